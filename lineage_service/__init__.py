@@ -1,0 +1,1 @@
+"""From Kafka to stores, tracing, the command line and the local stack."""

@@ -1,0 +1,231 @@
+"""The values that the service answers with: applications, graphs, records, traces.
+
+Plain frozen data, in the words of the API (DESIGN of the HTTP shapes: docs/api.md). Knows nothing of HTTP,
+of stores or of how a trace is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Direction = Literal["backward", "forward"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Where the records of a source or sink live. `format` is `text` for now."""
+
+    namespace: str
+    name: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """One Spark application. `complete`: it ended and every block of every committed run is stored."""
+
+    application_id: str
+    name: str
+    state: Literal["running", "ended"]
+    started: int  # Unix time in milliseconds
+    ended: int | None
+    complete: bool
+    missing_blocks: int
+    counters: dict[str, int]  # runs, blocks, flows, dropped, plus what the agent reported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One operation. `records` is None where the agent could not count them."""
+
+    node_id: str
+    node: int
+    name: str
+    description: str
+    kind: Literal["source", "operator", "sink"]
+    call_site: str
+    exact: bool
+    reason: str  # why it is not exact, else ""
+    dataset: Dataset | None
+    records: int | None
+    has_values: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """`source` sends records to `target`; `flows` is None where no count is known."""
+
+    source: str
+    target: str
+    flows: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    application_id: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """A physical row of a file; `row` counts from 0 with header lines, `line` = row + 1."""
+
+    path: str
+    row: int
+    line: int
+    text: str | None  # None when the file cannot be read any more
+    warning: str | None  # says that the file is gone or has changed since the run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    record_id: str
+    partition: int
+    offset: int
+    key: str | None = None
+    value: str | None = None
+    source: SourceRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedNode:
+    """The records of one node that a trace reached; `total` is never the truncated count."""
+
+    node_id: str
+    name: str
+    kind: str
+    exact: bool
+    total: int
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """`hash_in` went into `node_id` and came out as `hash_out`; both are NODE_ID#RECORD_ID."""
+
+    hash_in: str
+    hash_out: str
+    node_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    direction: Direction
+    start: tuple[Record, ...]
+    start_node: str
+    complete: bool
+    exact: bool
+    truncated: bool
+    nodes: tuple[TracedNode, ...]  # in the order of the way, the start's node first
+    flows: tuple[Flow, ...]  # between the records that are listed
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPage:
+    node_id: str
+    total: int | None
+    records: tuple[Record, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueStep:
+    """What the record looked like at one node of its way."""
+
+    node_id: str
+    name: str
+    record_id: str
+    type: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    node_id: str
+    record_id: str
+    captured: bool
+    how: str  # what to do to capture values, else ""
+    steps: tuple[ValueStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceQuery:
+    """Where a trace begins. Give one of: record; node with partition and offset; node with key; path with row."""
+
+    direction: Direction
+    record: str | None = None
+    node: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    key: str | None = None
+    path: str | None = None
+    row: int | None = None
+    to: str | None = None
+    depth: int | None = None
+    limit: int = 100
+    cursor: str | None = None
+    values: bool = False
+
+
+class LineageError(Exception):
+    """What every part of the service raises; the text is for people."""
+
+
+class NotFoundError(LineageError):
+    """The application, node, record or file row is not there (HTTP 404)."""
+
+
+class InvalidQueryError(LineageError):
+    """The question cannot be understood or is ambiguous (HTTP 422)."""
+
+
+class TimeBudgetError(LineageError):
+    """The time budget of the question is spent (HTTP 504)."""
+
+
+class UnavailableError(LineageError):
+    """A store does not answer (HTTP 503)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordQuery:
+    """Which records of a node. `node` is a node id or its number; `text` is a case-insensitive substring."""
+
+    node: str
+    text: str | None = None
+    key: str | None = None
+    partition: int | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materialized:
+    """How much of a trace now stands in Neo4j as LineageFlow nodes and `flow` links."""
+
+    records: int
+    links: int
+    truncated: bool
+    query: str = field(default="")  # Cypher that shows it in Neo4j Browser
+
+
+class Questions(Protocol):
+    """What can be asked of the lineage. `lineage_service.tracing` answers; `api` and the commands ask.
+
+    Each method raises NotFoundError, InvalidQueryError, TimeBudgetError or UnavailableError.
+    """
+
+    def applications(self) -> tuple[Application, ...]: ...
+
+    def application(self, application_id: str) -> Application: ...
+
+    def graph(self, application_id: str) -> Graph: ...
+
+    def records(self, application_id: str, query: RecordQuery) -> RecordPage: ...
+
+    def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
+
+    def values(self, application_id: str, record: str, node: str | None) -> Values: ...

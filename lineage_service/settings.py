@@ -1,0 +1,59 @@
+"""The one table of the service's settings: environment variables LINEAGE_<NAME>, read once at the edge.
+
+Command line flags of the same names (`--kafka-bootstrap-servers`) win over the environment. The table in
+docs/settings.md is made from this class and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from spark_agent import contract
+
+
+class Settings(BaseSettings):
+    """What every command of `lineage` reads."""
+
+    model_config = SettingsConfigDict(env_prefix="LINEAGE_", extra="ignore")
+
+    home: Path = Field(
+        default=Path(".cache/lineage"),
+        description="Folder of the local stack: downloaded jars, data, logs, and the flow store by default.",
+    )
+    kafka_bootstrap_servers: str = Field(
+        default="",
+        description="Kafka brokers, host:port. Empty: the local stack's broker, else 127.0.0.1:9092.",
+    )
+    node_topic: str = Field(
+        default=contract.NODE_TOPIC, description="Topic of applications, nodes and manifests."
+    )
+    flow_topic: str = Field(default=contract.FLOW_TOPIC, description="Topic of flow blocks.")
+    dead_letter_topic: str = Field(
+        default=contract.DEAD_LETTER_TOPIC, description="Topic that keeps messages which cannot be decoded."
+    )
+    consumer_group: str = Field(
+        default="lineage", description="Kafka consumer group; processes share its work."
+    )
+    batch_max_bytes: int = Field(default=32_000_000, description="A batch is written at this many bytes.")
+    batch_max_seconds: float = Field(default=1.0, description="A batch is written after this many seconds.")
+    store: str = Field(default="", description="Folder of the flow store. Empty: `flows` in the home folder.")
+    neo4j_uri: str = Field(
+        default="", description="Bolt address of Neo4j. Empty: the local stack's, else no Neo4j."
+    )
+    neo4j_user: str = Field(default="neo4j", description="User name for Neo4j.")
+    neo4j_password: str = Field(default="", description="Password for Neo4j; empty means no authentication.")
+    neo4j_database: str = Field(default="neo4j", description="Database of Neo4j.")
+    graph_max_flows: int = Field(
+        default=100_000, description="At most this many records of one trace are put into Neo4j."
+    )
+    api_host: str = Field(default="127.0.0.1", description="Address that `lineage serve` listens on.")
+    api_port: int = Field(
+        default=8080, description="Port that `lineage serve` listens on; 0 takes a free one."
+    )
+    trace_seconds: float = Field(default=30.0, description="Time budget of one question over HTTP.")
+    maven_repository: str = Field(
+        default="", description="Maven repository for the local stack's jars. Empty: Maven Central."
+    )

@@ -1,0 +1,424 @@
+"""The wire contract between agents and consumers: topics, messages and the block format.
+
+Promises that every message names its version, that a decoder needs nothing but this page, and that
+nothing here ever unpickles. Knows nothing of Spark, of Kafka clients or of stores. This is the one
+module that both sides import; `docs/contract.md` says the same for people and other languages.
+
+Two topics. `lineage-node` carries JSON events (applications, nodes, links, partitions, committed runs),
+keyed by application. `lineage-flow` carries blocks: columns of positions, one stream per operator.
+
+Words: a *run* is one execution of one pipelined chain of operators over one split by one task
+attempt. It is the unit that is accepted or not: its blocks count only once its commit manifest
+(`run_committed`) has arrived. `run` is a random number below 2**53, so that JSON readers keep it whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MAJOR, MINOR = 1, 0
+VERSION = f"{MAJOR}.{MINOR}"
+
+NODE_TOPIC = "lineage-node"
+FLOW_TOPIC = "lineage-flow"
+DEAD_LETTER_TOPIC = "lineage-dead-letter"
+NODE_PARTITIONS = 3
+FLOW_PARTITIONS = 30
+
+MAX_RUN = 1 << 53
+#: No block is larger than this before the producer compresses it; brokers refuse 1 MiB by default.
+MAX_BLOCK_BYTES = 900_000
+#: No column is longer than this, so a decoder can bound its memory before it allocates.
+MAX_COLUMN_VALUES = 1 << 17
+MAX_HEADER_BYTES = 64_000
+
+MAGIC = b"LMFB"
+_PREAMBLE = struct.Struct("<4sBBI")
+
+# -- events on lineage-node -------------------------------------------------------------------------
+
+APPLICATION_STARTED = "application_started"
+APPLICATION_ENDED = "application_ended"
+NODE_REGISTERED = "node_registered"
+LINK = "link"
+PARTITIONS = "partitions"
+RUN_COMMITTED = "run_committed"
+
+#: Each event type with the fields that it must carry beside `version`, `type`, `application_id`, `time`.
+EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    APPLICATION_STARTED: {"name": (str,), "detailed": (bool,)},
+    APPLICATION_ENDED: {"counters": (dict,)},
+    NODE_REGISTERED: {
+        "node": (int,),
+        "name": (str,),
+        "description": (str,),
+        "kind": (str,),
+        "relation": (str,),
+        "exact": (bool,),
+    },
+    LINK: {"source": (int,), "target": (int,), "port": (int,)},
+    PARTITIONS: {"node": (int,), "partitions": (list,)},
+    RUN_COMMITTED: {
+        "run": (int,),
+        "split": (int,),
+        "attempt": (int,),
+        "stage": (int,),
+        "action": (int, type(None)),
+        "input": (int,),
+        "nodes": (list,),
+        "blocks": (int,),
+        "dropped": (int,),
+        "inputs": (int,),
+        "outputs": (int,),
+    },
+}
+
+#: How the outputs of a node relate to its inputs. The first three need no flows.
+IDENTITY = "identity"  # output k is input k
+PARTITION = "partition"  # bound: any output of a split may come from any input of that split
+DATASET = "dataset"  # bound: any output may come from any input record of any split
+SOURCE = "source"  # no inputs: the records come from outside
+STATIC = "static"  # a table from the driver (`partitions`): which parent splits make a split, in order
+FLOWS = "flows"  # the flow store holds (output, input) positions
+RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS)
+
+#: Kinds of nodes. A `step` is a part of a public operation (the shuffle inside a join, say).
+KINDS = ("source", "operator", "step", "sink")
+
+
+class ContractError(ValueError):
+    """A message does not follow the contract; the text says which field or byte and why."""
+
+
+class UnknownVersionError(ContractError):
+    """The message was written by another major version of the contract."""
+
+
+def encode_event(event_type: str, application_id: str, time_ms: int, fields: Mapping[str, object]) -> bytes:
+    """One event for `lineage-node` as UTF-8 JSON; `time_ms` is Unix time in milliseconds."""
+    body = {"version": VERSION, "type": event_type, "application_id": application_id, "time": time_ms}
+    return json.dumps({**body, **fields}, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def decode_event(message: bytes) -> dict[str, Any]:
+    """The event as a dictionary, its required fields checked. Raises ContractError."""
+    try:
+        event = json.loads(message.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"event is not JSON: {error}") from None
+    if not isinstance(event, dict):
+        raise ContractError("event is not a JSON object")
+    _check_version(event.get("version"))
+    for name, kind in (("type", str), ("application_id", str), ("time", int)):
+        if not isinstance(event.get(name), kind):
+            raise ContractError(f"event has no {kind.__name__} field {name!r}")
+    required = EVENT_FIELDS.get(event["type"])
+    if required is None:
+        raise ContractError(f"event type {event['type']!r} is not known")
+    for name, kinds in required.items():
+        if name not in event or not isinstance(event[name], kinds):
+            raise ContractError(f"{event['type']} event has no valid field {name!r}")
+        if isinstance(event[name], bool) and bool not in kinds:
+            raise ContractError(f"{event['type']} event has a boolean in field {name!r}")
+    return event
+
+
+def _check_version(version: object) -> None:
+    if not isinstance(version, str) or not version.partition(".")[0].isdigit():
+        raise ContractError(f"message has no version MAJOR.MINOR: {version!r}")
+    if int(version.partition(".")[0]) != MAJOR:
+        raise UnknownVersionError(f"message has version {version}; this reader knows {MAJOR}.x")
+
+
+# -- blocks on lineage-flow -------------------------------------------------------------------------
+
+# Block relations. `base_out` and `base_in` count what earlier blocks of the same stream covered, so that
+# each block is decoded on its own, in any order.
+POSITIONS = "positions"  # in: output base_out+k comes from input in[k]
+COUNTS = "counts"  # count: input base_in+k made count[k] outputs, contiguous from base_out
+CODES = "codes"  # code: input base_in+k went into output code[k]
+SPANS = "spans"  # count, in, step[, run]: the next count[k] outputs come from in[k] + j*step[k]
+GATHER = "gather"  # count, in: output base_out+k comes from the next count[k] entries of in
+KEYS = "keys"  # text: output base_out+k has this key
+VALUES = "values"  # text: output base_out+k has this value (spark.lineage.detailed)
+
+#: Block relation -> the columns that it must have.
+BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    POSITIONS: ("in",),
+    COUNTS: ("count",),
+    CODES: ("code",),
+    SPANS: ("count", "in", "step"),
+    GATHER: ("count", "in"),
+    KEYS: ("text",),
+    VALUES: ("text",),
+}
+OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {SPANS: ("run",)}
+
+_TYPECODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_LITTLE = sys.byteorder == "little"
+
+Text = tuple[str, str]
+"""A typed text: (type name, text). Types: str, int, float, bool, none, bytes (hex), json, repr."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One message of `lineage-flow`, decoded.
+
+    `columns` maps a name to a sequence of non-negative integers; `text` columns hold typed texts.
+    """
+
+    application_id: str
+    node: int
+    run: int
+    split: int
+    seq: int
+    relation: str
+    base_in: int = 0
+    base_out: int = 0
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+def encode_block(block: Block) -> bytes:
+    """The block as bytes: preamble, JSON header, then each column.
+
+    An integer column is a little-endian unsigned array in the narrowest width that holds it, its bytes
+    laid out plane by plane (all lowest bytes first), ascending columns as differences. Both make what the
+    producer's compression sees repeat itself. A text column is a JSON array.
+    """
+    described: list[dict[str, Any]] = []
+    payloads: list[bytes] = []
+    for name, values in block.columns.items():
+        if name == "text":
+            payload = json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode(
+                "utf-8", "surrogatepass"
+            )
+            described.append({"name": name, "count": len(values), "bytes": len(payload), "type": "json"})
+        else:
+            payload, width, is_delta = _encode_integers(values)
+            described.append(
+                {"name": name, "count": len(values), "bytes": len(payload), "width": width, "delta": is_delta}
+            )
+        payloads.append(payload)
+    header = {
+        "application_id": block.application_id,
+        "node": block.node,
+        "run": block.run,
+        "split": block.split,
+        "seq": block.seq,
+        "relation": block.relation,
+        "base_in": block.base_in,
+        "base_out": block.base_out,
+        "columns": described,
+    }
+    head = json.dumps(header, separators=(",", ":")).encode()
+    return b"".join((_PREAMBLE.pack(MAGIC, MAJOR, MINOR, len(head)), head, *payloads))
+
+
+def _encode_integers(values: Sequence[int]) -> tuple[bytes, int, bool]:
+    if not len(values):
+        return b"", 1, False
+    data, is_delta = values, False
+    if len(values) > 1:
+        steps = [later - earlier for earlier, later in itertools.pairwise(values)]
+        if min(steps) >= 0:
+            data, is_delta = [values[0], *steps], True
+    largest = max(data)
+    width = 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4 if largest < 1 << 32 else 8
+    # array('I') from a list is twice as fast as the other widths; planes above the width are dropped.
+    packed = array("Q" if width == 8 else "I", data)
+    if not _LITTLE:
+        packed.byteswap()
+    raw, item = packed.tobytes(), packed.itemsize
+    return b"".join(raw[plane::item] for plane in range(width)), width, is_delta
+
+
+def decode_block(message: bytes) -> Block:
+    """The block, every count, width and bound checked before memory is taken. Raises ContractError."""
+    if len(message) < _PREAMBLE.size:
+        raise ContractError(f"block of {len(message)} bytes is shorter than its preamble")
+    magic, major, minor, head_bytes = _PREAMBLE.unpack_from(message)
+    if magic != MAGIC:
+        raise ContractError("message does not begin with the block mark LMFB")
+    _check_version(f"{major}.{minor}")
+    start = _PREAMBLE.size + head_bytes
+    if head_bytes > MAX_HEADER_BYTES or start > len(message):
+        raise ContractError(f"header of {head_bytes} bytes does not fit a block of {len(message)}")
+    try:
+        header = json.loads(message[_PREAMBLE.size : start])
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"block header is not JSON: {error}") from None
+    if not isinstance(header, dict) or not isinstance(header.get("application_id"), str):
+        raise ContractError("block header has no application_id")
+    numbers = {
+        name: _natural(header, name, 1 << 63 if name.startswith("base") else MAX_RUN)
+        for name in ("node", "run", "split", "seq", "base_in", "base_out")
+    }
+    relation = header.get("relation")
+    if not isinstance(relation, str) or relation not in BLOCK_COLUMNS:
+        raise ContractError(f"block relation {relation!r} is not known")
+    columns = _decode_columns(header.get("columns"), message, start)
+    required, optional = set(BLOCK_COLUMNS[relation]), set(OPTIONAL_COLUMNS.get(relation, ()))
+    if not required <= set(columns) or not set(columns) <= required | optional:
+        raise ContractError(f"{relation} block has columns {sorted(columns)}, needs {sorted(required)}")
+    _check_lengths(relation, columns)
+    return Block(header["application_id"], relation=relation, columns=columns, **numbers)
+
+
+def _natural(header: Mapping[str, Any], name: str, below: int) -> int:
+    value = header.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
+        raise ContractError(f"block header field {name!r} is {value!r}, not a number from 0 to {below - 1}")
+    return value
+
+
+def _decode_columns(described: object, message: bytes, start: int) -> dict[str, Sequence[Any]]:
+    if not isinstance(described, list) or len(described) > 8:
+        raise ContractError("block header has no list of columns")
+    columns: dict[str, Sequence[Any]] = {}
+    for column in described:
+        if not isinstance(column, dict) or not isinstance(column.get("name"), str):
+            raise ContractError("block column has no name")
+        name = column["name"]
+        count = _natural(column, "count", MAX_COLUMN_VALUES + 1)
+        size = _natural(column, "bytes", len(message) + 1)
+        payload = message[start : start + size]
+        if len(payload) != size:
+            raise ContractError(f"column {name!r} is cut: {len(payload)} of {size} bytes")
+        start += size
+        columns[name] = (
+            _decode_texts(payload, count)
+            if column.get("type") == "json"
+            else _decode_integers(payload, count, column.get("width"), column.get("delta") is True)
+        )
+    if start != len(message):
+        raise ContractError(f"block has {len(message) - start} bytes after its last column")
+    return columns
+
+
+def _decode_texts(payload: bytes, count: int) -> list[Text]:
+    try:
+        texts = json.loads(payload.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"text column is not JSON: {error}") from None
+    if not isinstance(texts, list) or len(texts) != count:
+        raise ContractError(f"text column does not hold {count} entries")
+    for text in texts:
+        if not isinstance(text, list) or len(text) != 2 or not all(isinstance(part, str) for part in text):
+            raise ContractError("text column holds an entry that is not [type, text]")
+    return [(kind, text) for kind, text in texts]
+
+
+def _decode_integers(payload: bytes, count: int, width: object, is_delta: bool) -> Sequence[int]:
+    if not isinstance(width, int) or width not in _TYPECODES or len(payload) != count * width:
+        raise ContractError(f"column of {count} values in {len(payload)} bytes has width {width!r}")
+    raw = bytearray(len(payload))
+    for plane in range(width):
+        raw[plane::width] = payload[plane * count : (plane + 1) * count]
+    values = array(_TYPECODES[width])
+    values.frombytes(bytes(raw))
+    if not _LITTLE:
+        values.byteswap()
+    if not is_delta:
+        return values
+    total, absolute = 0, array("Q")
+    for step in values:
+        total += step
+        if total >= 1 << 63:
+            raise ContractError("ascending column passes 2**63")
+        absolute.append(total)
+    return absolute
+
+
+def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    if relation == GATHER:
+        if sum(columns["count"]) != len(columns["in"]):
+            raise ContractError("gather block's counts do not add up to its inputs")
+    elif len({len(values) for values in columns.values()}) > 1:
+        raise ContractError(f"{relation} block has columns of different lengths")
+
+
+# -- texts and identities ---------------------------------------------------------------------------
+
+MAX_TEXT_CHARACTERS = 4_096
+
+
+def typed_text(value: object) -> Text:
+    """A key or value as (type, text), never longer than MAX_TEXT_CHARACTERS.
+
+    Numbers that are equal in Python (1, 1.0, True) keep their own type here; comparing them as keys is
+    what `same_key` is for.
+    """
+    kind, text = _typed_text(value)
+    return (kind, text if len(text) <= MAX_TEXT_CHARACTERS else text[: MAX_TEXT_CHARACTERS - 1] + "…")
+
+
+def _typed_text(value: object) -> Text:
+    if type(value) is str:
+        return ("str", value)
+    if value is None:
+        return ("none", "")
+    if type(value) is bool:
+        return ("bool", "true" if value else "false")
+    if type(value) is int:
+        return ("int", str(value))
+    if type(value) is float:
+        return ("float", repr(value))
+    if type(value) is bytes:
+        return ("bytes", value[:MAX_TEXT_CHARACTERS].hex())
+    if type(value) in (tuple, list, dict):
+        try:
+            return ("json", json.dumps(value, ensure_ascii=False, allow_nan=False))
+        except (TypeError, ValueError, RecursionError):
+            pass
+    return ("repr", _safe_repr(value))
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # noqa: BLE001 - a user's broken __repr__ must not break the user's job
+        return f"<{type(value).__name__}: no text, {type(error).__name__}>"
+
+
+def node_id(application_id: str, node: int) -> str:
+    """`applicationId#rddId`: what people see as the id of a node."""
+    return f"{application_id}#{node}"
+
+
+def record_id(kind: str, split: int, offset: int) -> str:
+    """`read#P#ROW` at a source, `write#P#ROW` at a sink, `P#OFFSET` between them."""
+    prefix = {"source": "read#", "sink": "write#"}.get(kind, "")
+    return f"{prefix}{split}#{offset}"
+
+
+def parse_record_id(text: str) -> tuple[str | None, int, int]:
+    """(`source` | `sink` | None, partition, offset). Raises ContractError."""
+    parts = text.split("#")
+    kind = {"read": "source", "write": "sink"}.get(parts[0]) if len(parts) == 3 else None
+    numbers = parts[1:] if kind else parts
+    if len(numbers) != 2 or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in numbers):
+        raise ContractError(
+            f"record id {text!r} is none of read#PARTITION#ROW, write#PARTITION#ROW, PARTITION#OFFSET"
+        )
+    return kind, int(numbers[0]), int(numbers[1])
+
+
+# -- the seam to a transport ------------------------------------------------------------------------
+
+Send = Callable[[str, int, bytes, bytes], None]
+"""(topic, partition, key, message) -> None. The agent's producer and the tests' twin have this shape."""
+
+
+def chunked(values: Sequence[Any], size: int = MAX_COLUMN_VALUES) -> Iterable[Sequence[Any]]:
+    """`values` in pieces that a column can hold."""
+    return (values[start : start + size] for start in range(0, len(values), size))
