@@ -1,0 +1,449 @@
+"""What runs in a Python worker around one pipelined chain of operators: a run and its column streams.
+
+Promises that capture is lazy (nothing is pulled that the job would not pull), that the data passes through
+unchanged, and that a failure to deliver lineage never fails a task unless the user asked for that.
+
+The life of a run, in order:
+ 1. `Capture.__call__` begins the run and chains the operators; each opens the streams that it needs.
+ 2. The job pulls records; operators append positions; full columns leave as blocks.
+ 3. `CapturingSerializer.dump_stream` returns: the last record was written, or `take()` had enough.
+ 4. The streams are closed, the blocks settled with the broker.
+ 5. The manifest goes into the accumulator, which Spark hands to the driver only if it accepts the attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, compress, repeat
+from typing import Any
+
+from spark_agent import contract, transport
+from spark_agent.contract import Block
+from spark_agent.settings import AgentSettings
+
+#: Local property that names the action that a job serves.
+ACTION = "spark.lineage.action"
+
+FOREVER = 1 << 62
+#: Operators hand their positions over after this many inputs; between 2,048 and 8,192 is flat.
+CHUNK = 4_096
+#: Text columns leave at this many characters, far below the block limit even as 4-byte UTF-8.
+TEXT_CHARACTERS = 150_000
+
+
+class DeliveryError(RuntimeError):
+    """Lineage could not be delivered and spark.lineage.onError=fail."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a worker must know of its chain; pickled with the command."""
+
+    application_id: str
+    settings: AgentSettings
+    flow_partitions: int
+    input_node: int
+    nodes: tuple[int, ...]
+    value_nodes: tuple[int, ...]
+    manifests: Any  # pyspark Accumulator of lists of JSON manifests
+
+
+class Counter:
+    """Counts what passes an iterator at C speed: `compress(it, ticks)`, about 10 ns a record."""
+
+    __slots__ = ("_left", "_ticks")
+
+    def __init__(self) -> None:
+        self._ticks = repeat(True, FOREVER)
+        self._left = self._ticks.__length_hint__
+
+    def through(self, records: Iterable[Any]) -> Iterator[Any]:
+        return compress(records, self._ticks)
+
+    @property
+    def count(self) -> int:
+        return FOREVER - self._left()
+
+
+def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
+    """An iterator over generators of `make` that goes on after one of them raised.
+
+    A generator is dead once a user function raised in it; stock PySpark's C iterators are not, and a user's
+    `mapPartitions` may catch the error and pull the next record. `make(ended)` gives a generator over the
+    rest of the same source and appends to `ended` when the source is used up.
+    """
+    ended: list[bool] = []
+
+    def generators() -> Iterator[Iterator[Any]]:
+        while not ended:
+            yield make(ended)
+
+    return chain.from_iterable(generators())
+
+
+class Stream:
+    """One stream of integer columns of one operator, cut into blocks that stand on their own.
+
+    Operators append to the lists in `buffers` and call `flush` every few thousand records.
+    """
+
+    __slots__ = (
+        "_arrays",
+        "_base",
+        "_names",
+        "_relation",
+        "_run",
+        "buffers",
+        "node",
+        "total_in",
+        "total_out",
+    )
+
+    def __init__(self, run: Run, node: int, relation: str) -> None:
+        self._run = run
+        self.node = node
+        self._relation = relation
+        names = contract.BLOCK_COLUMNS[relation]
+        if relation == contract.SPANS and node == run.plan.input_node:
+            names += contract.OPTIONAL_COLUMNS[relation]
+        self._names = names
+        self.buffers: tuple[list[int], ...] = tuple([] for _ in names)
+        self._arrays = [array("I") for _ in names]
+        self.total_in = 0  # inputs and outputs that shipped blocks cover
+        self.total_out = 0
+
+    def flush(self) -> None:
+        """Move the buffers into compact arrays; ship a block when they are full."""
+        for index, buffer in enumerate(self.buffers):
+            if buffer:
+                try:
+                    self._arrays[index].extend(array("I", buffer))
+                except OverflowError:  # positions beyond 2**32
+                    self._arrays[index] = array("Q", [*self._arrays[index], *buffer])
+                buffer.clear()
+        if max(map(len, self._arrays)) >= contract.MAX_COLUMN_VALUES - 2 * CHUNK:
+            self._ship()
+
+    def _ship(self) -> None:
+        columns, self._arrays = self._arrays, [array("I") for _ in self._names]
+        if not len(columns[0]):
+            return
+        for piece in _pieces(self._relation, columns):
+            named = dict(zip(self._names, piece, strict=True))
+            self._run.emit(self.node, self._relation, self.total_in, self.total_out, named)
+            covered_in, covered_out = _coverage(self._relation, named)
+            self.total_in += covered_in
+            self.total_out += covered_out
+
+    def extend(self, rows: Iterable[Sequence[int]]) -> None:
+        """Append rows, one value for each column."""
+        for row in rows:
+            for buffer, value in zip(self.buffers, row, strict=True):
+                buffer.append(value)
+        self.flush()
+
+    def close(self) -> None:
+        self.flush()
+        self._ship()
+
+
+def _pieces(relation: str, columns: list[array[int]]) -> Iterator[list[Sequence[int]]]:
+    """Columns cut so that each piece fits a block; a gather piece never splits an output."""
+    limit = contract.MAX_COLUMN_VALUES
+    if max(map(len, columns)) <= limit:
+        yield list(columns)
+        return
+    if relation != contract.GATHER:
+        for start in range(0, len(columns[0]), limit):
+            yield [column[start : start + limit] for column in columns]
+        return
+    counts, inputs = columns
+    start = taken = used = 0
+    for index, count in enumerate(counts):
+        if used + count - taken > limit or index - start == limit:
+            yield [counts[start:index], inputs[taken:used]]
+            start, taken = index, used
+        used += count
+    yield [counts[start:], inputs[taken:]]
+
+
+def _coverage(relation: str, columns: dict[str, Sequence[int]]) -> tuple[int, int]:
+    """(inputs, outputs) that a block of `relation` covers, for the bases of the next block."""
+    if relation == contract.COUNTS:
+        return len(columns["count"]), sum(columns["count"])
+    if relation == contract.CODES:
+        return len(columns["code"]), 0
+    if relation == contract.SPANS:
+        return 0, sum(columns["count"])
+    return 0, len(columns[contract.BLOCK_COLUMNS[relation][0]])
+
+
+class TextStream:
+    """Typed texts of the outputs of one node, in output order: its keys or its values."""
+
+    __slots__ = ("_characters", "_relation", "_run", "_shipped", "_texts", "node")
+
+    def __init__(self, run: Run, node: int, relation: str) -> None:
+        self._run = run
+        self.node = node
+        self._relation = relation
+        self._texts: list[contract.Text] = []
+        self._characters = 0
+        self._shipped = 0
+
+    def add(self, value: Any) -> None:
+        text = contract.typed_text(value)
+        self._texts.append(text)
+        self._characters += len(text[1]) + 16
+        if self._characters >= TEXT_CHARACTERS:
+            self._ship()
+
+    def note(self, record: Any) -> Any:
+        """Add the record's text and give the record on, for use under `map`."""
+        self.add(record)
+        return record
+
+    def note_key(self, pair: Any) -> Any:
+        self.add(pair[0])
+        return pair
+
+    def _ship(self) -> None:
+        if self._texts:
+            self._run.emit(self.node, self._relation, 0, self._shipped, {"text": self._texts})
+            self._shipped += len(self._texts)
+            self._texts, self._characters = [], 0
+
+    def close(self) -> None:
+        self._ship()
+
+
+class Run:
+    """One execution of one chain over one split by one task attempt."""
+
+    def __init__(self, plan: Plan, split: int, sender: transport.Sender | None) -> None:
+        self.plan = plan
+        self.split = split
+        self.number = int.from_bytes(os.urandom(8), "little") >> 11
+        self._sender = sender
+        self._delivery = transport.Delivery()
+        self._streams: list[Stream | TextStream] = []
+        self._closers: list[Callable[[], None]] = []
+        self._batches: Stream | None = None
+        self._overridden: set[int] = set()
+        self.blocks = 0
+        self.result: Any = None
+        self.inputs = Counter()
+        self.outputs = Counter()
+
+    def stream(self, node: int, relation: str) -> Stream:
+        stream = Stream(self, node, relation)
+        self._streams.append(stream)
+        return stream
+
+    def texts(self, node: int, relation: str) -> TextStream:
+        stream = TextStream(self, node, relation)
+        self._streams.append(stream)
+        return stream
+
+    def at_close(self, closer: Callable[[], None]) -> None:
+        """Call `closer` when the last record was pulled, before the streams are closed."""
+        self._closers.append(closer)
+
+    def read_batch(self, writer: int, first: int, count: int) -> None:
+        """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
+        if self._batches is None:
+            self._batches = self.stream(self.plan.input_node, contract.SPANS)
+        counts, firsts, steps, writers = self._batches.buffers
+        counts.append(count)
+        firsts.append(first)
+        steps.append(1)
+        writers.append(writer)
+        if len(counts) >= CHUNK:
+            self._batches.flush()
+
+    def override(self, node: int, relation: str) -> Stream:
+        """A stream for this run's outputs of `node`, which is an identity in other runs."""
+        self._overridden.add(node)
+        return self.stream(node, relation)
+
+    def emit(self, node: int, relation: str, base_in: int, base_out: int, columns: dict[str, Any]) -> None:
+        block = Block(
+            application_id=self.plan.application_id,
+            node=node,
+            run=self.number,
+            split=self.split,
+            seq=self.blocks,
+            relation=relation,
+            base_in=base_in,
+            base_out=base_out,
+            columns=columns,
+        )
+        self.blocks += 1
+        if self._sender is None:
+            self._delivery.report("no sender", None)
+            return
+        self._sender.send(
+            self.plan.settings.flow_topic,
+            self.split % self.plan.flow_partitions,
+            f"{self.plan.application_id}#{self.number}".encode(),
+            contract.encode_block(block),
+            self._delivery,
+        )
+
+    def close(self) -> str:
+        """Close the streams, settle the blocks; the manifest as JSON. Raises DeliveryError if asked to."""
+        for closer in self._closers:
+            closer()
+        for stream in self._streams:
+            stream.close()
+        dropped = self._delivery.failed + self._delivery.pending
+        if self._sender is not None:
+            dropped = self._sender.settle(self._delivery)
+        elif not self.blocks:
+            dropped = 0
+        if dropped and self.plan.settings.on_error == "fail":
+            raise DeliveryError(
+                f"lineage of split {self.split}: {dropped} of {self.blocks} blocks did not reach Kafka at "
+                f"{self.plan.settings.bootstrap_servers}, and spark.lineage.onError=fail; start the broker "
+                "or set spark.lineage.onError=silent"
+            )
+        return json.dumps(
+            {
+                "run": self.number,
+                "split": self.split,
+                **_task(),
+                "input": self.plan.input_node,
+                "nodes": self.plan.nodes,
+                "overridden": sorted(self._overridden),
+                "blocks": self.blocks,
+                "dropped": dropped,
+                "inputs": self.inputs.count,
+                "outputs": self.outputs.count,
+            }
+        )
+
+
+def _task() -> dict[str, int | None]:
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    if task is None:
+        return {"attempt": 0, "stage": 0, "action": None}
+    action = task.getLocalProperty(ACTION)
+    return {
+        "attempt": task.taskAttemptId(),
+        "stage": task.stageId(),
+        "action": int(action) if action else None,
+    }
+
+
+#: The run of this worker process; a worker runs one chain at a time.
+current: Run | None = None
+
+
+class Pipeline:
+    """The functions of a chain, flat; each takes (split, records) and gives records.
+
+    On the driver it knows the node of each function and the node that the chain reads; neither travels.
+    """
+
+    def __init__(
+        self,
+        functions: tuple[Callable[[int, Any], Any], ...],
+        nodes: tuple[Any, ...] = (),
+        input_node: Any = None,
+    ) -> None:
+        self.functions = functions
+        self.nodes = nodes
+        self.input_node = input_node
+
+    def __call__(self, split: int, records: Any) -> Any:
+        for function in self.functions:
+            records = function(split, records)
+        return records
+
+
+class Capture(Pipeline):
+    """What a worker calls for a chain: records a run while it is pulled, or nothing when `plan` is None."""
+
+    def __init__(self, functions: tuple[Callable[[int, Any], Any], ...], plan: Plan | None) -> None:
+        super().__init__(functions)
+        self.plan = plan
+
+    def __call__(self, split: int, records: Any) -> Any:
+        global current
+        current = None  # a task that failed early may have left its run in this worker
+        if self.plan is None:
+            return super().__call__(split, records)
+        current = run = Run(self.plan, split, transport.sender_for(self.plan.settings))
+        records = run.inputs.through(records)
+        for node, function in zip(self.plan.nodes, self.functions, strict=True):
+            records = function(split, records)
+            if node in self.plan.value_nodes:
+                records = map(run.texts(node, contract.VALUES).note, records)
+        run.result = records
+        return run.outputs.through(records)
+
+
+class CapturingSerializer:
+    """Writes what the chain gives, then ends the run (steps 3 to 5 of the module's protocol)."""
+
+    def __init__(self, inner: Any, manifests: Any) -> None:
+        self.inner = inner
+        self.manifests = manifests
+
+    def dump_stream(self, records: Any, stream: Any) -> None:
+        global current
+        run = current
+        try:
+            try:
+                self.inner.dump_stream(records, stream)
+            finally:
+                # PySpark closes a chain's generator here; ours hides it behind a counter.
+                if run is not None and hasattr(run.result, "close"):
+                    run.result.close()
+            if run is not None:
+                self._end(run)
+        finally:
+            current = None
+
+    def _end(self, run: Run) -> None:
+        try:
+            manifest = run.close()
+        except DeliveryError:
+            raise
+        except Exception as error:
+            transport.logger.warning("lineage of split %d is lost: %r", run.split, error)
+            if run.plan.settings.on_error == "fail":
+                raise DeliveryError(
+                    f"lineage of split {run.split} could not be captured: {error!r}"
+                ) from error
+            return
+        self.manifests.add([manifest])
+
+
+class Manifests:
+    """AccumulatorParam: lists of JSON manifests. On the driver they go to `publish` and are not kept.
+
+    Spark applies an accumulator's update only for attempts that it accepts; that makes it the channel for
+    commit manifests.
+    """
+
+    publish: Callable[[str], None] | None = None
+
+    def zero(self, _value: list[str]) -> list[str]:
+        return []
+
+    def addInPlace(self, held: list[str], more: list[str]) -> list[str]:
+        if self.publish is None:
+            return held + more
+        for manifest in more:
+            self.publish(manifest)
+        return []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # workers collect; only the driver publishes

@@ -1,0 +1,69 @@
+"""The start-up hook: waits for PySpark's context module and starts the agent when a job asks for it.
+
+Every Python start of the environment imports this module (through `lineage_master.pth`), so it imports
+nothing but `sys`, adds one finder and is done. The finder takes itself away once PySpark's context module
+is loaded. A SparkContext whose conf does not say `spark.lineage.enabled=true` is left as it is.
+"""
+
+import sys
+
+# mypy: disallow-untyped-defs=false, disallow-untyped-calls=false
+# Annotations would need typing, and this runs in every Python start.
+
+_MODULES = ("pyspark.core.context", "pyspark.context")  # PySpark 4, PySpark 3.5
+
+
+class _ContextFinder:
+    """Finds nothing itself: asks the other finders and wraps the loader of the context module."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in _MODULES:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is _ContextFinder or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    _wrap(spec.loader)
+                return spec
+        return None
+
+
+def _wrap(loader):
+    execute = loader.exec_module
+
+    def exec_module(module):
+        execute(module)
+        if _ContextFinder in sys.meta_path:
+            sys.meta_path.remove(_ContextFinder)
+        context = getattr(module, "SparkContext", None)
+        if context is not None and not hasattr(context, "_lineage_hooked"):
+            watch(context)
+
+    loader.exec_module = exec_module
+
+
+def watch(context_class):
+    """Make `context_class` (SparkContext) start the agent when a new context's conf asks for it."""
+    initialise = context_class._do_init
+
+    def _do_init(self, *args, **kwargs):
+        initialise(self, *args, **kwargs)
+        if self._conf.get("spark.lineage.enabled", "false").strip().lower() == "true":
+            from spark_agent import session
+
+            session.start(self)
+
+    context_class._do_init = _do_init
+    context_class._lineage_hooked = True
+
+
+if _ContextFinder not in sys.meta_path and not any(name in sys.modules for name in _MODULES):
+    sys.meta_path.insert(0, _ContextFinder)
+elif sys.modules.get(_MODULES[0]) is not None:
+    _context = getattr(sys.modules[_MODULES[0]], "SparkContext", None)
+    if _context is not None and not hasattr(_context, "_lineage_hooked"):
+        watch(_context)

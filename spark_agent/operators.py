@@ -1,0 +1,431 @@
+"""The operators that replace PySpark's own while lineage is on: same records, plus positions.
+
+Each is a picklable callable `(split, records) -> records` that fuses the user's function with the capture
+of how its outputs relate to its inputs. `node` is set by the driver when the operator joins a chain. Without
+a run (a suppressed job) each does the plain thing. Nothing is read ahead through a user function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, compress, islice, repeat
+from typing import Any
+
+from spark_agent import capture, contract
+from spark_agent.capture import CHUNK, FOREVER, Counter, restarting
+
+
+def stop_iteration(error: StopIteration) -> Exception:
+    """The error with which PySpark reports a StopIteration that a user function raised."""
+    from pyspark.util import fail_on_stopiteration
+
+    def raises() -> None:
+        raise error
+
+    try:
+        fail_on_stopiteration(raises)()
+    except Exception as reported:  # noqa: BLE001 - the type differs between PySpark versions
+        return reported
+    raise AssertionError("unreachable")
+
+
+class Operator:
+    """A function of a chain that the agent knows. `relation` is how its outputs relate to its inputs."""
+
+    relation = contract.FLOWS
+    exact = True
+    reason = ""
+    node = -1
+
+    def __call__(self, split: int, records: Any) -> Any:
+        raise NotImplementedError
+
+
+class Map(Operator):
+    """map(f): output k is input k. A record that `f` raised on, if a caller caught it, leaves a gap."""
+
+    relation = contract.IDENTITY
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        function, run = self.function, capture.current
+        counter = Counter()
+        source = counter.through(records) if run is not None else iter(records)
+        gaps: list[int] = []
+
+        def mapped(ended: list[bool]) -> Iterator[Any]:
+            try:
+                for record in source:
+                    yield function(record)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                gaps.append(counter.count - 1)
+                if isinstance(error, StopIteration):
+                    raise stop_iteration(error) from error
+                raise
+            ended.append(True)
+
+        def close() -> None:
+            if gaps and run is not None:
+                run.override(self.node, contract.SPANS).extend(_around(gaps, counter.count))
+
+        if run is not None:
+            run.at_close(close)
+        return restarting(mapped)
+
+
+def _around(gaps: list[int], inputs: int) -> list[tuple[int, int, int]]:
+    """Spans (count, in, step) of the inputs that are not in `gaps`."""
+    spans, start = [], 0
+    for gap in [*gaps, inputs]:
+        if gap > start:
+            spans.append((gap - start, start, 1))
+        start = gap + 1
+    return spans or [(0, 0, 1)]
+
+
+class Filter(Operator):
+    """filter(f): the positions that passed."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        function, run = self.function, capture.current
+        if run is None:
+            from pyspark.util import fail_on_stopiteration
+
+            return filter(fail_on_stopiteration(function), records)
+        stream = run.stream(self.node, contract.POSITIONS)
+        ticks = repeat(True, FOREVER)
+        source, left, last = compress(records, ticks), ticks.__length_hint__, FOREVER - 1
+        passed = stream.buffers[0]
+        append, flush = passed.append, stream.flush
+
+        def filtered(ended: list[bool]) -> Iterator[Any]:
+            try:
+                for record in source:
+                    if function(record):
+                        append(last - left())
+                        yield record
+                        if len(passed) >= CHUNK:
+                            flush()
+            except StopIteration as error:
+                raise stop_iteration(error) from error
+            ended.append(True)
+
+        return restarting(filtered)
+
+
+class FlatMap(Operator):
+    """flatMap(f): how many outputs each input made; counted as they are pulled unless `f` gave a list."""
+
+    def __init__(self, function: Callable[[Any], Iterable[Any]]) -> None:
+        self.function = function
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        function, run = self.function, capture.current
+        if run is None:
+            from pyspark.util import fail_on_stopiteration
+
+            return chain.from_iterable(map(fail_on_stopiteration(function), records))
+        stream = run.stream(self.node, contract.COUNTS)
+        counts = stream.buffers[0]
+        append, flush = counts.append, stream.flush
+        source = iter(records)
+        ticks = repeat(True, FOREVER)
+        left = ticks.__length_hint__
+
+        def produced(ended: list[bool]) -> Iterator[Any]:
+            try:
+                while True:
+                    before = len(counts)
+                    for record in islice(source, CHUNK):
+                        try:
+                            made = function(record)
+                        except BaseException:
+                            append(0)
+                            raise
+                        start = left()
+                        # Counting what is pulled is right for lists too, when a take() stops in the middle.
+                        try:
+                            yield compress(made, ticks)
+                        finally:
+                            append(start - left())
+                    if len(counts) == before:
+                        break
+                    flush()
+            except StopIteration as error:
+                raise stop_iteration(error) from error
+            ended.append(True)
+
+        def close_last() -> None:
+            # A chain that was not pulled to its end holds a suspended generator; closing it counts the rest.
+            for generator in open_generators:
+                generator.close()
+
+        open_generators: list[Any] = []
+
+        def make(ended: list[bool]) -> Iterator[Any]:
+            generator = produced(ended)
+            open_generators[:] = [generator]
+            return generator
+
+        run.at_close(close_last)
+        return chain.from_iterable(restarting(make))
+
+
+class Order(Operator):
+    """Stands behind a merge: output k is input k, unless the merge spilled and gave another order."""
+
+    relation = contract.IDENTITY
+
+    def __call__(self, split: int, records: Any) -> Any:
+        return records
+
+
+class Combine(Operator):
+    """The map side of combineByKey: input k went into output code[k]."""
+
+    def __init__(self, aggregator: Any, memory: float, serializer: Any, order: Order) -> None:
+        self.aggregator, self.memory, self.serializer, self.order = aggregator, memory, serializer, order
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        from pyspark.shuffle import ExternalMerger
+
+        merger = ExternalMerger(self.aggregator, self.memory, self.serializer)
+        stock, create, combine = self.functions(merger)
+        if capture.current is None:
+            stock(records)
+            return merger.items()  # type: ignore[no-any-return]
+        return _merge(self, merger, records, stock, create, combine)
+
+    def functions(self, merger: Any) -> tuple[Callable[..., None], Callable[..., Any], Callable[..., Any]]:
+        """(stock merge of all records, combiner of a first value, combiner of a further value)."""
+        return merger.mergeValues, self.aggregator.createCombiner, self.aggregator.mergeValue
+
+
+class Merge(Combine):
+    """The reduce side of combineByKey: input k went into output code[k]; the outputs' keys are noted."""
+
+    def functions(self, merger: Any) -> tuple[Callable[..., None], Callable[..., Any], Callable[..., Any]]:
+        return merger.mergeCombiners, _same, self.aggregator.mergeCombiners
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        merged = super().__call__(split, records)
+        if capture.current is None:
+            return merged
+        return map(capture.current.texts(self.order.node, contract.KEYS).note_key, merged)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _merge(
+    operation: Combine,
+    merger: Any,
+    records: Any,
+    stock: Callable[..., None],
+    create: Callable[..., Any],
+    combine: Callable[..., Any],
+) -> Iterator[Any]:
+    """Aggregate by key with one look-up a record; the code that it yields is the lineage.
+
+    Python's dictionaries keep the order of insertion, so the code of a key is also its output position.
+    """
+    from pyspark.shuffle import get_used_memory
+
+    run = capture.current
+    assert run is not None
+    codes: dict[Any, int] = {}
+    combined: list[Any] = []
+    stream = run.stream(operation.node, contract.CODES)
+    buffer = stream.buffers[0]
+    append = buffer.append
+    source = iter(records)
+    while True:
+        for key, value in islice(source, 2 * CHUNK):
+            try:
+                code = codes[key]
+            except KeyError:
+                code = -1
+            # User functions are called outside of the except block: their errors have no context of ours.
+            if code < 0:
+                combined.append(create(value))
+                codes[key] = code = len(combined) - 1
+            else:
+                combined[code] = combine(combined[code], value)
+            append(code)
+        if not buffer:
+            merger.data = dict(zip(codes, combined, strict=True))
+            return merger.items()  # type: ignore[no-any-return]
+        stream.flush()
+        if get_used_memory() >= merger.memory_limit:
+            merger.data.update(zip(codes, combined, strict=True))
+            combined.clear()
+            merger._spill()
+            return _merge_spilled(operation.order, merger, stream, codes, source, stock)
+
+
+def _merge_spilled(
+    order: Order,
+    merger: Any,
+    stream: capture.Stream,
+    codes: dict[Any, int],
+    source: Iterator[Any],
+    stock: Callable[..., None],
+) -> Iterator[Any]:
+    """Go on with the stock merger, which gives its outputs in another order: `order` says in which."""
+    run = capture.current
+    assert run is not None
+    append = stream.buffers[0].append
+
+    def coded() -> Iterator[Any]:
+        for seen, pair in enumerate(source):
+            append(codes.setdefault(pair[0], len(codes)))
+            if seen % CHUNK == 0:
+                stream.flush()
+            yield pair
+
+    stock(coded())
+    ordered = run.override(order.node, contract.POSITIONS)
+    note = ordered.buffers[0].append
+
+    def outputs() -> Iterator[Any]:
+        for made, pair in enumerate(merger.items()):
+            note(codes[pair[0]])
+            if made % CHUNK == 0:
+                ordered.flush()
+            yield pair
+
+    return outputs()
+
+
+class Join(Operator):
+    """The reduce side of the joins: each output comes from one record of each side that matched.
+
+    Records arrive as (key, (side, value)), side 1 or 2. The position travels with the value, so that
+    grouping may spill. `keep_left` and `keep_right` keep keys without a match on the other side.
+    """
+
+    def __init__(
+        self, aggregator: Any, memory: float, serializer: Any, keep_left: bool, keep_right: bool
+    ) -> None:
+        self.aggregator, self.memory, self.serializer = aggregator, memory, serializer
+        self.keep_left, self.keep_right = keep_left, keep_right
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        from pyspark.shuffle import ExternalGroupBy
+
+        merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
+        merger.mergeValues(
+            (key, (position, side, value)) for position, (key, (side, value)) in enumerate(records)
+        )
+        groups = merger.items()
+        return self._pairs(groups, capture.current)
+
+    def _pairs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
+        stream = run.stream(self.node, contract.GATHER) if run is not None else None
+        for key, group in groups:
+            left: list[tuple[int, Any]] = []
+            right: list[tuple[int, Any]] = []
+            for position, side, value in group:
+                (left if side == 1 else right).append((position, value))
+            if not right and self.keep_left:
+                right.append((-1, None))
+            if not left and self.keep_right:
+                left.append((-1, None))
+            for left_position, left_value in left:
+                for right_position, right_value in right:
+                    if stream is not None:
+                        _gather(stream, left_position, right_position)
+                    yield key, (left_value, right_value)
+
+
+def _gather(stream: capture.Stream, left: int, right: int) -> None:
+    counts, inputs = stream.buffers
+    if left < 0 or right < 0:
+        counts.append(1)
+        inputs.append(max(left, right))
+    else:
+        counts.append(2)
+        inputs += (left, right)
+    if len(counts) >= CHUNK:
+        stream.flush()
+
+
+class Sort(Operator):
+    """A stock sort of one partition by `record[0]`: output k is input in[k].
+
+    The stock function sorts (key, record, position) in the record's place; it looks at the key only.
+    """
+
+    def __init__(self, stock: Callable[[Iterable[Any]], Iterable[Any]]) -> None:
+        self.stock = stock
+
+    def __call__(self, split: int, records: Any) -> Iterable[Any]:
+        run = capture.current
+        if run is None:
+            return self.stock(records)
+        placed = self.stock((record[0], record, position) for position, record in enumerate(records))
+        return self._records(placed, run.stream(self.node, contract.POSITIONS))
+
+    @staticmethod
+    def _records(placed: Iterable[Any], stream: capture.Stream) -> Iterator[Any]:
+        positions = stream.buffers[0]
+        for _key, record, position in placed:
+            positions.append(position)
+            if len(positions) >= CHUNK:
+                stream.flush()
+            yield record
+
+
+class TextSink(Operator):
+    """saveAsTextFile: output k is input k, but a record with row ends in it is several rows of the file."""
+
+    relation = contract.IDENTITY
+
+    def __init__(self, stock: Callable[[int, Any], Iterable[bytes]]) -> None:
+        self.stock = stock
+
+    def __call__(self, split: int, records: Any) -> Iterable[bytes]:
+        encoded, run = self.stock(split, records), capture.current
+        return encoded if run is None else self._rows(encoded, run)
+
+    def _rows(self, encoded: Iterable[bytes], run: capture.Run) -> Iterator[bytes]:
+        counter = Counter()
+        several: list[tuple[int, int]] = []  # (input position, rows)
+
+        def close() -> None:
+            if several:
+                run.override(self.node, contract.SPANS).extend(_rows_of(several, counter.count))
+
+        run.at_close(close)
+        for text in counter.through(encoded):
+            if b"\n" in text or b"\r" in text:
+                rows = physical_rows(text)
+                if rows > 1:
+                    several.append((counter.count - 1, rows))
+            yield text
+
+
+def physical_rows(text: bytes) -> int:
+    """Rows that a record makes in a text file, by Spark's row ends: LF, CR LF, lone CR."""
+    return (text + b"\n").replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
+
+
+def _rows_of(several: list[tuple[int, int]], records: int) -> list[tuple[int, int, int]]:
+    """Spans (count, in, step): records of one row side by side, records of several rows on their own."""
+    spans, start = [], 0
+    for position, rows in several:
+        if position > start:
+            spans.append((position - start, start, 1))
+        spans.append((rows, position, 0))
+        start = position + 1
+    if records > start:
+        spans.append((records - start, start, 1))
+    return spans

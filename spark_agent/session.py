@@ -1,0 +1,308 @@
+"""The driver's side of one application: its nodes, its events and the manifests of its accepted runs.
+
+`start` is called once for each SparkContext whose conf asks for lineage, `Session.stop` when that context
+stops or the interpreter ends. Promises that neither raises into the user's program and that every patch is
+undone on stop.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from spark_agent import capture, contract, rdd, settings, transport
+from spark_agent.capture import Manifests, Pipeline, Plan
+from spark_agent.nodes import Frame, Node
+from spark_agent.transport import Delivery, logger
+
+#: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
+MANIFESTS_ACCUMULATOR = 1 << 40
+#: A `partitions` event holds at most this many, to stay far below a broker's message limit.
+PARTITIONS_IN_EVENT = 2_000
+
+_active: Session | None = None
+
+
+def active() -> Session | None:
+    """The session of the running SparkContext, if lineage is on."""
+    return _active
+
+
+def start(context: Any) -> None:
+    """Begin to capture `context` (a new SparkContext). Never raises."""
+    global _active
+    try:
+        session = Session(context)
+        rdd.install(session)
+        _active = session
+        session.begin()
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+        logger.warning("lineage is off for this application: %r", error)
+        if _active is not None:
+            _active.undo()
+            _active = None
+
+
+class Session:
+    """One application. Thread-safe: user threads may start jobs at the same time."""
+
+    def __init__(self, context: Any) -> None:
+        from pyspark.accumulators import Accumulator
+
+        self.context = context
+        self.application_id: str = context.applicationId
+        self.settings = settings.read(lambda key, default: context._conf.get(key, default))
+        self.patches = rdd.Patches()
+        self._numbers = itertools.count()
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._delivery = Delivery()
+        self._described: set[int] = set()
+        self._flow_partitions = contract.FLOW_PARTITIONS
+        self._counters = {"runs": 0, "blocks": 0, "dropped": 0}
+        self._is_stopped = False
+        parameter = Manifests()
+        parameter.publish = self._publish_manifest
+        self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)
+        self._preparing = threading.Thread(target=self._prepare, name="lineage-topics", daemon=True)
+
+    # -- begin and end -------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._preparing.start()
+        _ship_agent(self.context)
+        self.emit(
+            contract.APPLICATION_STARTED,
+            name=self.context.appName,
+            detailed=self.settings.detailed,
+            spark_version=self.context.version,
+            master=self.context.master,
+            problems=list(self.settings.problems),
+        )
+        atexit.register(self.stop)
+
+    def _prepare(self) -> None:
+        wait_s = self.settings.delivery_timeout_s
+        transport.create_topics(
+            self.settings,
+            {
+                self.settings.node_topic: contract.NODE_PARTITIONS,
+                self.settings.flow_topic: contract.FLOW_PARTITIONS,
+            },
+            wait_s,
+        )
+        sender = transport.sender_for(self.settings)
+        found = sender.partitions(self.settings.flow_topic, wait_s) if sender is not None else 0
+        self._flow_partitions = found or contract.FLOW_PARTITIONS
+
+    @property
+    def flow_partitions(self) -> int:
+        """Partitions of the flow topic; waits for the broker's answer once, for a bounded time."""
+        self._preparing.join(2 * self.settings.delivery_timeout_s)
+        return self._flow_partitions
+
+    def stop(self) -> None:
+        """Publish the end and the counters, undo the patches. Does nothing the second time."""
+        global _active
+        with self._lock:
+            if self._is_stopped:
+                return
+            self._is_stopped = True
+        atexit.unregister(self.stop)
+        self.undo()
+        if _active is self:
+            _active = None
+        self.emit(contract.APPLICATION_ENDED, counters=self._counters)
+        sender = transport.sender_for(self.settings)
+        lost = sender.settle(self._delivery) if sender is not None else self._delivery.pending
+        if lost:
+            logger.warning("%d lineage events of %s did not reach Kafka", lost, self.application_id)
+
+    def undo(self) -> None:
+        self.patches.undo()
+
+    # -- events --------------------------------------------------------------------------------------
+
+    def emit(self, event_type: str, **fields: object) -> None:
+        message = contract.encode_event(event_type, self.application_id, int(time.time() * 1000), fields)
+        sender = transport.sender_for(self.settings)
+        if sender is not None:
+            with self._lock:
+                sender.send(
+                    self.settings.node_topic, -1, self.application_id.encode(), message, self._delivery
+                )
+
+    def _publish_manifest(self, manifest: str) -> None:
+        """Called in the accumulator server's thread for each run of an accepted attempt."""
+        fields = json.loads(manifest)
+        self._counters["runs"] += 1
+        self._counters["blocks"] += fields["blocks"]
+        self._counters["dropped"] += fields["dropped"]
+        self.emit(contract.RUN_COMMITTED, **fields)
+
+    def publish(self, node: Node) -> None:
+        """Publish `node` and what it comes from, once."""
+        with self._lock:
+            fresh = [each for each in node.ancestry() if not each.is_published]
+            for each in fresh:
+                each.is_published = True
+        for each in fresh:
+            self.emit(contract.NODE_REGISTERED, **each.event())
+            for port, parent in enumerate(each.parents):
+                self.emit(contract.LINK, source=parent.number, target=each.number, port=port)
+
+    def describe(self, node: Node) -> None:
+        """Publish the partitions of `node` and of what it comes from, once, after a job has computed them."""
+        for each in node.ancestry():
+            with self._lock:
+                if each.describe is None or each.number in self._described:
+                    continue
+                self._described.add(each.number)
+            try:
+                partitions = each.describe()
+            except Exception as error:  # noqa: BLE001 - an unusual input format: rows cannot be shown, no more
+                logger.warning("partitions of %s are not known: %s", each.name, error)
+                continue
+            for start_at in range(0, len(partitions), PARTITIONS_IN_EVENT):
+                piece = partitions[start_at : start_at + PARTITIONS_IN_EVENT]
+                self.emit(contract.PARTITIONS, node=each.number, partitions=piece)
+
+    # -- nodes and operations ------------------------------------------------------------------------
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The operations that this thread is in, outermost first."""
+        frames: list[Frame] | None = getattr(self._local, "frames", None)
+        if frames is None:
+            frames = self._local.frames = []
+        return frames
+
+    def new_node(self, name: str, **fields: Any) -> Node:
+        """A node in the current operation; outside of one it is public."""
+        frames = self.frames
+        node = Node(
+            next(self._numbers), name, call_site=frames[0].call_site if frames else call_site(), **fields
+        )
+        if frames:
+            frames[0].made.append(node)
+            node.operation = -1  # a step until its operation says which node it gave
+        return node
+
+    def node_of(self, dataset: Any) -> Node:
+        """The node of an RDD; one that the agent did not see being made becomes a source."""
+        node = getattr(dataset, "_lineage_node", None)
+        if node is None:
+            node = Node(
+                next(self._numbers),
+                dataset.name() or type(dataset).__name__,
+                kind="source",
+                relation=contract.SOURCE,
+                exact=False,
+                reason="made outside of the RDD operations that are captured",
+            )
+            dataset._lineage_node = node
+        return node
+
+    @contextlib.contextmanager
+    def operation(self, name: str, inputs: list[Any]) -> Iterator[Frame]:
+        """One call of an operation of PySpark; nested calls are parts of the outermost."""
+        frame = Frame(name, call_site(), [self.node_of(each) for each in inputs])
+        self.frames.append(frame)
+        try:
+            yield frame
+        finally:
+            self.frames.pop()
+
+    def finish(self, frame: Frame, result: Any) -> None:
+        """Name the node of the operation's result after it; the others that it made are its steps."""
+        node: Node | None = getattr(result, "_lineage_node", None)
+        if node is None or node not in frame.made:
+            return
+        for made in frame.made:
+            if made is not node:
+                made.operation, made.name = node.number, f"{frame.name}: {made.name}"
+                made.kind = "step"
+        node.operation, node.name, node.call_site = None, frame.name, frame.call_site
+
+    @contextlib.contextmanager
+    def property_set(self, key: str, value: str) -> Iterator[None]:
+        """A local property of the jobs that this thread starts."""
+        before = self.context.getLocalProperty(key)
+        self.context.setLocalProperty(key, value)
+        try:
+            yield
+        finally:
+            if getattr(self.context, "_jsc", None) is not None:
+                self.context.setLocalProperty(key, before)
+
+    @contextlib.contextmanager
+    def inner_job(self) -> Iterator[None]:
+        """A job that a transformation runs for itself (sortBy counts and samples): its tail is not captured.
+
+        What such a job leaves behind for others is: a shuffle that it wrote or a partition that it cached is
+        read again by the jobs that follow. Those chains were wrapped before, outside of this.
+        """
+        self._local.is_inner = True
+        try:
+            yield
+        finally:
+            self._local.is_inner = False
+
+    def captured(self, pipeline: Pipeline) -> capture.Capture:
+        """What the executors run for `pipeline`."""
+        if getattr(self._local, "is_inner", False):
+            return capture.Capture(pipeline.functions, None)
+        nodes = tuple(node.number for node in pipeline.nodes)
+        valued = tuple(node.number for node in pipeline.nodes if node.kind == "operator")
+        plan = Plan(
+            application_id=self.application_id,
+            settings=self.settings,
+            flow_partitions=self.flow_partitions,
+            input_node=pipeline.input_node.number,
+            nodes=nodes,
+            value_nodes=valued if self.settings.detailed else (),
+            manifests=self.manifests,
+        )
+        return capture.Capture(pipeline.functions, plan)
+
+
+_OURS = os.path.dirname(os.path.abspath(__file__))
+
+
+def call_site() -> str:
+    """file:line of the first frame outside of PySpark and the agent."""
+    import pyspark
+
+    inside = (_OURS, os.path.dirname(os.path.abspath(pyspark.__file__)), "<frozen", contextlib.__file__)
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
+def _ship_agent(context: Any) -> None:
+    """See to it that the executors can import `spark_agent` (FINDINGS of the design, trap 4)."""
+    master = context.master
+    is_local = master == "local" or master.startswith(("local[", "local-cluster"))
+    chosen = os.environ.get("PYSPARK_PYTHON") or context._conf.get("spark.pyspark.python", None)
+    if is_local and not chosen:
+        context.pythonExec = sys.executable  # the same machine: the environment that has the agent
+    if is_local and not master.startswith("local-cluster") and context.pythonExec == sys.executable:
+        return
+    folder = tempfile.mkdtemp(prefix="lineage-agent-")
+    archive = os.path.join(folder, "lineage_agent.zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in sorted(os.listdir(_OURS)):
+            if name.endswith(".py"):
+                file.write(os.path.join(_OURS, name), f"spark_agent/{name}")
+    context.addPyFile(archive)

@@ -1,0 +1,110 @@
+"""The one table of the agent's settings: Spark conf keys, their defaults and what they mean.
+
+Read once, when a SparkContext starts. Bad values never fail a job: the default is taken and the
+application's record says so. The table in docs/settings.md is made from `SETTINGS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from spark_agent import contract
+
+ENABLED = "spark.lineage.enabled"
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    default: str
+    help: str
+
+
+SETTINGS = (
+    Setting(ENABLED, "false", "Capture lineage for this application. Nothing is patched unless it is true."),
+    Setting(
+        "spark.lineage.kafka.bootstrap.servers",
+        "",
+        "Kafka brokers, host:port. Empty: LINEAGE_KAFKA_BOOTSTRAP_SERVERS, else the local stack of "
+        "`lineage up`, else 127.0.0.1:9092.",
+    ),
+    Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
+    Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),
+    Setting(
+        "spark.lineage.detailed",
+        "false",
+        "Capture the value of every intermediate record too. `spark.rdd.lineage.detailed` is an older name.",
+    ),
+    Setting(
+        "spark.lineage.onError",
+        "silent",
+        "When lineage cannot be delivered: `silent` drops and counts it, `partial` also logs a warning, "
+        "`fail` fails the task.",
+    ),
+    Setting(
+        "spark.lineage.delivery.timeout",
+        "2",
+        "Seconds that a process waits for an unreachable broker, once, before it drops lineage.",
+    ),
+)
+
+_DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+ON_ERROR = ("silent", "partial", "fail")
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What the agent does, parsed. Travels to the executors with every command, so it stays small."""
+
+    bootstrap_servers: str
+    node_topic: str = contract.NODE_TOPIC
+    flow_topic: str = contract.FLOW_TOPIC
+    detailed: bool = False
+    on_error: str = "silent"
+    delivery_timeout_s: float = 2.0
+    problems: tuple[str, ...] = field(default=())
+
+
+def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
+    """Settings from `conf(key, default)`, the shape of SparkConf.get."""
+    problems: list[str] = []
+
+    def get(name: str) -> str:
+        return (conf(name, "") or "").strip() or _DEFAULTS[name]
+
+    detailed = get("spark.lineage.detailed")
+    if not (conf("spark.lineage.detailed", "") or ""):
+        detailed = conf("spark.rdd.lineage.detailed", "") or detailed
+    on_error = get("spark.lineage.onError").lower()
+    if on_error not in ON_ERROR:
+        problems.append(f"spark.lineage.onError={on_error} is none of {', '.join(ON_ERROR)}; silent is used")
+        on_error = "silent"
+    try:
+        timeout = max(0.0, float(get("spark.lineage.delivery.timeout")))
+    except ValueError:
+        problems.append("spark.lineage.delivery.timeout is not a number of seconds; 2 is used")
+        timeout = 2.0
+    return AgentSettings(
+        bootstrap_servers=get("spark.lineage.kafka.bootstrap.servers") or _broker_nearby(os.environ),
+        node_topic=get("spark.lineage.topic.node"),
+        flow_topic=get("spark.lineage.topic.flow"),
+        detailed=detailed.strip().lower() == "true",
+        on_error=on_error,
+        delivery_timeout_s=timeout,
+        problems=tuple(problems),
+    )
+
+
+def _broker_nearby(environment: Mapping[str, str]) -> str:
+    named = environment.get("LINEAGE_KAFKA_BOOTSTRAP_SERVERS", "").strip()
+    if named:
+        return named
+    state = os.path.join(environment.get("LINEAGE_HOME", os.path.join(".cache", "lineage")), "stack.json")
+    try:
+        with open(state, encoding="utf-8") as file:
+            return str(json.load(file)["kafka"]["bootstrap_servers"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "127.0.0.1:9092"
