@@ -1,0 +1,31 @@
+"""Answers questions about lineage from the flow store.
+
+`topology` reads the events of an application, `steps` moves a set of records one node backward or forward,
+`engine` walks, `text_files` reads rows of files, `places` finds them, `service` puts answers together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lineage_service.answers import Materialized, Questions, TraceQuery
+    from lineage_service.settings import Settings
+
+
+def open_questions(settings: Settings) -> Questions:
+    """The lineage of the flow store that `settings` names. Raises LineageError when there is no store."""
+    from lineage_service.flow_store import open_store
+    from lineage_service.tracing.service import LineageQuestions
+
+    return LineageQuestions(open_store(settings), time_budget_s=settings.trace_seconds)
+
+
+def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materialized] | None:
+    """Puts a trace into Neo4j, or None when no Neo4j is configured."""
+    from lineage_service.graph_store import from_settings
+    from lineage_service.tracing.materialize import Materializer
+
+    graph = from_settings(settings)
+    return None if graph is None else Materializer(open_questions(settings), graph, settings.graph_max_flows)

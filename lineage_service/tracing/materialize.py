@@ -1,0 +1,61 @@
+"""Puts a traced subgraph into Neo4j as LineageFlow nodes and `flow` links, so that Browser and Bloom show it.
+
+Bounded: at most `max_records` records of one trace, shared out over the nodes of its way. Putting the same
+trace there again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import cypher
+from lineage_service.answers import Materialized, Questions, Record, TraceQuery
+from lineage_service.graph_rows import GraphRecord
+from lineage_service.graph_store import GraphStore
+
+
+class Materializer:
+    """Callable as (application id, query) -> Materialized."""
+
+    def __init__(self, questions: Questions, graph: GraphStore, max_records: int) -> None:
+        self._questions = questions
+        self._graph = graph
+        self._max_records = max_records
+
+    def __call__(self, application_id: str, query: TraceQuery) -> Materialized:
+        nodes = len(self._questions.graph(application_id).nodes)
+        per_node = max(1, self._max_records // max(nodes, 1))
+        trace = self._questions.trace(application_id, replace(query, limit=per_node, values=True))
+        links = [(flow.hash_in, flow.hash_out) for flow in trace.flows]
+        inputs: dict[str, list[str]] = defaultdict(list)
+        for source, target in links:
+            inputs[target].append(source)
+        records = []
+        for node in trace.nodes:
+            for record in node.records:
+                flow_id = f"{node.node_id}#{record.record_id}"
+                into = inputs.get(flow_id, [])
+                records.append(
+                    GraphRecord(
+                        flow_id=flow_id,
+                        node=int(node.node_id.rpartition("#")[2]),
+                        hash_in=into[0] if len(into) == 1 else None,
+                        hash_out=flow_id,
+                        val=_text(record),
+                    )
+                )
+        self._graph.write_trace(application_id, records, links)
+        start = f"{trace.start_node}#{trace.start[0].record_id}" if trace.start else ""
+        return Materialized(
+            records=len(records),
+            links=len(links),
+            truncated=trace.truncated,
+            query=cypher.pasted(f"show/{trace.direction}", flowId=start).strip(),
+        )
+
+
+def _text(record: Record) -> str | None:
+    if record.source is not None and record.source.text is not None:
+        return record.source.text
+    return record.value if record.value is not None else record.key

@@ -1,0 +1,574 @@
+"""Answers every question of `Questions` from the flow store: finds the start, walks, shows.
+
+A snapshot of an application is kept while the store does not change. Questions of several threads run side
+by side, each on a cursor of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import duckdb
+
+from lineage_service.answers import (
+    Application,
+    Edge,
+    Flow,
+    Graph,
+    InvalidQueryError,
+    Node,
+    NotFoundError,
+    Record,
+    RecordPage,
+    RecordQuery,
+    Trace,
+    TracedNode,
+    TraceQuery,
+    Values,
+    ValueStep,
+)
+from lineage_service.completeness import Completeness, completeness
+from lineage_service.tracing.engine import Position, Walked, time_budget, walk
+from lineage_service.tracing.places import Places
+from lineage_service.tracing.snapshot import Receipt, Snapshot, open_snapshot
+from lineage_service.tracing.steps import record_count
+from lineage_service.tracing.text_files import RowIndexes
+from lineage_service.tracing.topology import Run, TopologyNode, read_topology
+from spark_agent import contract
+from spark_agent.contract import ContractError
+
+_KEPT_SNAPSHOTS = 8
+
+
+class StoreReader(Protocol):
+    """What the questions read of a flow store."""
+
+    def version(self) -> object: ...
+
+    def applications(self) -> Sequence[str]: ...
+
+    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
+
+    def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+
+class LineageQuestions:
+    """`Questions` over a flow store."""
+
+    def __init__(self, store: StoreReader, *, time_budget_s: float) -> None:
+        self._store = store
+        self._time_budget_s = time_budget_s
+        self._places = Places(RowIndexes())
+        self._lock = threading.Lock()
+        self._opened: OrderedDict[str, tuple[object, _Opened]] = OrderedDict()
+
+    # -- applications and graphs ---------------------------------------------------------------------
+
+    def applications(self) -> tuple[Application, ...]:
+        found = [self._open(application_id).application for application_id in self._store.applications()]
+        return tuple(sorted(found, key=lambda each: (-each.started, each.application_id)))
+
+    def application(self, application_id: str) -> Application:
+        return self._open(application_id).application
+
+    def graph(self, application_id: str) -> Graph:
+        opened = self._open(application_id)
+        topology = opened.snapshot.topology
+        public = [node for node in topology.nodes.values() if node.is_public]
+        cursor = opened.snapshot.database.cursor()
+        nodes = tuple(
+            self._node(opened, cursor, node) for node in sorted(public, key=lambda each: each.number)
+        )
+        edges = []
+        for node in public:
+            for parent in _public_parents(topology.nodes, node):
+                flows = opened.snapshot.flows_of.get(node.number)
+                edges.append(
+                    Edge(
+                        source=contract.node_id(application_id, parent),
+                        target=contract.node_id(application_id, node.number),
+                        flows=flows if len(node.parents) == 1 else None,
+                    )
+                )
+        return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
+
+    def _node(self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode) -> Node:
+        application_id = opened.application.application_id
+        return Node(
+            node_id=contract.node_id(application_id, node.number),
+            node=node.number,
+            name=node.name,
+            description=node.description,
+            kind="source" if node.kind == "source" else "sink" if node.kind == "sink" else "operator",
+            call_site=node.call_site,
+            exact=node.exact,
+            reason=node.reason,
+            dataset=node.dataset,
+            records=sum(opened.count(cursor, node.number, run) for run in opened.holders(node.number)),
+            has_values=node.number in opened.snapshot.valued,
+        )
+
+    # -- records -------------------------------------------------------------------------------------
+
+    def records(self, application_id: str, query: RecordQuery) -> RecordPage:
+        opened = self._open(application_id)
+        node = opened.node(query.node)
+        cursor = opened.snapshot.database.cursor()
+        after = _read_cursor(query.cursor)
+        with time_budget(cursor, self._time_budget_s):
+            runs = [
+                run
+                for run in opened.holders(node.number)
+                if query.partition is None or run.split == query.partition
+            ]
+            if query.key is None and query.text is None:
+                return self._page_of_all(opened, cursor, node, runs, after, query.limit)
+            found = sorted(
+                (
+                    Position(node.number, run.split, offset, run.number)
+                    for run in runs
+                    for offset in self._matching(cursor, node, run, query)
+                ),
+                key=_place,
+            )
+        page = [each for each in found if after is None or _place(each) > after][: query.limit + 1]
+        return self._record_page(opened, cursor, node, len(found), page, query.limit)
+
+    def _page_of_all(
+        self,
+        opened: _Opened,
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        runs: Sequence[Run],
+        after: tuple[int, int] | None,
+        limit: int,
+    ) -> RecordPage:
+        page: list[Position] = []
+        total = 0
+        for run in sorted(runs, key=lambda each: each.split):
+            count = opened.count(cursor, node.number, run)
+            total += count
+            first = (
+                0
+                if after is None or run.split > after[0]
+                else after[1] + 1
+                if run.split == after[0]
+                else count
+            )
+            wanted = range(first, min(count, first + limit + 1 - len(page)))
+            page += [Position(node.number, run.split, offset, run.number) for offset in wanted]
+        return self._record_page(opened, cursor, node, total, page, limit)
+
+    def _record_page(
+        self,
+        opened: _Opened,
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        total: int,
+        page: Sequence[Position],
+        limit: int,
+    ) -> RecordPage:
+        shown = self._show(opened, cursor, node, page[:limit], values=True)
+        last = page[limit - 1] if len(page) > limit else None
+        return RecordPage(
+            node_id=contract.node_id(opened.application.application_id, node.number),
+            total=total,
+            records=shown,
+            next=f"{last.split}:{last.offset}" if last is not None else None,
+        )
+
+    def _matching(
+        self, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, run: Run, query: RecordQuery
+    ) -> list[int]:
+        if query.key is not None:
+            rows = cursor.execute(
+                "SELECT DISTINCT pos FROM records WHERE node = ? AND run = ? AND kind = 'key' AND text = ?",
+                [node.number, run.number, query.key],
+            ).fetchall()
+            offsets = [int(pos) for (pos,) in rows]
+            if query.text is None:
+                return offsets
+        wanted = query.text or ""
+        in_files = self._places.matching(node, run.split, wanted)
+        rows = cursor.execute(
+            "SELECT DISTINCT pos FROM records WHERE node = ? AND run = ? AND contains(lower(text), lower(?))",
+            [node.number, run.number, wanted],
+        ).fetchall()
+        matching = {*in_files, *(int(pos) for (pos,) in rows)}
+        return sorted(matching & set(offsets) if query.key is not None else matching)
+
+    # -- traces --------------------------------------------------------------------------------------
+
+    def trace(self, application_id: str, query: TraceQuery) -> Trace:
+        opened = self._open(application_id)
+        cursor = opened.snapshot.database.cursor()
+        with time_budget(cursor, self._time_budget_s):
+            node, start = self._start(opened, cursor, query)
+            walked = walk(
+                opened.snapshot,
+                cursor,
+                query.direction,
+                node.number,
+                [(each.run, each.offset) for each in start],
+                limit=query.limit,
+                depth=query.depth,
+                to=opened.node(query.to).number if query.to else None,
+            )
+            return self._trace(opened, cursor, query, node, start, walked)
+
+    def _trace(
+        self,
+        opened: _Opened,
+        cursor: duckdb.DuckDBPyConnection,
+        query: TraceQuery,
+        node: TopologyNode,
+        start: Sequence[Position],
+        walked: Walked,
+    ) -> Trace:
+        topology = opened.snapshot.topology
+        nodes = tuple(
+            TracedNode(
+                node_id=contract.node_id(topology.application_id, each.node),
+                name=topology.nodes[each.node].name,
+                kind=topology.nodes[each.node].kind,
+                exact=topology.nodes[each.node].exact,
+                total=each.total,
+                records=self._show(
+                    opened, cursor, topology.nodes[each.node], each.positions, values=query.values
+                ),
+            )
+            for each in walked.reached
+        )
+        return Trace(
+            direction=query.direction,
+            start=self._show(opened, cursor, node, _distinct(start)[: query.limit], values=query.values),
+            start_node=contract.node_id(topology.application_id, node.number),
+            complete=opened.application.complete,
+            exact=walked.is_exact and all(topology.nodes[each.node].exact for each in walked.reached),
+            truncated=any(each.total > len(each.positions) for each in walked.reached),
+            nodes=nodes,
+            flows=tuple(
+                Flow(
+                    hash_in=_flow_end(topology.application_id, topology.nodes[source.node], source),
+                    hash_out=_flow_end(topology.application_id, topology.nodes[target.node], target),
+                    node_id=contract.node_id(topology.application_id, target.node),
+                )
+                for source, target in walked.flows
+            ),
+            next=None,
+        )
+
+    def _start(
+        self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery
+    ) -> tuple[TopologyNode, list[Position]]:
+        """The node and the records, in the runs that hold them, that a query names."""
+        if query.path is not None:
+            number, split, offset = self._places.find(opened.snapshot.topology, query.path, query.row or 0)
+            node = opened.snapshot.topology.nodes[number]
+        elif query.key is not None and query.node is not None:
+            node = opened.node(query.node)
+            return node, self._by_key(opened, cursor, node, query)
+        elif query.record is not None:
+            node, split, offset = opened.parse_record(query.record, query.node)
+        elif query.node is not None and query.partition is not None and query.offset is not None:
+            node, split, offset = opened.node(query.node), query.partition, query.offset
+        else:
+            raise InvalidQueryError(
+                "say where the trace begins: record, or node with partition and offset, or node with key, "
+                "or path with row"
+            )
+        runs = opened.holders_of(node.number, split, query.direction)
+        held = [run for run in runs if offset < opened.count(cursor, node.number, run)]
+        if not held:
+            known = max((opened.count(cursor, node.number, run) for run in runs), default=0)
+            raise NotFoundError(
+                f"node {node.number} ({node.name}) has {known} records in partition {split}; "
+                f"offset {offset} is not there (offsets count from 0)"
+            )
+        return node, [Position(node.number, split, offset, run.number) for run in held]
+
+    def _by_key(
+        self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, query: TraceQuery
+    ) -> list[Position]:
+        rows = cursor.execute(
+            "SELECT DISTINCT run, pos FROM records WHERE node = ? AND kind = 'key' AND text = ?",
+            [node.number, query.key],
+        ).fetchall()
+        splits = {run.split for number, _ in rows if (run := opened.snapshot.topology.runs.get(number))}
+        allowed = {
+            run.number: run
+            for split in splits
+            for run in opened.holders_of(node.number, split, query.direction)
+        }
+        found = [Position(node.number, allowed[run].split, pos, run) for run, pos in rows if run in allowed]
+        if not found:
+            raise NotFoundError(f"node {node.number} ({node.name}) has no record with the key {query.key!r}")
+        return sorted(found, key=_place)
+
+    # -- values --------------------------------------------------------------------------------------
+
+    def values(self, application_id: str, record: str, node: str | None) -> Values:
+        opened = self._open(application_id)
+        start_node, split, offset = opened.parse_record(record, node)
+        query = TraceQuery(
+            direction="backward",
+            node=str(start_node.number),
+            partition=split,
+            offset=offset,
+            limit=20,
+            values=True,
+        )
+        backward = self.trace(application_id, query)
+        forward = self.trace(application_id, replace(query, direction="forward"))
+        steps = [
+            ValueStep(
+                node_id=each.node_id,
+                name=each.name,
+                record_id=shown.record_id,
+                type="text",
+                value=shown.value
+                if shown.value is not None
+                else (shown.source.text or "" if shown.source else ""),
+            )
+            for each in (*reversed(backward.nodes), *forward.nodes[1:])
+            for shown in each.records
+            if shown.value is not None or (shown.source is not None and shown.source.text is not None)
+        ]
+        captured = bool(opened.snapshot.valued)
+        return Values(
+            node_id=contract.node_id(application_id, start_node.number),
+            record_id=_record_id(start_node, split, offset),
+            captured=captured,
+            how=""
+            if captured
+            else "values of intermediate records were not captured; run the job with "
+            "--conf spark.lineage.detailed=true",
+            steps=tuple(steps),
+        )
+
+    # -- shared --------------------------------------------------------------------------------------
+
+    def _show(
+        self,
+        opened: _Opened,
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        positions: Sequence[Position],
+        *,
+        values: bool,
+    ) -> tuple[Record, ...]:
+        texts = self._texts(cursor, node, positions, values=values)
+        rows = self._places.rows_of(node, map(_place, positions))
+        return tuple(
+            Record(
+                record_id=_record_id(node, each.split, each.offset),
+                partition=each.split,
+                offset=each.offset,
+                key=texts.get((each.run, each.offset, "key")),
+                value=texts.get((each.run, each.offset, "value")),
+                source=rows.get(_place(each)),
+            )
+            for each in positions
+        )
+
+    @staticmethod
+    def _texts(
+        cursor: duckdb.DuckDBPyConnection, node: TopologyNode, positions: Sequence[Position], *, values: bool
+    ) -> dict[tuple[int, int, str], str]:
+        if not positions:
+            return {}
+        cursor.execute("CREATE OR REPLACE TEMP TABLE shown (run BIGINT, pos BIGINT)")
+        cursor.executemany("INSERT INTO shown VALUES (?, ?)", [(each.run, each.offset) for each in positions])
+        rows = cursor.execute(
+            "SELECT records.run, records.pos, records.kind, records.text FROM records SEMI JOIN shown "
+            "ON records.run = shown.run AND records.pos = shown.pos "
+            "WHERE records.node = ? AND kind IN (?, ?)",
+            [node.number, "key", "value" if values else "key"],
+        ).fetchall()
+        return {(run, pos, kind): text for run, pos, kind, text in rows}
+
+    def _open(self, application_id: str) -> _Opened:
+        version = self._store.version()
+        with self._lock:
+            held = self._opened.get(application_id)
+            if held is not None and held[0] == version:
+                self._opened.move_to_end(application_id)
+                return held[1]
+        events = self._store.events(application_id)
+        if not events:
+            raise NotFoundError(f"no application {application_id} is known")
+        opened = _opened(self._store, application_id, events)
+        with self._lock:
+            self._opened[application_id] = (version, opened)
+            while len(self._opened) > _KEPT_SNAPSHOTS:
+                self._opened.popitem(last=False)
+        return opened
+
+
+class _Opened:
+    """One application, read."""
+
+    def __init__(self, application: Application, snapshot: Snapshot) -> None:
+        self.application = application
+        self.snapshot = snapshot
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def node(self, text: str) -> TopologyNode:
+        """A node by its id or its number. Raises NotFoundError."""
+        application_id, _, number = text.rpartition("#")
+        known = self.snapshot.topology.nodes
+        if number.isdigit() and application_id in ("", self.application.application_id):
+            found = known.get(int(number))
+            if found is not None:
+                return found
+        raise NotFoundError(f"application {self.application.application_id} has no node {text}")
+
+    def parse_record(self, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
+        """A record id, alone where it is not ambiguous, or behind its node's id (a flow id)."""
+        parts = text.split("#")
+        if node is None and len(parts) >= 4 and parts[0] == self.application.application_id:
+            node, text = f"{parts[0]}#{parts[1]}", "#".join(parts[2:])
+        try:
+            kind, split, offset = contract.parse_record_id(text)
+        except ContractError as error:
+            raise InvalidQueryError(str(error)) from None
+        if node is not None:
+            return self.node(node), split, offset
+        if kind is None:
+            raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
+        nodes = [
+            each
+            for each in self.snapshot.topology.nodes.values()
+            if each.kind == kind and any(run.split == split for run in self.holders(each.number))
+        ]
+        if len(nodes) == 1:
+            return nodes[0], split, offset
+        if not nodes:
+            raise NotFoundError(f"no {kind} of this application has a partition {split}")
+        named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
+        raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
+
+    def holders(self, node: int) -> list[Run]:
+        """One run for each split of a node: the one whose records are shown."""
+        by_split: dict[int, Run] = {}
+        topology = self.snapshot.topology
+        for number in topology.runs_of.get(node, ()):
+            run = topology.runs[number]
+            if number in self.snapshot.effective:
+                by_split.setdefault(run.split, run)
+        return [by_split[split] for split in sorted(by_split)]
+
+    def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
+        """The runs that a trace from a record starts in.
+
+        Backward from one computation only, never from a mixture; forward from all that an output was made
+        from, so that every action over a shared RDD is reached.
+        """
+        runs = [
+            run
+            for run in self.snapshot.topology.runs_at(node, split)
+            if run.number in self.snapshot.effective
+        ]
+        return runs[:1] if direction == "backward" else runs
+
+    def count(self, cursor: duckdb.DuckDBPyConnection, node: int, run: Run) -> int:
+        key = (node, run.number)
+        if key not in self._counts:
+            self._counts[key] = record_count(self.snapshot, cursor, node, run.number)
+        return self._counts[key]
+
+
+def _opened(store: StoreReader, application_id: str, events: Sequence[Mapping[str, Any]]) -> _Opened:
+    topology = read_topology(application_id, events)
+    receipts = _receipts(store.files("blocks", application_id))
+    snapshot = open_snapshot(
+        topology,
+        store.files("flows", application_id),
+        store.files("records", application_id),
+        receipts,
+    )
+    complete = completeness(events, ((each.run, each.seq) for each in receipts))
+    return _Opened(_application(application_id, events, complete, receipts), snapshot)
+
+
+def _receipts(files: Sequence[str]) -> list[Receipt]:
+    if not files:
+        return []
+    rows = duckdb.execute(
+        "SELECT DISTINCT run, seq, node, relation, rows FROM read_parquet(?, hive_partitioning = false)",
+        [list(files)],
+    ).fetchall()
+    return [Receipt(*row) for row in rows]
+
+
+def _application(
+    application_id: str,
+    events: Sequence[Mapping[str, Any]],
+    complete: Completeness,
+    receipts: Sequence[Receipt],
+) -> Application:
+    started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
+    ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
+    texts = (contract.KEYS, contract.VALUES)
+    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in texts}
+    return Application(
+        application_id=application_id,
+        name=str(started[0]["name"]) if started else application_id,
+        state="ended" if ended else "running",
+        started=started[0]["time"] if started else min(event["time"] for event in events),
+        ended=ended[0]["time"] if ended else None,
+        complete=complete.is_complete,
+        missing_blocks=complete.missing_blocks,
+        counters={
+            "runs": len(complete.runs),
+            "blocks": len({(each.run, each.seq) for each in receipts}),
+            "flows": sum(flows.values()),
+            "dropped": complete.dropped,
+        },
+    )
+
+
+def _public_parents(nodes: Mapping[int, TopologyNode], node: TopologyNode) -> list[int]:
+    """The public nodes that a node reads, through its steps."""
+    found: dict[int, None] = {}
+    stack = list(node.parents)
+    while stack:
+        number = stack.pop()
+        if number not in nodes:
+            continue
+        if nodes[number].is_public:
+            found[number] = None
+        else:
+            stack.extend(nodes[number].parents)
+    return sorted(found)
+
+
+def _record_id(node: TopologyNode, split: int, offset: int) -> str:
+    return contract.record_id(node.kind, split, offset)
+
+
+def _flow_end(application_id: str, node: TopologyNode, position: Position) -> str:
+    return (
+        f"{contract.node_id(application_id, node.number)}#{_record_id(node, position.split, position.offset)}"
+    )
+
+
+def _place(position: Position) -> tuple[int, int]:
+    return position.split, position.offset
+
+
+def _distinct(positions: Sequence[Position]) -> list[Position]:
+    return list({_place(each): each for each in positions}.values())
+
+
+def _read_cursor(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    split, _, offset = text.partition(":")
+    if not (split.isdigit() and offset.isdigit()):
+        raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
+    return int(split), int(offset)

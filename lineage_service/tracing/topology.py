@@ -1,0 +1,251 @@
+"""The shape of one application's lineage, from its events: nodes, runs, and how runs hang together.
+
+Pure: takes decoded events, gives values. The walk over positions happens in `steps`; what is decided here is
+which run answers for which partition, so that an answer never mixes two computations of one partition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineage_service.answers import Dataset
+from spark_agent import contract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyNode:
+    """One node as it was registered; `parents` by port."""
+
+    number: int
+    name: str
+    description: str
+    kind: str
+    relation: str
+    exact: bool
+    reason: str
+    call_site: str
+    dataset: Dataset | None
+    parents: tuple[int, ...]
+    partitions: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def is_public(self) -> bool:
+        return self.kind != "step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One committed run (see docs/architecture.md)."""
+
+    number: int
+    split: int
+    attempt: int
+    action: int | None
+    input: int
+    nodes: tuple[int, ...]
+    overridden: frozenset[int]
+    inputs: int
+    outputs: int
+    counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Inputs [start, start + count) of `run` at `node` are the outputs of `parent_run` at `parent_node`."""
+
+    node: int
+    run: int
+    parent_node: int
+    parent_run: int
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    application_id: str
+    nodes: Mapping[int, TopologyNode]
+    children: Mapping[int, tuple[int, ...]]
+    runs: Mapping[int, Run]
+    links: tuple[Link, ...]
+    #: (run, node, node before it in the run), sinks of actions included.
+    chain: tuple[tuple[int, int, int], ...]
+    runs_of: Mapping[int, tuple[int, ...]] = field(repr=False)
+
+    def runs_at(self, node: int, split: int) -> list[Run]:
+        """The runs that hold the records of one split of a node, the earliest first."""
+        return [
+            self.runs[number] for number in self.runs_of.get(node, ()) if self.runs[number].split == split
+        ]
+
+
+def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> Topology:
+    """The topology that the events tell, in whatever order and however often they came."""
+    registered: dict[int, Mapping[str, Any]] = {}
+    ports: dict[int, dict[int, int]] = defaultdict(dict)
+    partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
+    runs: dict[int, Run] = {}
+    for event in sorted(events, key=lambda each: each["time"]):
+        kind = event["type"]
+        if kind == contract.NODE_REGISTERED:
+            registered[event["node"]] = event
+        elif kind == contract.LINK:
+            ports[event["target"]][event["port"]] = event["source"]
+        elif kind == contract.PARTITIONS:
+            for partition in event["partitions"]:
+                partitions[event["node"]][partition["split"]] = partition
+        elif kind == contract.RUN_COMMITTED:
+            runs.setdefault(event["run"], _run(event))
+    nodes = {
+        number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
+        for number, event in registered.items()
+    }
+    children: dict[int, list[int]] = defaultdict(list)
+    for node in nodes.values():
+        for parent in dict.fromkeys(node.parents):
+            children[parent].append(node.number)
+    chain = tuple(_chain(nodes, runs.values()))
+    runs_of: dict[int, dict[int, None]] = defaultdict(dict)
+    for run in runs.values():
+        runs_of[run.input][run.number] = None
+    for run_number, node_number, _ in chain:
+        runs_of[node_number][run_number] = None
+    return Topology(
+        application_id=application_id,
+        nodes=nodes,
+        children={number: tuple(sorted(found)) for number, found in children.items()},
+        runs=runs,
+        links=tuple(_links(nodes, runs)),
+        chain=chain,
+        runs_of={number: tuple(found) for number, found in runs_of.items()},
+    )
+
+
+def _node(
+    event: Mapping[str, Any], parents: tuple[int, ...], partitions: Mapping[int, Mapping[str, Any]]
+) -> TopologyNode:
+    dataset = event.get("dataset")
+    return TopologyNode(
+        number=event["node"],
+        name=event["name"],
+        description=event["description"],
+        kind=event["kind"],
+        relation=event["relation"],
+        exact=event["exact"],
+        reason=event.get("reason") or "",
+        call_site=event.get("call_site") or "",
+        dataset=Dataset(**{key: str(dataset.get(key, "")) for key in ("namespace", "name", "format")})
+        if isinstance(dataset, Mapping)
+        else None,
+        parents=parents,
+        partitions=partitions,
+    )
+
+
+def _run(event: Mapping[str, Any]) -> Run:
+    return Run(
+        number=event["run"],
+        split=event["split"],
+        attempt=event["attempt"],
+        action=event["action"],
+        input=event["input"],
+        nodes=tuple(event["nodes"]),
+        overridden=frozenset(event.get("overridden") or ()),
+        inputs=event["inputs"],
+        outputs=event["outputs"],
+        counts={int(node): count for node, count in (event.get("counts") or {}).items()},
+    )
+
+
+def _chain(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> Iterable[tuple[int, int, int]]:
+    """Each node of a run with the one before it. Nodes that were never registered are a library's own."""
+    sinks = {
+        number: node.parents[0]
+        for number, node in nodes.items()
+        if node.kind == "sink" and node.parents and node.relation in (contract.IDENTITY, contract.DATASET)
+    }
+    for run in runs:
+        before = run.input
+        for number in run.nodes:
+            if number not in nodes:
+                break
+            yield run.number, number, before
+            before = number
+        # A sink that is no RDD of its own (collect): the outputs of its parent in the runs of its job.
+        sink = run.action
+        if sink in sinks and sink not in run.nodes and sinks[sink] in (run.input, *run.nodes):
+            yield run.number, sink, sinks[sink]
+
+
+def _links(nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run]) -> Iterable[Link]:
+    """What the JVM read for each run's input, where no shuffle tags say it: whole outputs of other runs."""
+    by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
+    for run in runs.values():
+        if run.nodes:
+            by_output[run.nodes[-1], run.split].append(run)
+    for run in runs.values():
+        node = nodes.get(run.input)
+        if node is None or node.relation == contract.SOURCE:
+            continue
+        start = 0
+        for parent_node, parent_split in _read_by(node, run.split, by_output):
+            parent_run = _computed(by_output[parent_node, parent_split], run)
+            if parent_run is None:
+                break  # what follows cannot be placed; the walk says that it is not exact
+            yield Link(
+                node=run.input,
+                run=run.number,
+                parent_node=parent_node,
+                parent_run=parent_run.number,
+                start=start,
+                count=parent_run.outputs,
+            )
+            start += parent_run.outputs
+
+
+def _read_by(
+    node: TopologyNode, split: int, by_output: Mapping[tuple[int, int], Sequence[Run]]
+) -> list[tuple[int, int]]:
+    """(parent node, parent split) that the JVM put one after the other for `split` of `node`."""
+    if node.relation == contract.STATIC:
+        made_of = node.partitions.get(split, {}).get("parents", ())
+        return [(node.parents[port], parent) for port, parent in made_of if port < len(node.parents)]
+    if (node.number, split) in by_output:  # computed by Python, kept by cache(), read again
+        return [(node.number, split)]
+    return []
+
+
+def _computed(candidates: Sequence[Run], reader: Run) -> Run | None:
+    """The run whose output `reader` read: of its own task attempt, else the first (a cache keeps that)."""
+    same_attempt = [
+        run for run in candidates if run.attempt == reader.attempt and run.number != reader.number
+    ]
+    found = same_attempt or [run for run in candidates if run.number != reader.number]
+    return found[0] if found else None
+
+
+def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """The runs that an output was made from: those of sinks, and what these read, transitively.
+
+    `shuffled` are (reading run, writing run) pairs. Other runs (a lost map output that was made again) never
+    show. Where no sink has run, every committed run counts.
+    """
+    reads: dict[int, set[int]] = defaultdict(set)
+    for reader, writer in shuffled:
+        reads[reader].add(writer)
+    for link in topology.links:
+        reads[link.run].add(link.parent_run)
+    sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}
+    reached = {run for run, node, _ in topology.chain if node in sinks}
+    if not reached:
+        return frozenset(topology.runs)
+    frontier = list(reached)
+    while frontier:
+        for read in reads[frontier.pop()]:
+            if read not in reached and read in topology.runs:
+                reached.add(read)
+                frontier.append(read)
+    return frozenset(reached)
