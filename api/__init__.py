@@ -1,0 +1,1 @@
+"""HTTP over what lineage_service answers: the API (docs/api.md) and the page's files."""

@@ -234,6 +234,7 @@ class Run:
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
         self._overridden: set[int] = set()
+        self._counts: dict[int, Counter] = {}
         self.blocks = 0
         self.result: Any = None
         self.inputs = Counter()
@@ -252,6 +253,11 @@ class Run:
     def at_close(self, closer: Callable[[], None]) -> None:
         """Call `closer` when the last record was pulled, before the streams are closed."""
         self._closers.append(closer)
+
+    def count(self, node: int) -> Counter:
+        """A counter of the outputs of `node`, for the manifest."""
+        counter = self._counts[node] = Counter()
+        return counter
 
     def read_batch(self, writer: int, first: int, count: int) -> None:
         """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
@@ -323,6 +329,7 @@ class Run:
                 "dropped": dropped,
                 "inputs": self.inputs.count,
                 "outputs": self.outputs.count,
+                "counts": {str(node): counter.count for node, counter in self._counts.items()},
             }
         )
 
@@ -343,6 +350,16 @@ def _task() -> dict[str, int | None]:
 
 #: The run of this worker process; a worker runs one chain at a time.
 current: Run | None = None
+
+
+class Operator:
+    """A function of a chain that the agent knows. `relation` is how its outputs relate to its inputs."""
+
+    relation = contract.FLOWS
+    node = -1
+
+    def __call__(self, split: int, records: Any) -> Any:
+        raise NotImplementedError
 
 
 class Pipeline:
@@ -381,8 +398,13 @@ class Capture(Pipeline):
             return super().__call__(split, records)
         current = run = Run(self.plan, split, transport.sender_for(self.plan.settings))
         records = run.inputs.through(records)
-        for node, function in zip(self.plan.nodes, self.functions, strict=True):
+        for index, (node, function) in enumerate(zip(self.plan.nodes, self.functions, strict=True)):
             records = function(split, records)
+            if not isinstance(function, Operator) and any(
+                isinstance(following, Operator) for following in self.functions[index + 1 : index + 2]
+            ):
+                # A user's function may want the very object of the one before it; our operators do not.
+                records = run.count(node).through(records)
             if node in self.plan.value_nodes:
                 records = map(run.texts(node, contract.VALUES).note, records)
         run.result = records

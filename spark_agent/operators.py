@@ -12,7 +12,7 @@ from itertools import chain, compress, islice, repeat
 from typing import Any
 
 from spark_agent import capture, contract
-from spark_agent.capture import CHUNK, FOREVER, Counter, restarting
+from spark_agent.capture import CHUNK, FOREVER, Counter, Operator, restarting
 
 
 def stop_iteration(error: StopIteration) -> Exception:
@@ -27,18 +27,6 @@ def stop_iteration(error: StopIteration) -> Exception:
     except Exception as reported:  # noqa: BLE001 - the type differs between PySpark versions
         return reported
     raise AssertionError("unreachable")
-
-
-class Operator:
-    """A function of a chain that the agent knows. `relation` is how its outputs relate to its inputs."""
-
-    relation = contract.FLOWS
-    exact = True
-    reason = ""
-    node = -1
-
-    def __call__(self, split: int, records: Any) -> Any:
-        raise NotImplementedError
 
 
 class Map(Operator):

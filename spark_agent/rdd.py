@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.capture import ACTION, CapturingSerializer, Pipeline
+from spark_agent.capture import ACTION, CapturingSerializer, Operator, Pipeline
 from spark_agent.nodes import Node, inexact
-from spark_agent.operators import Combine, Filter, FlatMap, Join, Map, Merge, Operator, Order, Sort, TextSink
+from spark_agent.operators import Combine, Filter, FlatMap, Join, Map, Merge, Order, Sort, TextSink
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -256,7 +256,7 @@ def _pipelined_init(session: Session, pipelined: Any, stock: Callable[..., Any])
         node = session.new_node(_step_name(func, frames), parents=[session.node_of(prev)])
         if isinstance(func, Operator):
             func.node = node.number
-            node.relation, node.exact, node.reason = func.relation, func.exact, func.reason
+            node.relation = func.relation
         else:
             node.relation, node.exact = contract.PARTITION, False
             node.reason = inexact(node.name, contract.PARTITION)

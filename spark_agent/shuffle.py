@@ -15,8 +15,7 @@ from typing import Any
 from pyspark.serializers import FramedSerializer, pack_long
 
 from spark_agent import capture, contract
-from spark_agent.capture import FOREVER
-from spark_agent.operators import Operator
+from spark_agent.capture import FOREVER, Operator
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
 TAG = struct.Struct("<QQ")

@@ -37,7 +37,7 @@ from lineage_service.tracing.places import Places
 from lineage_service.tracing.snapshot import Receipt, Snapshot, open_snapshot
 from lineage_service.tracing.steps import record_count
 from lineage_service.tracing.text_files import RowIndexes
-from lineage_service.tracing.topology import Run, TopologyNode, read_topology
+from lineage_service.tracing.topology import Run, Topology, TopologyNode, read_topology
 from spark_agent import contract
 from spark_agent.contract import ContractError
 
@@ -83,17 +83,14 @@ class LineageQuestions:
         nodes = tuple(
             self._node(opened, cursor, node) for node in sorted(public, key=lambda each: each.number)
         )
-        edges = []
-        for node in public:
-            for parent in _public_parents(topology.nodes, node):
-                flows = opened.snapshot.flows_of.get(node.number)
-                edges.append(
-                    Edge(
-                        source=contract.node_id(application_id, parent),
-                        target=contract.node_id(application_id, node.number),
-                        flows=flows if len(node.parents) == 1 else None,
-                    )
-                )
+        edges = [
+            Edge(
+                source=contract.node_id(application_id, source),
+                target=contract.node_id(application_id, target),
+                flows=opened.flows(cursor, first),
+            )
+            for source, first, target in _public_edges(opened.snapshot.topology)
+        ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
     def _node(self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode) -> Node:
@@ -475,6 +472,15 @@ class _Opened:
         ]
         return runs[:1] if direction == "backward" else runs
 
+    def flows(self, cursor: duckdb.DuckDBPyConnection, node: int) -> int | None:
+        """How many (input, output) pairs a node has; None where that is a bound."""
+        relation = self.snapshot.topology.nodes[node].relation
+        if node in self.snapshot.flows_of and node not in self.snapshot.spanning:
+            return self.snapshot.flows_of[node]
+        if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC):
+            return sum(self.count(cursor, node, run) for run in self.holders(node))
+        return None
+
     def count(self, cursor: duckdb.DuckDBPyConnection, node: int, run: Run) -> int:
         key = (node, run.number)
         if key not in self._counts:
@@ -532,19 +538,23 @@ def _application(
     )
 
 
-def _public_parents(nodes: Mapping[int, TopologyNode], node: TopologyNode) -> list[int]:
-    """The public nodes that a node reads, through its steps."""
-    found: dict[int, None] = {}
-    stack = list(node.parents)
-    while stack:
-        number = stack.pop()
-        if number not in nodes:
+def _public_edges(topology: Topology) -> list[tuple[int, int, int]]:
+    """(public node, the node that reads it, the public node that this belongs to), through the steps."""
+    edges: dict[tuple[int, int], int] = {}
+    for target in topology.nodes.values():
+        if not target.is_public:
             continue
-        if nodes[number].is_public:
-            found[number] = None
-        else:
-            stack.extend(nodes[number].parents)
-    return sorted(found)
+        stack, seen = [(parent, target.number) for parent in target.parents], set()
+        while stack:
+            number, reader = stack.pop()
+            if number not in topology.nodes or (number, reader) in seen:
+                continue
+            seen.add((number, reader))
+            if topology.nodes[number].is_public:
+                edges.setdefault((number, target.number), reader)
+            else:
+                stack.extend((parent, number) for parent in topology.nodes[number].parents)
+    return [(source, reader, target) for (source, target), reader in sorted(edges.items())]
 
 
 def _record_id(node: TopologyNode, split: int, offset: int) -> str:

@@ -34,6 +34,9 @@ class Snapshot:
     spanning: frozenset[int]
     flowing: frozenset[int]
     valued: frozenset[int]
+    rereads: frozenset[int]  # nodes whose outputs are read again by other runs (cached RDDs)
+    linked: frozenset[int]  # nodes with links to what they read
+    link_parents: frozenset[int]  # nodes that links lead to
     flows_of: dict[int, int]  # node -> rows in `flows` of effective runs
 
 
@@ -100,7 +103,16 @@ def open_snapshot(
         if each.run in effective and each.relation not in texts:
             flows_of[each.node] = flows_of.get(each.node, 0) + each.rows
     return Snapshot(
-        topology, database, effective, frozenset(spanning), frozenset(flowing), frozenset(valued), flows_of
+        topology=topology,
+        database=database,
+        effective=effective,
+        spanning=frozenset(spanning),
+        flowing=frozenset(flowing),
+        valued=frozenset(valued),
+        rereads=frozenset(link.node for link in topology.links if link.node == link.parent_node),
+        linked=frozenset(link.node for link in topology.links),
+        link_parents=frozenset(link.parent_node for link in topology.links),
+        flows_of=flows_of,
     )
 
 

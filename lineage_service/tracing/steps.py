@@ -40,13 +40,23 @@ class Walk:
     def _column(self, select: str) -> list[int]:
         return [value for (value,) in self._cursor.execute(select).fetchall()]
 
-    def _take(self, node: int) -> None:
-        """Make `here` the distinct records at `node`."""
+    def _take(self, node: int, *, is_backward: bool) -> None:
+        """Make `here` the distinct records at `node`.
+
+        A cached RDD is read by other runs than those that computed it: its records stand in both.
+        """
         self._cursor.execute(
             f"CREATE OR REPLACE TEMP TABLE here AS SELECT DISTINCT origin, run, pos FROM {self.table} "
             "WHERE node = ?",
             [node],
         )
+        if node in self.snapshot.rereads:
+            near, far = ("run", "parent_run") if is_backward else ("parent_run", "run")
+            self._cursor.execute(
+                f"INSERT INTO here SELECT here.origin, links.{far}, here.pos FROM here JOIN links "
+                f"ON links.node = ? AND links.parent = ? AND links.{near} = here.run",
+                [node, node],
+            )
 
     def _insert(self, select: str, parameters: list[object]) -> None:
         self._cursor.execute(f"INSERT INTO {self.table} {select}", parameters)
@@ -55,13 +65,15 @@ class Walk:
 
     def backward(self, node: int) -> None:
         """Add the inputs of the records at `node`."""
-        self._take(node)
+        self._take(node, is_backward=True)
         relation = self._topology.nodes[node].relation
         if relation == contract.DATASET:
             self._every_input(node)
             return
-        if relation != contract.SOURCE:
+        if node in self.snapshot.linked:
             self._backward_links(node)
+        if self._topology.unplaced:
+            self._unplaced_inputs(node)
         if node in self.snapshot.flowing:
             self._backward_flows(node)
         if relation == contract.IDENTITY:
@@ -102,7 +114,7 @@ class Walk:
     def _backward_links(self, node: int) -> None:
         self._insert(
             "SELECT links.parent, here.origin, links.parent_run, here.pos - links.start FROM here JOIN links "
-            "ON links.node = ? AND links.run = here.run "
+            "ON links.node = ? AND links.parent <> links.node AND links.run = here.run "
             "AND here.pos >= links.start AND here.pos < links.start + links.count",
             [node],
         )
@@ -128,17 +140,26 @@ class Walk:
             for origin in origins:
                 self._every_record(parent, origin, found)
 
+    def _unplaced_inputs(self, node: int) -> None:
+        """The bound where it is not known which runs a run has read: all records of the inputs."""
+        for run in self._column("SELECT DISTINCT run FROM here"):
+            if run in self._topology.unplaced and self._topology.runs[run].input == node:
+                for origin in self._column("SELECT DISTINCT origin FROM here"):
+                    for parent in self._topology.nodes[node].parents:
+                        self._every_record(parent, origin, self._runs_of(parent))
+
     # -- forward -------------------------------------------------------------------------------------
 
     def forward(self, node: int) -> None:
         """Add the outputs that the records at `node` went into."""
-        self._take(node)
-        self._insert(
-            "SELECT links.node, here.origin, links.run, here.pos + links.start FROM here JOIN links "
-            "ON links.parent = ? AND links.parent_run = here.run AND here.pos < links.count "
-            "AND links.run IN (SELECT run FROM effective)",
-            [node],
-        )
+        self._take(node, is_backward=False)
+        if node in self.snapshot.link_parents:
+            self._insert(
+                "SELECT links.node, here.origin, links.run, here.pos + links.start FROM here JOIN links "
+                "ON links.parent = ? AND links.node <> links.parent AND links.parent_run = here.run "
+                "AND here.pos < links.count AND links.run IN (SELECT run FROM effective)",
+                [node],
+            )
         for child in self._topology.children.get(node, ()):
             relation = self._topology.nodes[child].relation
             if child in self.snapshot.flowing:
@@ -232,6 +253,8 @@ def record_count(snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, node: in
     if node in run.counts:
         return run.counts[node]
     index = run.nodes.index(node)
+    if node in run.overridden:
+        return _flowing_count(cursor, node, run_number)
     # What follows without changing the count says it too: the counter at the end of the chain.
     action = topology.nodes.get(run.action) if run.action is not None else None
     for later in run.nodes[index + 1 :]:
@@ -243,8 +266,12 @@ def record_count(snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, node: in
     for position in range(index, -1, -1):
         at = run.nodes[position]
         if topology.nodes[at].relation != contract.IDENTITY or at in run.overridden:
-            (largest,) = cursor.execute(
-                "SELECT max(out_pos + out_count) FROM flows WHERE node = ? AND run = ?", [at, run_number]
-            ).fetchone() or (None,)
-            return int(largest or 0)
+            return _flowing_count(cursor, at, run_number)
     return run.inputs
+
+
+def _flowing_count(cursor: duckdb.DuckDBPyConnection, node: int, run_number: int) -> int:
+    (largest,) = cursor.execute(
+        "SELECT max(out_pos + out_count) FROM flows WHERE node = ? AND run = ?", [node, run_number]
+    ).fetchone() or (None,)
+    return int(largest or 0)

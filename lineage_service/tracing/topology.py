@@ -74,6 +74,8 @@ class Topology:
     #: (run, node, node before it in the run), sinks of actions included.
     chain: tuple[tuple[int, int, int], ...]
     runs_of: Mapping[int, tuple[int, ...]] = field(repr=False)
+    #: Runs whose input came from runs that are not known: their inputs can only be bounded.
+    unplaced: frozenset[int]
 
     def runs_at(self, node: int, split: int) -> list[Run]:
         """The runs that hold the records of one split of a node, the earliest first."""
@@ -107,6 +109,8 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     for node in nodes.values():
         for parent in dict.fromkeys(node.parents):
             children[parent].append(node.number)
+    placing = _Placing(nodes, runs)
+    runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
     chain = tuple(_chain(nodes, runs.values()))
     runs_of: dict[int, dict[int, None]] = defaultdict(dict)
     for run in runs.values():
@@ -118,7 +122,8 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         nodes=nodes,
         children={number: tuple(sorted(found)) for number, found in children.items()},
         runs=runs,
-        links=tuple(_links(nodes, runs)),
+        links=tuple(placing.links),
+        unplaced=frozenset(placing.unplaced),
         chain=chain,
         runs_of={number: tuple(found) for number, found in runs_of.items()},
     )
@@ -180,42 +185,89 @@ def _chain(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> Iterable[t
             yield run.number, sink, sinks[sink]
 
 
-def _links(nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run]) -> Iterable[Link]:
-    """What the JVM read for each run's input, where no shuffle tags say it: whole outputs of other runs."""
-    by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
-    for run in runs.values():
-        if run.nodes:
-            by_output[run.nodes[-1], run.split].append(run)
-    for run in runs.values():
-        node = nodes.get(run.input)
-        if node is None or node.relation == contract.SOURCE:
-            continue
+class _Placing:
+    """Finds, for what each run read from the JVM without shuffle tags, whose outputs it was.
+
+    Where only the JVM made a partition (a union of unions, a file that is unioned before Python reads it), a
+    run of its own stands for it: it has a negative number and no nodes, and belongs to one reading run.
+    """
+
+    def __init__(self, nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run]) -> None:
+        self._nodes = nodes
+        self._by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
+        for run in runs.values():
+            if run.nodes:
+                self._by_output[run.nodes[-1], run.split].append(run)
+        self.links: list[Link] = []
+        self.jvm_runs: dict[int, Run] = {}
+        self.unplaced: set[int] = set()
+        for run in runs.values():
+            node = nodes.get(run.input)
+            if node is not None and not self._place_input(node, run):
+                self.unplaced.add(run.number)
+
+    def _place_input(self, node: TopologyNode, run: Run) -> bool:
+        """False when the input of `run` should come from other runs and these are not known."""
+        if node.relation == contract.STATIC:
+            return self._concatenate(node, run.split, run, run.number, run.inputs) is not None
+        if node.relation in (contract.SOURCE, contract.DATASET) or not node.parents:
+            return True
+        found = _computed(self._by_output[node.number, run.split], run)
+        if found is not None:  # computed by Python, kept by cache(), read again
+            self._link(node.number, run.number, node.number, found.number, 0, found.outputs)
+            return True
+        return node.relation == contract.FLOWS  # a shuffle: its batches say where they come from
+
+    def _concatenate(
+        self, node: TopologyNode, split: int, reader: Run, into: int, count: int | None
+    ) -> int | None:
+        """Link the parts of a static partition to `into`; their records together, None if not known."""
+        parts = [
+            (node.parents[port], parent)
+            for port, parent in node.partitions.get(split, {}).get("parents", ())
+            if port < len(node.parents)
+        ]
         start = 0
-        for parent_node, parent_split in _read_by(node, run.split, by_output):
-            parent_run = _computed(by_output[parent_node, parent_split], run)
-            if parent_run is None:
-                break  # what follows cannot be placed; the walk says that it is not exact
-            yield Link(
-                node=run.input,
-                run=run.number,
-                parent_node=parent_node,
-                parent_run=parent_run.number,
-                start=start,
-                count=parent_run.outputs,
-            )
-            start += parent_run.outputs
+        for parent, parent_split in parts:
+            placed = self._place(parent, parent_split, reader, count if len(parts) == 1 else None)
+            if placed is None:
+                return None
+            self._link(node.number, into, parent, placed[0], start, placed[1])
+            start += placed[1]
+        return start if parts else None
 
+    def _place(self, number: int, split: int, reader: Run, count: int | None) -> tuple[int, int] | None:
+        """(run, records) that hold one split of a node as `reader` read it."""
+        found = _computed(self._by_output[number, split], reader)
+        if found is not None:
+            return found.number, found.outputs
+        node = self._nodes.get(number)
+        if node is None or node.relation not in (contract.STATIC, contract.SOURCE):
+            return None
+        made = -1 - len(self.jvm_runs)
+        self.jvm_runs[made] = reader  # taken before the parts take theirs
+        records = count if node.relation == contract.SOURCE else None
+        if node.relation == contract.STATIC:
+            records = self._concatenate(node, split, reader, made, count)
+        if records is None:
+            return None
+        self.jvm_runs[made] = Run(
+            number=made,
+            split=split,
+            attempt=reader.attempt,
+            action=None,
+            input=number,
+            nodes=(),
+            overridden=frozenset(),
+            inputs=records,
+            outputs=records,
+            counts={},
+        )
+        return made, records
 
-def _read_by(
-    node: TopologyNode, split: int, by_output: Mapping[tuple[int, int], Sequence[Run]]
-) -> list[tuple[int, int]]:
-    """(parent node, parent split) that the JVM put one after the other for `split` of `node`."""
-    if node.relation == contract.STATIC:
-        made_of = node.partitions.get(split, {}).get("parents", ())
-        return [(node.parents[port], parent) for port, parent in made_of if port < len(node.parents)]
-    if (node.number, split) in by_output:  # computed by Python, kept by cache(), read again
-        return [(node.number, split)]
-    return []
+    def _link(self, node: int, run: int, parent: int, parent_run: int, start: int, count: int) -> None:
+        link = Link(node=node, run=run, parent_node=parent, parent_run=parent_run, start=start, count=count)
+        self.links.append(link)
 
 
 def _computed(candidates: Sequence[Run], reader: Run) -> Run | None:
@@ -238,6 +290,11 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
         reads[reader].add(writer)
     for link in topology.links:
         reads[link.run].add(link.parent_run)
+    for run in topology.runs.values():
+        node = topology.nodes.get(run.input)
+        if node is not None and (node.relation == contract.DATASET or run.number in topology.unplaced):
+            for parent in node.parents:
+                reads[run.number].update(topology.runs_of.get(parent, ()))
     sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}
     reached = {run for run, node, _ in topology.chain if node in sinks}
     if not reached:

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from lineage_service.tracing.text_files import RowIndex, split_rows
 
-pieces = st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\r\r", b"\n\n", "é".encode()]), max_size=30)
+pieces = st.lists(
+    st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\r\r", b"\n\n", "é".encode()]), max_size=30
+)
 
 
 def naive(data: bytes) -> list[tuple[int, bytes]]:
@@ -32,7 +34,9 @@ def test_rows_and_offsets_are_those_of_a_regular_expression(parts: list[bytes], 
             assert index.read(row) == text.decode()
         assert index.read(len(expected)) is None
         some = range(0, len(expected) + 3, 2)
-        assert index.read_many(some) == {row: expected[row][1].decode() for row in some if row < len(expected)}
+        assert index.read_many(some) == {
+            row: expected[row][1].decode() for row in some if row < len(expected)
+        }
         for offset in range(len(data) + 2):
             assert index.rows_starting_up_to(offset) == sum(start <= offset for start, _ in expected)
         with path.open("rb") as file:

@@ -1,0 +1,278 @@
+"""The JSON of every answer: pydantic models that mirror `lineage_service.answers`, described for OpenAPI.
+
+Field for field the same names (a test compares). Fields that only some records have are left out where they
+are absent; every other field is always there, null where nothing is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "TRACE_EXAMPLE",
+    "Application",
+    "Applications",
+    "Dataset",
+    "Edge",
+    "Flow",
+    "Graph",
+    "Health",
+    "Materialized",
+    "Node",
+    "Record",
+    "RecordPage",
+    "SourceRow",
+    "Trace",
+    "TracedNode",
+    "ValueStep",
+    "Values",
+]
+
+Kind = Literal["source", "operator", "sink"]
+
+
+def _absent(value: object) -> bool:
+    return value is None
+
+
+class Answer(BaseModel):
+    """What the models have in common: they are read from the attributes of an answer."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+
+class Health(Answer):
+    status: Literal["ok"] = Field(description="Always `ok`; anything else is a problem.")
+
+
+class Application(Answer):
+    """One Spark application."""
+
+    application_id: str = Field(description="Spark's `applicationId`.")
+    name: str = Field(description="Spark's `spark.app.name`.")
+    state: Literal["running", "ended"] = Field(description="`running` until its driver said that it ended.")
+    started: int = Field(description="Unix time in milliseconds.")
+    ended: int | None = Field(description="Unix time in milliseconds; null while it runs.")
+    complete: bool = Field(description="It ended and every block of every committed run is stored.")
+    missing_blocks: int = Field(description="Blocks that committed runs announced and that have not arrived.")
+    counters: dict[str, int] = Field(
+        description="`runs`, `blocks`, `flows`, `dropped`, and what the agent reported."
+    )
+
+
+class Applications(Answer):
+    applications: tuple[Application, ...] = Field(description="Newest first.")
+
+
+class Dataset(Answer):
+    """Where the records of a source or sink live."""
+
+    namespace: str = Field(description="The file system, for example `file` or `hdfs://host:8020`.")
+    name: str = Field(description="Path of the file or folder.")
+    format: str = Field(description="`text` for now.")
+
+
+class Node(Answer):
+    """One operation of an application."""
+
+    node_id: str = Field(description="`APPLICATION_ID#NUMBER`. Write `#` as `%23` in a URL.")
+    node: int = Field(description="Its number in the application.")
+    name: str = Field(description="The operation, for example `filter`.")
+    description: str = Field(description="What it does, as the agent saw it.")
+    kind: Kind = Field(description="`source`, `operator` or `sink`.")
+    call_site: str = Field(description="File and line of the job that made it.")
+    exact: bool = Field(description="False: only a bound of what an output came from is known.")
+    reason: str = Field(description="Why it is not exact, else empty.")
+    dataset: Dataset | None = Field(description="Of sources and sinks, else null.")
+    records: int | None = Field(description="How many records it made; null where they were not counted.")
+    has_values: bool = Field(description="Values of its records were captured.")
+
+
+class Edge(Answer):
+    """`source` sends records to `target`."""
+
+    source: str = Field(description="A node id.")
+    target: str = Field(description="A node id.")
+    flows: int | None = Field(description="How many flows; null where no count is known.")
+
+
+class Graph(Answer):
+    """The operations of one application and what they send each other."""
+
+    application_id: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+class SourceRow(Answer):
+    """A physical row of a file."""
+
+    path: str = Field(description="Path of the file.")
+    row: int = Field(description="Counted from 0, header lines too.")
+    line: int = Field(description="`row` + 1, for people.")
+    text: str | None = Field(description="The row; null when the file cannot be read any more.")
+    warning: str | None = Field(description="Says that the file is gone or has changed since the run.")
+
+
+class Record(Answer):
+    """What stands at one position of one partition of a node."""
+
+    record_id: str = Field(
+        description="`PARTITION#OFFSET`, `read#PARTITION#ROW` at a source, `write#PARTITION#ROW` at a sink."
+    )
+    partition: int
+    offset: int = Field(description="From 0.")
+    key: str | None = Field(default=None, exclude_if=_absent, description="Where it has one that is known.")
+    value: str | None = Field(default=None, exclude_if=_absent, description="Where it was captured.")
+    source: SourceRow | None = Field(
+        default=None, exclude_if=_absent, description="At sources and sinks: the row of the file."
+    )
+
+
+class TracedNode(Answer):
+    """The records of one node that a trace reached."""
+
+    node_id: str
+    name: str
+    kind: str = Field(description="`source`, `operator` or `sink`.")
+    exact: bool
+    total: int = Field(description="How many were reached, listed or not.")
+    records: tuple[Record, ...] = Field(description="Those of this page.")
+
+
+class Flow(Answer):
+    """One record went into a node and came out of it."""
+
+    hash_in: str = Field(description="`NODE_ID#RECORD_ID` of what went in.")
+    hash_out: str = Field(description="`NODE_ID#RECORD_ID` of what came out.")
+    node_id: str = Field(description="The node that it went into.")
+
+
+#: For OpenAPI, which adds it itself: pydantic and FastAPI would drop its nulls.
+TRACE_EXAMPLE: dict[str, Any] = {
+    "direction": "backward",
+    "start": [{"record_id": "write#0#3", "partition": 0, "offset": 3}],
+    "start_node": "local-1732183200000#2",
+    "complete": True,
+    "exact": True,
+    "truncated": False,
+    "nodes": [
+        {
+            "node_id": "local-1732183200000#2",
+            "name": "saveAsTextFile",
+            "kind": "sink",
+            "exact": True,
+            "total": 1,
+            "records": [
+                {
+                    "record_id": "write#0#3",
+                    "partition": 0,
+                    "offset": 3,
+                    "source": {
+                        "path": "/data/delayed/part-00000",
+                        "row": 3,
+                        "line": 4,
+                        "text": "UA1175 ORD +42",
+                        "warning": None,
+                    },
+                }
+            ],
+        },
+        {
+            "node_id": "local-1732183200000#1",
+            "name": "map",
+            "kind": "operator",
+            "exact": True,
+            "total": 1,
+            "records": [{"record_id": "0#3", "partition": 0, "offset": 3}],
+        },
+        {
+            "node_id": "local-1732183200000#0",
+            "name": "textFile",
+            "kind": "source",
+            "exact": True,
+            "total": 1,
+            "records": [
+                {
+                    "record_id": "read#0#3",
+                    "partition": 0,
+                    "offset": 3,
+                    "source": {
+                        "path": "/data/flights.csv",
+                        "row": 3,
+                        "line": 4,
+                        "text": "UA1175,ORD,08h,42",
+                        "warning": None,
+                    },
+                }
+            ],
+        },
+    ],
+    "flows": [
+        {
+            "hash_in": "local-1732183200000#1#0#3",
+            "hash_out": "local-1732183200000#2#write#0#3",
+            "node_id": "local-1732183200000#2",
+        },
+        {
+            "hash_in": "local-1732183200000#0#read#0#3",
+            "hash_out": "local-1732183200000#1#0#3",
+            "node_id": "local-1732183200000#1",
+        },
+    ],
+    "next": None,
+}
+
+
+class Trace(Answer):
+    """What one record came from, or what became of it, node by node."""
+
+    direction: Literal["backward", "forward"]
+    start: tuple[Record, ...] = Field(description="The records that the trace began at.")
+    start_node: str = Field(description="Their node id.")
+    complete: bool = Field(description="False: blocks are missing, so records may be missing here.")
+    exact: bool = Field(description="False: it passes a node that only has a bound, so it may list too much.")
+    truncated: bool = Field(description="True: some records that were reached are not on this page.")
+    nodes: tuple[TracedNode, ...] = Field(description="In the order of the way, the start's node first.")
+    flows: tuple[Flow, ...] = Field(description="Between the records that are listed.")
+    next: str | None = Field(description="`cursor` of the next page; null on the last.")
+
+
+class RecordPage(Answer):
+    """One page of a node's records."""
+
+    node_id: str
+    total: int | None = Field(description="How many match; null where they were not counted.")
+    records: tuple[Record, ...]
+    next: str | None = Field(description="`cursor` of the next page; null on the last.")
+
+
+class ValueStep(Answer):
+    """What the record looked like at one node of its way."""
+
+    node_id: str
+    name: str = Field(description="Name of the node.")
+    record_id: str
+    type: str = Field(description="Type of the text: str, int, float, bool, none, bytes (hex), json, repr.")
+    value: str
+
+
+class Values(Answer):
+    """The intermediate values of one record."""
+
+    node_id: str
+    record_id: str
+    captured: bool
+    how: str = Field(description="What to do to capture values, else empty.")
+    steps: tuple[ValueStep, ...] = Field(description="In the order of the way.")
+
+
+class Materialized(Answer):
+    """How much of a trace now stands in Neo4j."""
+
+    records: int = Field(description="`LineageFlow` nodes.")
+    links: int = Field(description="`flow` relationships.")
+    truncated: bool = Field(description="The trace has more records than the service's `graph_max_flows`.")
+    query: str = Field(description="Cypher that shows it in Neo4j Browser.")

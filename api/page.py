@@ -1,0 +1,48 @@
+"""The page's files over HTTP, with headers that let a browser load nothing from elsewhere.
+
+Serves what stands in the page's folder and nothing beside it.
+"""
+
+from __future__ import annotations
+
+from os import PathLike, stat_result
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+__all__ = ["HEADERS", "add_page"]
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",  # revalidate: the files change with the service's version
+}
+
+
+def add_page(app: FastAPI, folder: Path) -> None:
+    """Serve `index.html` of the folder at `/` and its other files under `/static`."""
+    index = folder / "index.html"
+
+    async def page() -> FileResponse:
+        return FileResponse(index, headers=HEADERS)
+
+    app.add_api_route("/", page, methods=["GET", "HEAD"], include_in_schema=False)
+    app.mount("/static", _Files(directory=folder), name="static")
+
+
+class _Files(StaticFiles):
+    def file_response(
+        self,
+        full_path: str | PathLike[str],
+        stat_result: stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers.update(HEADERS)
+        return response

@@ -1,0 +1,137 @@
+"""What may be asked over HTTP: the parameters of each question, their limits, and the questions they make.
+
+Every text has a greatest length and every number a range, so that nothing unbounded reaches a store. A
+parameter that is not known is refused: a misspelt filter must not answer as if it were not there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lineage_service.answers import Direction, RecordQuery, TraceQuery
+
+__all__ = ["MAX_LIMIT", "ApplicationId", "NodeName", "RecordParameters", "TraceParameters", "ValueParameters"]
+
+MAX_LIMIT = 10_000
+_MAX_DEPTH = 10_000
+_MAX_PARTITION = (1 << 31) - 1
+_MAX_POSITION = (1 << 53) - 1  # what JSON readers keep whole
+_MAX_ID = 512
+_MAX_TEXT = 4096  # also the longest path of Linux
+_MAX_RECORD = _MAX_ID + _MAX_TEXT  # NODE_ID#KEY
+_NODE = r"^(.+#)?[0-9]{1,10}$"
+_NODE_HELP = "a node id (`APPLICATION_ID#NUMBER`, `#` written as `%23`) or the node's number"
+
+ApplicationId = Annotated[str, Path(description="Spark's `applicationId`.", min_length=1, max_length=_MAX_ID)]
+NodeName = Annotated[
+    str, Path(description=f"{_NODE_HELP[0].upper()}{_NODE_HELP[1:]}.", max_length=_MAX_ID, pattern=_NODE)
+]
+
+
+class _Parameters(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RecordParameters(_Parameters):
+    text: str | None = Field(
+        default=None, max_length=_MAX_TEXT, description="Only records that hold this text, in any case."
+    )
+    key: str | None = Field(default=None, max_length=_MAX_TEXT, description="Only records with this key.")
+    partition: int | None = Field(
+        default=None, ge=0, le=_MAX_PARTITION, description="Only records of this partition."
+    )
+    limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records a page.")
+    cursor: str | None = Field(
+        default=None, min_length=1, max_length=_MAX_TEXT, description="`next` of the page before."
+    )
+
+    def query(self, node: str) -> RecordQuery:
+        return RecordQuery(node=node, **dict(self))
+
+
+class TraceParameters(_Parameters):
+    direction: Direction = Field(description="`backward`: what it came from. `forward`: what became of it.")
+    record: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_RECORD,
+        description="Start: a record id (with `node` where it is ambiguous), or `NODE_ID#RECORD_ID`.",
+    )
+    node: str | None = Field(
+        default=None,
+        max_length=_MAX_ID,
+        pattern=_NODE,
+        description=f"Start: {_NODE_HELP}; with `partition` and `offset`, or `key`, or `record`.",
+    )
+    partition: int | None = Field(
+        default=None, ge=0, le=_MAX_PARTITION, description="Start: partition of `node`."
+    )
+    offset: int | None = Field(
+        default=None, ge=0, le=_MAX_POSITION, description="Start: offset in `partition`, from 0."
+    )
+    key: str | None = Field(
+        default=None, max_length=_MAX_TEXT, description="Start: all records of `node` with this key."
+    )
+    path: str | None = Field(
+        default=None, min_length=1, max_length=_MAX_TEXT, description="Start: an input or output file."
+    )
+    row: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_POSITION,
+        description="Start: row of `path`, from 0, header lines counted.",
+    )
+    to: str | None = Field(
+        default=None,
+        max_length=_MAX_ID,
+        pattern=_NODE,
+        description=f"Only what lies between the start and this node: {_NODE_HELP}.",
+    )
+    depth: int | None = Field(
+        default=None, ge=1, le=_MAX_DEPTH, description="Follow at most this many operations."
+    )
+    limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records of each node.")
+    cursor: str | None = Field(
+        default=None, min_length=1, max_length=_MAX_TEXT, description="`next` of the page before."
+    )
+    values: bool = Field(default=False, description="Also captured values of intermediate records.")
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> TraceParameters:
+        starts = {"record", "node", "partition", "offset", "key", "path", "row"}
+        given = frozenset(name for name in starts if getattr(self, name) is not None)
+        if given not in _STARTS:
+            raise ValueError(
+                "give one start: record (and node), or node with partition and offset, or node with key, "
+                f"or path with row; given: {', '.join(sorted(given)) or 'none'}"
+            )
+        return self
+
+    def query(self) -> TraceQuery:
+        return TraceQuery(**dict(self))
+
+
+_STARTS = frozenset(
+    {
+        frozenset({"record"}),
+        frozenset({"record", "node"}),
+        frozenset({"node", "partition", "offset"}),
+        frozenset({"node", "key"}),
+        frozenset({"path", "row"}),
+    }
+)
+
+
+class ValueParameters(_Parameters):
+    record: str = Field(
+        min_length=1, max_length=_MAX_RECORD, description="A record id, or `NODE_ID#RECORD_ID`."
+    )
+    node: str | None = Field(
+        default=None,
+        max_length=_MAX_ID,
+        pattern=_NODE,
+        description=f"Where the record id alone is ambiguous: {_NODE_HELP}.",
+    )

@@ -1,0 +1,174 @@
+"""Every error as one shape: RFC 9457 problem details, `application/problem+json`.
+
+Promises that no answer holds a stack trace: what was not foreseen is logged with a number, and the answer
+names that number. The texts of LineageErrors are for people and go out as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lineage_service.answers import (
+    InvalidQueryError,
+    LineageError,
+    NotFoundError,
+    TimeBudgetError,
+    UnavailableError,
+)
+
+__all__ = ["MEDIA_TYPE", "PROBLEMS", "CatchAll", "InvalidField", "Problem", "add_problem_handlers"]
+
+MEDIA_TYPE = "application/problem+json"
+
+#: Error of the service -> (status, last part of the problem's type, title).
+PROBLEMS: Mapping[type[LineageError], tuple[HTTPStatus, str, str]] = {
+    NotFoundError: (HTTPStatus.NOT_FOUND, "not-found", "Not there"),
+    InvalidQueryError: (
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "invalid-query",
+        "The question cannot be understood",
+    ),
+    TimeBudgetError: (HTTPStatus.GATEWAY_TIMEOUT, "time-budget", "The time budget is spent"),
+    UnavailableError: (HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "The service cannot answer now"),
+}
+_INVALID = PROBLEMS[InvalidQueryError]
+_UNEXPECTED = (HTTPStatus.INTERNAL_SERVER_ERROR, "unexpected", "The service failed")
+
+_log = logging.getLogger(__name__)
+
+
+class InvalidField(BaseModel):
+    """One part of a request that does not hold."""
+
+    where: str = Field(description="For example `query.limit`.")
+    message: str
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457)."""
+
+    type: str = Field(
+        description="`urn:lineage-master:` and one of not-found, invalid-query, time-budget, unavailable, "
+        "unexpected; `about:blank` where the status says it all."
+    )
+    title: str
+    status: int
+    detail: str = Field(description="What happened here, for people.")
+    instance: str = Field(description="Path of the request.")
+    errors: list[InvalidField] | None = Field(
+        default=None, description="For invalid-query: the parts that do not hold. Else left out."
+    )
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    """Make `app` answer every error as a problem."""
+    app.add_exception_handler(LineageError, _lineage_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(CatchAll)
+
+
+class CatchAll:
+    """ASGI middleware that logs what nobody foresaw and answers 500 without its text."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except asyncio.CancelledError:
+            # Only the end of the server cancels a request. Its task ends here either way, so nothing is
+            # swallowed, and the client learns why.
+            if has_started:
+                raise
+            detail = "The service is stopping; ask again when it is back."
+            await _response(scope["path"], *PROBLEMS[UnavailableError], detail)(scope, receive, send)
+        except Exception:
+            if has_started:  # the status is out already: only closing the connection can tell the client
+                raise
+            number = secrets.token_hex(4)
+            _log.exception("error %s at %s %s", number, scope["method"], scope["path"])
+            detail = f"The log of the service has the reason under error {number}."
+            await _response(scope["path"], *_UNEXPECTED, detail)(scope, receive, send)
+
+
+async def _lineage_error(request: Request, error: Exception) -> JSONResponse:
+    for kind, (status, name, title) in PROBLEMS.items():
+        if isinstance(error, kind):
+            return _response(request.scope["path"], status, name, title, str(error))
+    raise error  # a LineageError that no question may raise: CatchAll logs it
+
+
+async def _invalid_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    errors = [_field(each) for each in error.errors()]
+    detail = "; ".join(f"{each.where}: {each.message}" for each in errors)
+    return _response(request.scope["path"], *_INVALID, detail, errors=errors)
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    path = request.scope["path"]
+    status = HTTPStatus(error.status_code)
+    detail = str(error.detail)
+    if status is HTTPStatus.NOT_FOUND:
+        detail = f"Nothing is at {path}."
+    elif status is HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = f"{request.method} is not possible at {path}."
+    return _response(path, status, None, status.phrase, detail, headers=error.headers)
+
+
+def _field(error: Mapping[str, Any]) -> InvalidField:
+    # The input itself stays out of the answer: the client has it, and it may be long.
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return InvalidField(where=".".join(str(part) for part in error["loc"]), message=message)
+
+
+def _response(
+    path: str,
+    status: HTTPStatus,
+    name: str | None,
+    title: str,
+    detail: str,
+    *,
+    errors: Sequence[InvalidField] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    problem = Problem(
+        type="about:blank" if name is None else f"urn:lineage-master:{name}",
+        title=title,
+        status=status,
+        detail=detail,
+        instance=quote(path, safe="/:@!$&'()*+,;=~"),
+        errors=None if errors is None else list(errors),
+    )
+    return JSONResponse(
+        problem.model_dump(exclude_none=True),
+        status_code=status,
+        headers={"Cache-Control": "no-store", **(headers or {})},
+        media_type=MEDIA_TYPE,
+    )

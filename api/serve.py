@@ -1,0 +1,146 @@
+"""`lineage serve`: the API and the page on one address, until SIGTERM or Ctrl-C.
+
+Takes the port before it does anything else that costs, says where it listens once it answers, and leaves
+`<home>/api.json` for as long as it runs, so that other commands find it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ipaddress
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+import uvicorn
+from fastapi import FastAPI
+
+from api.app import create_app
+from lineage_service.answers import LineageError
+from lineage_service.settings import Settings
+
+__all__ = ["ADDRESS_FILE", "CannotListenError", "command", "configure", "serve"]
+
+ADDRESS_FILE = "api.json"
+#: Answers under way have this long to finish after SIGTERM.
+_GRACE_S = 5
+_MAX_PORT = 65_535
+
+
+class CannotListenError(LineageError):
+    """The address is taken, not allowed, or not one of this machine."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """No options of its own: where it listens is in the settings."""
+    parser.epilog = "It stops on Ctrl-C or SIGTERM. `--api-port 0` takes a free port and says which."
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
+    from lineage_service.tracing import open_materializer, open_questions
+
+    with _listener(settings.api_host, settings.api_port) as listener:
+        app = create_app(open_questions(settings), materialize=open_materializer(settings))
+        serve(app, listener, settings.home)
+    return 0
+
+
+def serve(app: FastAPI, listener: socket.socket, home: Path) -> None:
+    """Serve `app` on a bound socket until SIGTERM or SIGINT; `<home>/api.json` says where meanwhile."""
+    url = _url(listener)
+    if not _is_loopback(listener):
+        _say(
+            f"warning: {url} can be reached from other machines, and nobody is asked for a password",
+            sys.stderr,
+        )
+    config = uvicorn.Config(
+        app, log_config=None, log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE_S
+    )
+    server = _Server(config, lambda: _announce(home, url))
+    # uvicorn raises the signal again once it has shut down: SIGTERM must not kill us then and leave the file.
+    with _address_file_removed(home), _interrupted_by(signal.SIGTERM), contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_started()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _MAX_PORT:  # getaddrinfo would take it modulo 65536
+        raise _cannot_listen(host, port, f"ports go from 0 to {_MAX_PORT}")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except socket.gaierror as error:
+        raise _cannot_listen(host, port, error.strerror or "unknown name") from error
+    except OSError as error:
+        raise _cannot_listen(host, port, os.strerror(error.errno or 0)) from error
+
+
+def _cannot_listen(host: str, port: int, reason: str) -> CannotListenError:
+    return CannotListenError(
+        f"cannot listen on {host} port {port} ({reason}): "
+        "choose another with --api-host and --api-port (0 takes a free port)"
+    )
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "127.0.0.1" if listener.family == socket.AF_INET else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def _announce(home: Path, url: str) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    # Whole or not at all: others read it while we write.
+    draft = home / f"{ADDRESS_FILE}.{os.getpid()}"
+    draft.write_text(json.dumps({"pid": os.getpid(), "url": url}) + "\n", encoding="utf-8")
+    draft.replace(home / ADDRESS_FILE)
+    _say(f"Lineage Master is at {url} (API documentation: {url}/docs). Stop it with Ctrl-C.", sys.stdout)
+
+
+@contextlib.contextmanager
+def _address_file_removed(home: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        path = home / ADDRESS_FILE
+        # Another server may have put its own there since.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            if json.loads(path.read_text(encoding="utf-8")).get("pid") == os.getpid():
+                path.unlink()
+
+
+@contextlib.contextmanager
+def _interrupted_by(number: signal.Signals) -> Iterator[None]:
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def _say(text: str, stream: TextIO) -> None:
+    stream.write(f"{text}\n")
+    stream.flush()

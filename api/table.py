@@ -1,0 +1,90 @@
+"""Traces and records as CSV (RFC 4180, UTF-8, with a header line), for who asks with `Accept: text/csv`.
+
+A table has no place for what holds of the whole answer, so that goes into headers: an incomplete, inexact or
+truncated answer says so in either form. Cells hold the data as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from starlette.responses import Response
+
+from lineage_service.answers import Record, RecordPage, Trace
+
+__all__ = ["MEDIA_TYPE", "RECORD_COLUMNS", "TRACE_COLUMNS", "prefers_csv", "records_as_csv", "trace_as_csv"]
+
+MEDIA_TYPE = "text/csv"
+RECORD_COLUMNS = (
+    "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
+)  # fmt: skip
+TRACE_COLUMNS = ("node_id", "name", "kind", "exact", "total", *RECORD_COLUMNS)
+
+
+def prefers_csv(accept: str | None) -> bool:
+    """Whether an Accept header (RFC 9110, section 12.5.1) ranks CSV above JSON. JSON wins a tie."""
+    return _quality(accept, MEDIA_TYPE) > _quality(accept, "application/json")
+
+
+def trace_as_csv(trace: Trace) -> Response:
+    """One line for each listed record, node by node; flows have no place here."""
+    lines = (
+        (node.node_id, node.name, node.kind, _claim(node.exact), node.total, *_cells(record))
+        for node in trace.nodes
+        for record in node.records
+    )
+    claims = {
+        "Lineage-Complete": _claim(trace.complete),
+        "Lineage-Exact": _claim(trace.exact),
+        "Lineage-Truncated": _claim(trace.truncated),
+    }
+    return _response(TRACE_COLUMNS, lines, claims, trace.next)
+
+
+def records_as_csv(page: RecordPage) -> Response:
+    """One line for each record of the page."""
+    claims = {} if page.total is None else {"Lineage-Total": str(page.total)}
+    return _response(RECORD_COLUMNS, (_cells(record) for record in page.records), claims, page.next)
+
+
+def _response(
+    columns: Sequence[str], lines: Iterable[Sequence[object]], headers: dict[str, str], cursor: str | None
+) -> Response:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(lines)
+    if cursor is not None:
+        headers["Lineage-Next"] = cursor
+    headers["Vary"] = "Accept"
+    return Response(text.getvalue(), headers=headers, media_type="text/csv; charset=utf-8; header=present")
+
+
+def _cells(record: Record) -> tuple[object, ...]:
+    source = record.source
+    place = (
+        (None,) * 5 if source is None else (source.path, source.row, source.line, source.text, source.warning)
+    )
+    return (record.record_id, record.partition, record.offset, record.key, record.value, *place)
+
+
+def _claim(holds: bool) -> str:
+    return "true" if holds else "false"
+
+
+def _quality(accept: str | None, media_type: str) -> float:
+    """The quality that the most specific range of the header gives the type; 0 where none fits."""
+    ranges = {}
+    for part in (accept or "*/*").split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        try:
+            ranges[name] = float(quality)
+        except ValueError:
+            ranges[name] = 0.0
+    for name in (media_type, f"{media_type.partition('/')[0]}/*", "*/*"):
+        if name in ranges:
+            return ranges[name]
+    return 0.0

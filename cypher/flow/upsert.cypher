@@ -1,0 +1,22 @@
+// Purpose: up to 15,000 traced records, by node, as columns: the names of the columns travel once. A record
+//   that is there already keeps what the new row does not know.
+// Parameters: $applicationId; $groups, list of {nodeId, flowIds, hashIns, hashOuts, vals}, the columns of
+//   one group equally long, sorted by flowId
+// Index: LineageFlow(flowId), LineageNode(nodeId)
+// Eager: over the groups only, a handful of rows: name and description are read from nodes and written to flows
+UNWIND $groups AS column
+OPTIONAL MATCH (node:LineageNode {nodeId: column.nodeId})
+UNWIND range(0, size(column.flowIds) - 1) AS k
+MERGE (flow:LineageFlow {flowId: column.flowIds[k]})
+ON CREATE SET
+  flow.nodeId = column.nodeId,
+  flow.applicationId = $applicationId,
+  flow.hashIn = column.hashIns[k],
+  flow.hashOut = column.hashOuts[k],
+  flow.val = column.vals[k],
+  flow.name = node.name,
+  flow.description = node.description
+ON MATCH SET
+  flow.hashIn = coalesce(column.hashIns[k], flow.hashIn),
+  flow.hashOut = column.hashOuts[k],
+  flow.val = coalesce(column.vals[k], flow.val)

@@ -1,0 +1,109 @@
+"""What one topic partition gave, decoded and ready for the stores: a batch is applied whole or not at all.
+
+Decoding sets apart what does not follow the contract, message by message, so that one poison message costs
+its neighbours nothing. A batch never spans topic partitions. Knows nothing of Kafka clients and of stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from lineage_service.rows import BlockRows, EventRow, row_of_event, rows_of_block
+from spark_agent.contract import ContractError
+
+Row = TypeVar("Row", BlockRows, EventRow)
+
+#: A batch ends with the block that brings it to this many rows: 33 row groups, some 200 MB while they are
+#: sorted, whatever was sent.
+MAX_BATCH_ROWS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message as it came, from `offset` of a topic partition. A deleted message has no value."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def bytes(self) -> int:
+        return len(self.value or b"") + len(self.key or b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A message that cannot be used, and why."""
+
+    message: Message
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch(Generic[Row]):
+    """The rows of `messages` consecutive messages of one source, each with the message that it came in.
+
+    `source` is the Delta application transaction, `<group>/<topic>-<partition>`. `next_offset` is the offset
+    after the last message, dead letters included: what a store that has the batch remembers.
+    """
+
+    source: str
+    next_offset: int
+    messages: int
+    rows: tuple[tuple[Message, Row], ...]
+    dead_letters: tuple[DeadLetter, ...] = ()
+
+    def since(self, offset: int) -> list[Row]:
+        """The rows of messages from `offset` on."""
+        return [row for message, row in self.rows if message.offset >= offset]
+
+
+FlowBatch = Batch[BlockRows]
+EventBatch = Batch[EventRow]
+
+
+def source_of(group: str, topic: str, partition: int) -> str:
+    """The name under which the stores remember how far they are in a topic partition."""
+    return f"{group}/{topic}-{partition}"
+
+
+def flow_batch(source: str, messages: Sequence[Message]) -> FlowBatch:
+    """The first of the given messages of `lineage-flow`: at least one, about MAX_BATCH_ROWS rows."""
+    return _batch(source, messages, rows_of_block, lambda block: block.rows)
+
+
+def event_batch(source: str, messages: Sequence[Message]) -> EventBatch:
+    """The given messages of `lineage-node`: at least one."""
+    return _batch(source, messages, row_of_event, lambda _event: 1)
+
+
+def _batch(
+    source: str, messages: Sequence[Message], decode: Callable[[bytes], Row], weigh: Callable[[Row], int]
+) -> Batch[Row]:
+    rows: list[tuple[Message, Row]] = []
+    dead_letters: list[DeadLetter] = []
+    weight = taken = 0
+    for message in messages:
+        try:
+            if message.value is None:
+                raise ContractError("message has no value")
+            row = decode(message.value)
+        except ContractError as error:
+            dead_letters.append(DeadLetter(message=message, reason=str(error)))
+        else:
+            rows.append((message, row))
+            weight += weigh(row)
+        taken += 1
+        if weight >= MAX_BATCH_ROWS:
+            break
+    return Batch(
+        source=source,
+        next_offset=messages[taken - 1].offset + 1,
+        messages=taken,
+        rows=tuple(rows),
+        dead_letters=tuple(dead_letters),
+    )

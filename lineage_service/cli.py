@@ -1,0 +1,164 @@
+"""The command line: `lineage COMMAND`. One table of commands, each resolved only when it is used.
+
+So `lineage --help` imports nothing but the standard library. Every field of `Settings` is a flag of every
+command, and flags win over LINEAGE_* variables. Errors that a user can do something about are one line on
+standard error: exit code 1, 2 for arguments and settings that cannot be understood, 130 for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from lineage_service.settings import Settings
+
+    Command = Callable[[Settings, argparse.Namespace], int]
+
+#: name -> (module:function, one line of help). The function is `command(settings, options) -> int`; a
+#: `configure(parser)` beside it adds the command's own flags. A string, because `api` is above this package
+#: and must not be imported by it.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("lineage_service.stack.up:command", "start the local stack: Kafka and Neo4j on this machine"),
+    "down": ("lineage_service.stack.down:command", "stop the local stack; its data stays"),
+    "status": ("lineage_service.stack.status:command", "what of the local stack runs, and where"),
+    "consume": ("lineage_service.consume:command", "write lineage from Kafka into the stores, until stopped"),
+    "serve": ("api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
+}
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+_SERVICE_PACKAGE = "lineage-master[service]"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit code. `argv` excludes the program's name; None: the process's."""
+    try:
+        return _run(sys.argv[1:] if argv is None else argv)
+    except SystemExit as exit_:  # argparse's, after it has printed
+        return exit_.code if isinstance(exit_.code, int) else 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone (`lineage status | head`). Nothing more can be said, not even at
+        # exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+
+
+def _run(argv: Sequence[str]) -> int:
+    top = _top_parser()
+    name = top.parse_args(argv[:1]).command
+    target, help_ = COMMANDS[name]
+    try:
+        command, configure = _load(target)
+        from lineage_service.settings import Settings
+    except ModuleNotFoundError as error:
+        return _fail(f"`lineage {name}` needs the module {error.name}: pip install '{_SERVICE_PACKAGE}'")
+    parser = argparse.ArgumentParser(prog=f"lineage {name}", description=help_, allow_abbrev=False)
+    if configure:
+        configure(parser)
+    _add_settings(parser, Settings)
+    options = parser.parse_args(argv[1:])
+    return _call(command, Settings, options)
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    parser = argparse.ArgumentParser(
+        prog="lineage",
+        description="Record-level lineage for PySpark: which input rows made this output row?",
+        epilog="commands:\n"
+        + "".join(f"  {name:{width}}  {help_}\n" for name, (_, help_) in COMMANDS.items())
+        + "\n`lineage COMMAND --help` lists its flags. Each is also an environment variable, LINEAGE_NAME.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version)
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of the commands below")
+    return parser
+
+
+class _Version(argparse.Action):
+    """`--version`; the package's metadata is looked up only now."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **_: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"lineage-master {version('lineage-master')}")
+        except PackageNotFoundError:
+            print("lineage-master, from a source folder that is not installed")
+        parser.exit()
+
+
+def _load(target: str) -> tuple[Command, Callable[[argparse.ArgumentParser], None] | None]:
+    """The function that `module:function` names, and the `configure` beside it if there is one."""
+    module_name, _, function = target.partition(":")
+    module = import_module(module_name)
+    return getattr(module, function), getattr(module, "configure", None)
+
+
+def _add_settings(parser: argparse.ArgumentParser, settings: type[Settings]) -> None:
+    """One flag for each field. Absent flags stay absent, so that the environment and the defaults apply."""
+    group = parser.add_argument_group(
+        "settings", "each is also an environment variable: --api-port is LINEAGE_API_PORT"
+    )
+    for name, field in settings.model_fields.items():
+        default = "" if field.default == "" else f" (default: {field.default})"
+        group.add_argument(
+            _flag(name),
+            dest=name,
+            metavar="VALUE",
+            default=argparse.SUPPRESS,
+            help=f"{field.description}{default}".replace("%", "%%"),
+        )
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _call(command: Command, settings_class: type[Settings], options: argparse.Namespace) -> int:
+    from pydantic import ValidationError
+
+    from lineage_service.answers import LineageError
+    from lineage_service.stack.state import resolve
+
+    flags = {name: vars(options).pop(name) for name in settings_class.model_fields if name in options}
+    try:
+        settings = settings_class(**flags)
+    except ValidationError as error:
+        _fail(_invalid(error))
+        return 2
+    try:
+        return command(resolve(settings), options)
+    except LineageError as error:
+        return _fail(str(error))
+
+
+def _invalid(error: ValidationError) -> str:
+    """All wrong settings in one line, each by the names that a user can have given it by."""
+    return "; ".join(
+        f"{_flag(name)} or LINEAGE_{name.upper()} is {wrong['input']!r}: {wrong['msg']}"
+        for wrong in error.errors()
+        for name in [".".join(map(str, wrong["loc"]))]
+    )
+
+
+def _fail(message: str) -> int:
+    print(f"lineage: {message}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

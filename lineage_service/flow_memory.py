@@ -1,0 +1,90 @@
+"""The in-memory twin of the flow store, for tests and demonstrations: same answers, nothing on a disk.
+
+Keeps the promises of `flow_store` by other means (a dictionary of receipts, one offset for each source), so
+that one suite of tests can compare the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lineage_service.batches import EventBatch, FlowBatch
+from lineage_service.flow_store import Written
+from lineage_service.rows import (
+    TABLES,
+    BlockRows,
+    EventRow,
+    events_batch,
+    flow_batches,
+    receipts_batch,
+    record_batches,
+)
+
+__all__ = ["MemoryFlowStore"]
+
+
+class MemoryFlowStore:
+    """The FlowStore in memory. For one thread."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[str, int] = {}
+        self._blocks: dict[tuple[str, int, int], BlockRows] = {}
+        self._events: list[EventRow] = []
+        self._version = 0
+
+    def offset(self, source: str) -> int | None:
+        return self._offsets.get(source)
+
+    def write_flows(self, batch: FlowBatch) -> Written:
+        rows = repeated = 0
+        held = self._offsets.get(batch.source, 0)
+        for message, block in batch.rows:
+            key = block.application_id, block.run, block.seq
+            if message.offset < held or key in self._blocks:
+                repeated += 1
+            else:
+                self._blocks[key] = block
+                rows += block.rows
+        self._move(batch)
+        return Written(rows=rows, repeated=repeated)
+
+    def write_events(self, batch: EventBatch) -> Written:
+        new = batch.since(self._offsets.get(batch.source, 0))
+        self._events.extend(new)
+        self._move(batch)
+        return Written(rows=len(new), repeated=len(batch.rows) - len(new))
+
+    def _move(self, batch: FlowBatch | EventBatch) -> None:
+        if batch.next_offset > self._offsets.get(batch.source, 0):
+            self._offsets[batch.source] = batch.next_offset
+            self._version += 1
+
+    def applications(self) -> list[str]:
+        return sorted({event.application_id for event in self._events} | {key[0] for key in self._blocks})
+
+    def events(self, application_id: str) -> list[dict[str, Any]]:
+        chosen = [event for event in self._events if event.application_id == application_id]
+        chosen.sort(key=lambda event: event.time)
+        return [dict(event.event) for event in {event.body: event for event in chosen}.values()]
+
+    def receipts(self, application_id: str) -> list[tuple[int, int]]:
+        return [(run, seq) for application, run, seq in self._blocks if application == application_id]
+
+    def table(self, table: str, application_id: str) -> pa.Table:
+        return pa.Table.from_batches(self._batches(table, application_id), TABLES[table])
+
+    def _batches(self, table: str, application_id: str) -> Iterator[pa.RecordBatch]:
+        if table == "events":
+            return iter(
+                [events_batch(event for event in self._events if event.application_id == application_id)]
+            )
+        blocks = [block for block in self._blocks.values() if block.application_id == application_id]
+        if table == "blocks":
+            return iter([receipts_batch(blocks)])
+        return flow_batches(blocks) if table == "flows" else record_batches(blocks)
+
+    def version(self) -> tuple[int, ...]:
+        return (self._version,)

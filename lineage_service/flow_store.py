@@ -1,0 +1,309 @@
+"""The flow store: four Delta tables of what came off the topics, exactly once.
+
+Promises that a batch given twice, by whomever, changes nothing, that any number of processes may write at
+the same time, and that what a reader sees is whole commits. Errors say whether trying again helps. Knows
+nothing of Kafka: a source is a name, an offset is a number that grows.
+
+How exactly once comes about:
+ 1. Each commit carries an application transaction: the source's name and the offset after the batch.
+ 2. Before writing, the newest snapshot is read: rows of messages below its offset for the source are left
+    out, because they are there. Batches may so be cut differently when they come again.
+ 3. `blocks` (or `events`) is written last, so its offset is what the whole store has: `offset`.
+ 4. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
+ 5. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from lineage_service.answers import UnavailableError
+from lineage_service.batches import EventBatch, FlowBatch
+from lineage_service.known_blocks import KnownBlocks
+from lineage_service.rows import (
+    ROW_GROUP,
+    TABLES,
+    events_batch,
+    flow_batches,
+    receipts_batch,
+    record_batches,
+)
+
+if TYPE_CHECKING:
+    from lineage_service.settings import Settings
+
+__all__ = [
+    "DeltaFlowStore",
+    "FlowStore",
+    "StoreConflictError",
+    "StoreUnavailableError",
+    "Written",
+    "open_store",
+]
+
+
+class StoreUnavailableError(UnavailableError):
+    """The flow store cannot be read or written now; the same call may succeed later."""
+
+
+class StoreConflictError(StoreUnavailableError):
+    """Another writer was faster. The same call reads the store anew and leaves out what is there already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a batch added. `repeated` counts blocks that were left out because they are stored already."""
+
+    rows: int = 0
+    repeated: int = 0
+
+
+class FlowStore(Protocol):
+    """Where flows are kept. `flow_memory.MemoryFlowStore` is the in-memory twin.
+
+    Every method raises StoreUnavailableError.
+    """
+
+    def offset(self, source: str) -> int | None:
+        """The offset from which on the store lacks messages of `source`; None if it never had any."""
+
+    def write_flows(self, batch: FlowBatch) -> Written:
+        """Store the blocks that are not stored yet. May raise StoreConflictError."""
+
+    def write_events(self, batch: EventBatch) -> Written:
+        """Store the events that are not stored yet. May raise StoreConflictError."""
+
+    def applications(self) -> list[str]:
+        """Ids of the applications of which anything is stored, sorted."""
+
+    def events(self, application_id: str) -> list[dict[str, Any]]:
+        """The application's events, decoded, by time; an event that was sent twice comes once."""
+
+    def receipts(self, application_id: str) -> list[tuple[int, int]]:
+        """(run, seq) of the application's stored blocks, in no order."""
+
+    def table(self, table: str, application_id: str) -> pa.Table:
+        """One application's part of a table, in no order. All of it is held in memory."""
+
+    def version(self) -> tuple[int, ...]:
+        """Differs from an earlier answer if anything was written since."""
+
+
+def open_store(settings: Settings) -> DeltaFlowStore:
+    """The flow store that the settings name, its tables made if they are missing."""
+    return DeltaFlowStore(settings.store or settings.home.absolute() / "flows")
+
+
+class DeltaFlowStore:
+    """The FlowStore in a folder of Delta tables. Threads may share it, and processes the folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Makes the folder and the tables that are missing. Raises StoreUnavailableError."""
+        self.folder = Path(folder).absolute()
+        self._tables = {name: _Table(self.folder / name, name) for name in TABLES}
+        self._known = KnownBlocks(partial(self.files, "blocks"))
+
+    # -- writing -------------------------------------------------------------------------------------
+
+    def offset(self, source: str) -> int | None:
+        found = [self._tables[name].offset(source) for name in ("blocks", "events")]
+        return max((offset for offset in found if offset is not None), default=None)
+
+    def write_flows(self, batch: FlowBatch) -> Written:
+        """1. Leave out what is stored. 2. `flows`, 3. `records`, 4. the receipts; see the module."""
+        held = self._tables["blocks"].offset(batch.source)
+        if held is not None and held >= batch.next_offset:
+            return Written(repeated=len(batch.rows))
+        new = self._known.new_among(batch.source, held, batch.since(held or 0))
+        is_new = set(map(id, new))
+        rows = 0
+        for name, batches_of in _CONTENTS.items():
+            rows += self._tables[name].append(
+                batch.source,
+                batch.next_offset,
+                lambda since, make=batches_of: make(  # type: ignore[misc] # mypy has no types for defaults
+                    block for block in batch.since(since) if id(block) in is_new
+                ),
+            )
+        self._tables["blocks"].append(
+            batch.source, batch.next_offset, lambda _since: iter([receipts_batch(new)]), at=held
+        )
+        self._known.add(batch.source, batch.next_offset, new)
+        return Written(rows=rows, repeated=len(batch.rows) - len(new))
+
+    def write_events(self, batch: EventBatch) -> Written:
+        rows = self._tables["events"].append(
+            batch.source, batch.next_offset, lambda since: iter([events_batch(batch.since(since))])
+        )
+        return Written(rows=rows, repeated=len(batch.rows) - rows)
+
+    # -- reading -------------------------------------------------------------------------------------
+
+    def files(self, table: str, application_id: str, node: int | None = None) -> list[str]:
+        """Parquet files of the newest snapshot that hold one application's part of a table.
+
+        With `node`, without those whose statistics say that they hold nothing of that node.
+        """
+        return self._tables[table].files(application_id, node)
+
+    def applications(self) -> list[str]:
+        return sorted({name for table in ("events", "blocks") for name in self._tables[table].applications()})
+
+    def events(self, application_id: str) -> list[dict[str, Any]]:
+        stored = self._read("events", application_id, ["time", "body"]).sort_by("time")
+        return [json.loads(body) for body in dict.fromkeys(stored["body"].to_pylist())]
+
+    def receipts(self, application_id: str) -> list[tuple[int, int]]:
+        stored = self._read("blocks", application_id, ["run", "seq"])
+        return list(zip(stored["run"].to_pylist(), stored["seq"].to_pylist(), strict=True))
+
+    def table(self, table: str, application_id: str) -> pa.Table:
+        return self._read(table, application_id, TABLES[table].names)
+
+    def version(self) -> tuple[int, ...]:
+        return tuple(table.version() for table in self._tables.values())
+
+    def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
+        with _errors_told(self.folder / table):
+            # The files do not hold the column that the table is partitioned by.
+            files = pyarrow.dataset.dataset(
+                self.files(table, application_id), schema=TABLES[table], format="parquet"
+            )
+            found = files.to_table(columns=columns)
+        if columns[0] != "application_id":
+            return found
+        return found.set_column(0, TABLES[table].field(0), [pa.repeat(application_id, found.num_rows)])
+
+
+#: The tables that blocks become rows of, in the order of writing.
+_CONTENTS = {"flows": flow_batches, "records": record_batches}
+
+_POSITIONS = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED")
+_WRITER = WriterProperties(
+    compression="ZSTD",
+    compression_level=1,
+    max_row_group_size=ROW_GROUP,
+    column_properties={"out_pos": _POSITIONS, "in_pos": _POSITIONS, "pos": _POSITIONS},
+)
+
+
+_Rows = Callable[[int], Iterator[pa.RecordBatch]]
+_ANY = object()
+
+
+class _Table:
+    """One Delta table at its newest snapshot. Checkpoints (each 100 commits) are the library's business."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._schema = TABLES[name]
+        self._lock = Lock()
+        with _errors_told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._delta = _opened(folder, self._schema)
+
+    def offset(self, source: str) -> int | None:
+        with self._refreshed() as delta:
+            return delta.transaction_version(source)
+
+    def append(self, source: str, next_offset: int, rows: _Rows, at: object = _ANY) -> int:
+        """Commit `rows(since)` and the source's new offset; the number of rows.
+
+        `since` is the offset from which on the table lacks messages. Record batches may be empty: then only
+        the offset moves. None at all: nothing is committed. The lock keeps the snapshot still between the
+        comparison of offsets and the commit; else Delta could not see a conflict.
+        """
+        with self._refreshed() as delta:
+            held = delta.transaction_version(source)
+            if at is not _ANY and held != at:
+                raise StoreConflictError(f"{self._folder}: {source} moved from {at} to {held} meanwhile")
+            if held is not None and held >= next_offset:
+                return 0
+            batches = rows(held or 0)
+            first = next(batches, None)
+            if first is None:
+                return 0
+            count = _Count()
+            write_deltalake(
+                delta,
+                pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
+                mode="append",
+                writer_properties=_WRITER,
+                commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
+            )
+            return count.rows
+
+    def files(self, application_id: str, node: int | None) -> list[str]:
+        wanted: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
+        if node is not None:
+            wanted.append(("node", "=", node))
+        with self._refreshed() as delta:
+            return delta.file_uris(file_pruning_predicate=wanted)
+
+    def applications(self) -> set[str]:
+        with self._refreshed() as delta:
+            return {partition["application_id"] for partition in delta.partitions()}
+
+    def version(self) -> int:
+        with self._refreshed() as delta:
+            return delta.version()
+
+    @contextmanager
+    def _refreshed(self) -> Iterator[DeltaTable]:
+        with self._lock, _errors_told(self._folder):
+            self._delta.update_incremental()
+            yield self._delta
+
+
+class _Count:
+    """Counts the rows of record batches that pass."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def through(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _opened(folder: Path, schema: pa.Schema) -> DeltaTable:
+    try:
+        return DeltaTable.create(
+            folder, schema, mode="ignore", partition_by=["application_id"], name=folder.name
+        )
+    except DeltaError:
+        return DeltaTable(folder)  # another process made it between the look and the commit
+
+
+@contextmanager
+def _errors_told(folder: Path) -> Iterator[None]:
+    """Errors of the library as errors that say what to do next."""
+    try:
+        yield
+    except CommitFailedError as error:
+        raise StoreConflictError(f"another writer was faster in {folder}: {error}") from error
+    except (DeltaError, pa.ArrowException, OSError) as error:
+        raise StoreUnavailableError(
+            f"the flow store in {folder} cannot be used now: {error}; is there space, and the right to write?"
+        ) from error

@@ -1,0 +1,290 @@
+"""The graph that people explore: applications, their nodes, and traced records, in Neo4j.
+
+Whatever is written twice or in another order ends in the same graph. A transaction is retried while Neo4j is
+briefly away or busy; an error says whether trying later helps. Knows nothing of Kafka and of how a trace is
+found. The statements are files in `cypher/`, the rows come from `graph_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import neo4j
+from neo4j.exceptions import DatabaseError, DriverError, Neo4jError, ServiceUnavailable
+
+import cypher
+from lineage_service.answers import UnavailableError
+from lineage_service.graph_rows import (
+    BATCH_ROWS,
+    GraphDataError,
+    GraphRecord,
+    Row,
+    count_rows,
+    event_rows,
+    link_batches,
+    record_batches,
+)
+from lineage_service.settings import Settings
+
+__all__ = [
+    "GraphDataError",
+    "GraphRecord",
+    "GraphRefusedError",
+    "GraphStore",
+    "GraphUnavailableError",
+    "Neo4jGraph",
+    "from_settings",
+]
+
+
+class GraphUnavailableError(UnavailableError):
+    """Neo4j does not answer or is in trouble; the same call may succeed later."""
+
+
+class GraphRefusedError(UnavailableError):
+    """Neo4j answers and refuses (password, database, schema); a person has to change something first."""
+
+
+class GraphStore(Protocol):
+    """Where lineage is written for people to explore. `graph_memory.MemoryGraph` is the in-memory twin.
+
+    Every method but `close` raises GraphUnavailableError or GraphRefusedError, and those that are given data
+    raise GraphDataError before anything is written.
+    """
+
+    def migrate(self) -> tuple[str, ...]:
+        """Bring the schema up to date; returns what was applied. Many processes may do so at once.
+
+        The first write does it too: calling it at the start only finds trouble earlier.
+        """
+
+    def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Decoded `lineage-node` events (`contract.decode_event`). Partitions and runs are passed over."""
+
+    def write_counts(
+        self, application_id: str, records: Mapping[int, int], flows: Mapping[tuple[int, int], int]
+    ) -> None:
+        """How many records each node has, how many flows went from (source, target). The last count stays."""
+
+    def write_trace(
+        self, application_id: str, records: Sequence[GraphRecord], links: Sequence[tuple[str, str]]
+    ) -> None:
+        """Traced records and which became which: (source flow_id, target flow_id), both among `records`."""
+
+    def delete_application(self, application_id: str) -> None:
+        """Everything of one application, in bounded transactions. Events that come later begin it anew."""
+
+    def ping(self) -> None:
+        """Return at once if the store answers."""
+
+    def close(self) -> None:
+        """Give back the connections."""
+
+
+def from_settings(settings: Settings) -> GraphStore | None:
+    """The graph that the settings name, or None when they name none. Connects on first use."""
+    if not settings.neo4j_uri:
+        return None
+    return Neo4jGraph(
+        settings.neo4j_uri,
+        user=settings.neo4j_user,
+        password=settings.neo4j_password,
+        database=settings.neo4j_database,
+    )
+
+
+#: A migration that another process applied a moment ago fails with one of these; the schema stands.
+_ALREADY_THERE = frozenset(
+    f"Neo.ClientError.Schema.{what}AlreadyExists" for what in ("EquivalentSchemaRule", "Constraint", "Index")
+)
+
+_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+
+Step = tuple[str, Row]
+"""A statement's name with its parameters."""
+
+
+class Neo4jGraph:
+    """The GraphStore in a Neo4j 5.6 or later, Community will do. No APOC needed. Threads may share it."""
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        user: str = "neo4j",
+        password: str = "",
+        database: str = "neo4j",
+        retry_seconds: float = 15.0,
+        connect_seconds: float = 5.0,
+    ) -> None:
+        """Without a password there is no authentication. Raises GraphRefusedError if `uri` is no address."""
+        self._address = _without_user(uri)
+        self._password = password
+        self._database = database
+        self._is_migrated = False
+        if fault := _fault_of(uri):
+            raise self._told(ValueError(fault))
+        with self._errors_told():
+            self._driver = neo4j.GraphDatabase.driver(
+                uri,
+                auth=(user, password) if password else None,
+                connection_timeout=connect_seconds,
+                connection_acquisition_timeout=connect_seconds + retry_seconds,
+                max_transaction_retry_time=retry_seconds,
+                # After a restart of Neo4j the pool holds dead connections: ask the idle ones before use.
+                liveness_check_timeout=1.0,
+                # Hints for people who write statements ("no such property yet"), on every first write.
+                notifications_min_severity="OFF",
+                telemetry_disabled=True,
+                user_agent="lineage-master",
+            )
+
+    def migrate(self) -> tuple[str, ...]:
+        """Each migration is a transaction of its own, since Neo4j keeps schema and data apart:
+
+        1. read which are recorded; 2. apply what is missing, in order, each written so that twice is once;
+        3. record it; 4. wait until the indexes can be used. A crash between 2 and 3 repeats 2.
+        """
+        names = cypher.migrations()
+        recorded = {row["name"] for row in self._run([("migration/applied", {"names": list(names)})])}
+        missing = tuple(name for name in names if name not in recorded)
+        for name in missing:
+            self._apply_schema(name)
+            self._run([("migration/record", {"name": name})])
+        self._run([("migration/await_indexes", {"seconds": 300})])
+        self._is_migrated = True
+        return missing
+
+    def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        batches = [event_rows(events[at : at + BATCH_ROWS]) for at in range(0, len(events), BATCH_ROWS)]
+        for rows in batches:
+            steps: list[Step] = [
+                ("application/start", {"applications": rows.started}),
+                ("application/end", {"applications": rows.ended}),
+                ("node/upsert", {"nodes": rows.nodes}),
+                ("node/link", {"targets": rows.links}),
+            ]
+            self._write(rows.applications, [(name, given) for name, given in steps if any(given.values())])
+            # Records that were traced before their node was known. Every later trace finds the node.
+            describe: Step = ("flow/describe", {"nodeIds": rows.registered, "limit": BATCH_ROWS})
+            if rows.registered:
+                self._write_bounded(rows.applications, describe)
+
+    def write_counts(
+        self, application_id: str, records: Mapping[int, int], flows: Mapping[tuple[int, int], int]
+    ) -> None:
+        nodes, counted, links = count_rows(application_id, records, flows)
+        if nodes:
+            self._write(
+                [application_id],
+                [
+                    ("node/upsert", {"nodes": nodes}),
+                    ("node/count_records", {"nodes": counted}),
+                    ("node/count_flows", {"targets": links}),
+                ],
+            )
+
+    def write_trace(
+        self, application_id: str, records: Sequence[GraphRecord], links: Sequence[tuple[str, str]]
+    ) -> None:
+        """One transaction a batch: a crash leaves a part of the trace, and writing it again completes it."""
+        record_rows, link_rows = record_batches(application_id, records), link_batches(records, links)
+        for groups in record_rows:
+            self._write(
+                [application_id], [("flow/upsert", {"applicationId": application_id, "groups": groups})]
+            )
+        for targets in link_rows:
+            self._write([application_id], [("flow/link", {"targets": targets})])
+
+    def delete_application(self, application_id: str) -> None:
+        parameters = {"applicationId": application_id, "limit": BATCH_ROWS}
+        self._write_bounded([application_id], ("flow/delete", parameters))
+        self._write_bounded([application_id], ("node/delete", parameters))
+        self._run([("application/delete", {"applicationId": application_id})])
+
+    def ping(self) -> None:
+        with self._errors_told(), self._driver.session(database=self._database) as session:
+            session.run(cypher.statement("ping")).consume()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def _write(self, applications: Sequence[str], steps: Sequence[Step]) -> list[neo4j.Record]:
+        """One transaction. It begins by locking its applications, sorted, so that no two writers deadlock."""
+        if not applications:
+            return []
+        if not self._is_migrated:  # no write without constraints, or two writers could make one thing twice
+            self.migrate()
+        return self._run([("application/lock", {"applicationIds": applications}), *steps])
+
+    def _write_bounded(self, applications: Sequence[str], step: Step) -> None:
+        """Repeat a statement that changes up to `limit` rows until nothing is left."""
+        while self._write(applications, [step])[0]["changed"] == step[1]["limit"]:
+            pass
+
+    def _run(self, steps: Sequence[Step]) -> list[neo4j.Record]:
+        """The steps in one transaction, which the driver retries; the records of the last one."""
+        with self._errors_told(), self._driver.session(database=self._database) as session:
+            return session.execute_write(_run_steps, steps)
+
+    def _apply_schema(self, name: str) -> None:
+        try:
+            self._run([(name, {})])
+        except GraphRefusedError as error:
+            if getattr(error.__cause__, "code", None) not in _ALREADY_THERE:
+                raise
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        try:
+            yield
+        except (Neo4jError, DriverError) as error:
+            raise self._told(error) from error
+
+    def _told(self, error: Exception) -> UnavailableError:
+        """The error in our words. No password: not the one in the settings, not one in the address."""
+        message = error.message if isinstance(error, Neo4jError) else None
+        reason = " ".join((message or str(error)).split())[:300]
+        if self._password:
+            reason = reason.replace(self._password, "***")
+        where = f"Neo4j at {self._address}, database {self._database!r}"
+        may_pass = isinstance(error, (ServiceUnavailable, DatabaseError)) or (
+            isinstance(error, (Neo4jError, DriverError)) and error.is_retryable()
+        )
+        if may_pass:
+            return GraphUnavailableError(
+                f"{where}, does not answer: {reason} - Check that it runs (`lineage up` starts a local one) "
+                f"and that LINEAGE_NEO4J_URI is right. What was to be written can be written again."
+            )
+        return GraphRefusedError(
+            f"{where}, refuses: {reason} - Check LINEAGE_NEO4J_URI, LINEAGE_NEO4J_USER, "
+            f"LINEAGE_NEO4J_PASSWORD and LINEAGE_NEO4J_DATABASE. Trying again changes nothing."
+        )
+
+
+def _run_steps(transaction: neo4j.ManagedTransaction, steps: Sequence[Step]) -> list[neo4j.Record]:
+    records: list[neo4j.Record] = []
+    for name, parameters in steps:
+        records = list(transaction.run(cypher.statement(name), parameters))
+    return records
+
+
+def _fault_of(uri: str) -> str | None:
+    """Why this is no address, in words that do not repeat it: it may hold a password."""
+    if uri.partition("://")[0] not in _SCHEMES:
+        return f"an address begins with one of {', '.join(_SCHEMES)}, then ://host:port"
+    if "@" in uri:
+        return "an address holds no user name and no password; they are settings of their own"
+    try:
+        urlsplit(uri).port  # noqa: B018 - reading it is the check
+    except ValueError:
+        return "the port is no number from 0 to 65535"
+    return None
+
+
+def _without_user(uri: str) -> str:
+    scheme, separator, rest = uri.partition("://")
+    return scheme + separator + rest.rpartition("@")[2]

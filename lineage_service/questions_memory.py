@@ -1,0 +1,306 @@
+"""The in-memory twin of `Questions`: lineages given as plain values, asked like the real ones.
+
+Promises the same answers as the tracing over the flow store for what it was given: backward and forward are
+symmetric, totals are never the truncated counts. Knows nothing of stores and keeps everything in memory, so
+it is for tests, demonstrations and the page's development.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from lineage_service.answers import (
+    Application,
+    Direction,
+    Flow,
+    Graph,
+    InvalidQueryError,
+    Node,
+    NotFoundError,
+    Record,
+    RecordPage,
+    RecordQuery,
+    Trace,
+    TracedNode,
+    TraceQuery,
+    Values,
+    ValueStep,
+)
+
+__all__ = ["MemoryLineage", "MemoryQuestions"]
+
+_HOW_TO_CAPTURE = "Run the job again with spark.lineage.detailed=true to capture values."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLineage:
+    """All that is known of one application.
+
+    `records` are by node id, in order. `flows` need not be sorted. `values` are the captured ones; a record's
+    own `value` is ignored, because an answer carries it only when it was asked for.
+    """
+
+    application: Application
+    graph: Graph
+    records: Mapping[str, tuple[Record, ...]]
+    flows: tuple[Flow, ...] = ()
+    values: tuple[ValueStep, ...] = ()
+
+
+@dataclass(slots=True)
+class _Index:
+    """One lineage, prepared for questions. A record is known by its hash, NODE_ID#RECORD_ID."""
+
+    lineage: MemoryLineage
+    nodes: dict[str, Node] = field(init=False)
+    records: dict[str, tuple[Node, Record]] = field(init=False)
+    values: dict[str, ValueStep] = field(init=False)
+    inputs: dict[str, list[Flow]] = field(init=False)
+    outputs: dict[str, list[Flow]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nodes = {node.node_id: node for node in self.lineage.graph.nodes}
+        self.records = {
+            _hash(node_id, record.record_id): (self.nodes[node_id], replace(record, value=None))
+            for node_id, records in self.lineage.records.items()
+            for record in records
+        }
+        self.values = {_hash(step.node_id, step.record_id): step for step in self.lineage.values}
+        self.inputs, self.outputs = {}, {}
+        for flow in self.lineage.flows:
+            self.inputs.setdefault(flow.hash_out, []).append(flow)
+            self.outputs.setdefault(flow.hash_in, []).append(flow)
+
+    def node(self, name: str) -> Node:
+        """The node with this id or number."""
+        for node in self.nodes.values():
+            if name in (node.node_id, str(node.node)):
+                return node
+        application_id = self.lineage.application.application_id
+        raise NotFoundError(f"application {application_id} has no node {name}")
+
+    def of_node(self, node: Node) -> list[Record]:
+        return [record for of, record in self.records.values() if of is node]
+
+    def with_value(self, hash_: str, record: Record) -> Record:
+        step = self.values.get(hash_)
+        return record if step is None else replace(record, value=step.value)
+
+
+class MemoryQuestions:
+    """Answers `Questions` (lineage_service.answers) from the lineages that it was given."""
+
+    def __init__(self, lineages: Iterable[MemoryLineage] = ()) -> None:
+        self._indexes = {each.application.application_id: _Index(each) for each in lineages}
+
+    def applications(self) -> tuple[Application, ...]:
+        """Newest first."""
+        found = (index.lineage.application for index in self._indexes.values())
+        return tuple(sorted(found, key=lambda each: (-each.started, each.application_id)))
+
+    def application(self, application_id: str) -> Application:
+        return self._index(application_id).lineage.application
+
+    def graph(self, application_id: str) -> Graph:
+        return self._index(application_id).lineage.graph
+
+    def records(self, application_id: str, query: RecordQuery) -> RecordPage:
+        """The cursor is the number of records that the pages before have shown."""
+        index = self._index(application_id)
+        node = index.node(query.node)
+        found = [
+            index.with_value(_hash(node.node_id, record.record_id), record) for record in index.of_node(node)
+        ]
+        found = [record for record in found if _matches(record, query)]
+        first = _skipped(query.cursor)
+        last = first + query.limit
+        return RecordPage(
+            node_id=node.node_id,
+            total=len(found),
+            records=tuple(found[first:last]),
+            next=str(last) if last < len(found) else None,
+        )
+
+    def trace(self, application_id: str, query: TraceQuery) -> Trace:
+        """Each page lists the next `limit` records of every node, and the flows between those."""
+        index = self._index(application_id)
+        start_node, start = _start(index, query)
+        to = None if query.to is None else index.node(query.to)
+        way, reached = _reach(index, start_node, start, query, to)
+
+        first = _skipped(query.cursor)
+        last = first + query.limit
+        shown: set[str] = set()
+        nodes = []
+        for node in way:
+            found = sorted(reached[node.node_id], key=lambda each: _place(index, each))
+            page = found[first:last]
+            shown.update(page)
+            records = (index.records[each][1] for each in page)
+            nodes.append(
+                TracedNode(
+                    node_id=node.node_id,
+                    name=node.name,
+                    kind=node.kind,
+                    exact=node.exact,
+                    total=len(found),
+                    records=tuple(
+                        index.with_value(each, record) if query.values else record
+                        for each, record in zip(page, records, strict=True)
+                    ),
+                )
+            )
+        more = any(node.total > last for node in nodes)
+        return Trace(
+            direction=query.direction,
+            start=tuple(index.records[each][1] for each in start),
+            start_node=start_node.node_id,
+            complete=index.lineage.application.complete,
+            # What the start came out of is in question backward; what it went into, forward.
+            exact=all(node.exact for node in (way if query.direction == "backward" else way[1:])),
+            truncated=more or first > 0,
+            nodes=tuple(nodes),
+            flows=tuple(
+                flow for flow in index.lineage.flows if flow.hash_in in shown and flow.hash_out in shown
+            ),
+            next=str(last) if more else None,
+        )
+
+    def values(self, application_id: str, record: str, node: str | None) -> Values:
+        """The captured values on the record's way, its origins first."""
+        index = self._index(application_id)
+        query = TraceQuery(direction="backward", record=record, node=node)
+        start_node, start = _start(index, query)
+        on_way = {
+            each
+            for direction in ("backward", "forward")
+            for hashes in _reach(index, start_node, start, replace(query, direction=direction), None)[
+                1
+            ].values()
+            for each in hashes
+        }
+        order = {node_id: place for place, node_id in enumerate(_topological(index.lineage.graph))}
+        steps = [step for hash_, step in index.values.items() if hash_ in on_way]
+        return Values(
+            node_id=start_node.node_id,
+            record_id=index.records[start[0]][1].record_id,
+            captured=bool(steps),
+            how="" if steps else _HOW_TO_CAPTURE,
+            steps=tuple(sorted(steps, key=lambda step: order[step.node_id])),
+        )
+
+    def _index(self, application_id: str) -> _Index:
+        try:
+            return self._indexes[application_id]
+        except KeyError:
+            raise NotFoundError(f"there is no application {application_id}") from None
+
+
+def _hash(node_id: str, record_id: str) -> str:
+    return f"{node_id}#{record_id}"
+
+
+def _place(index: _Index, hash_: str) -> tuple[int, int]:
+    record = index.records[hash_][1]
+    return record.partition, record.offset
+
+
+def _skipped(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit()):
+        raise InvalidQueryError("the cursor is not one that this service gave out")
+    return int(cursor)
+
+
+def _matches(record: Record, query: RecordQuery) -> bool:
+    if query.partition is not None and record.partition != query.partition:
+        return False
+    if query.key is not None and record.key != query.key:
+        return False
+    if query.text is None:
+        return True
+    texts = [record.record_id, record.key, record.value, record.source and record.source.text]
+    return any(query.text.casefold() in text.casefold() for text in texts if text)
+
+
+def _start(index: _Index, query: TraceQuery) -> tuple[Node, list[str]]:
+    """The node and the hashes of the records that the query begins at."""
+    found = [hash_ for hash_, (node, record) in index.records.items() if _begins(index, query, node, record)]
+    if not found:
+        raise NotFoundError("there is no such record")
+    nodes = {index.records[hash_][0].node_id for hash_ in found}
+    if len(nodes) > 1:
+        raise InvalidQueryError(
+            f"the record is in several nodes ({', '.join(sorted(nodes))}): say which node"
+        )
+    return index.nodes[nodes.pop()], found
+
+
+def _begins(index: _Index, query: TraceQuery, node: Node, record: Record) -> bool:
+    if query.node is not None and index.node(query.node) is not node:
+        return False
+    if query.record is not None:
+        return query.record in (record.record_id, _hash(node.node_id, record.record_id))
+    if query.path is not None:
+        source = record.source
+        return source is not None and (source.path, source.row) == (query.path, query.row)
+    if query.key is not None:
+        return record.key == query.key
+    return (record.partition, record.offset) == (query.partition, query.offset)
+
+
+def _reach(
+    index: _Index, start_node: Node, start: list[str], query: TraceQuery, to: Node | None
+) -> tuple[list[Node], dict[str, set[str]]]:
+    """The nodes of the way, the start's first, and the hashes that were reached at each.
+
+    With `to`, only what lies between the start and that node is kept: it is what the start reaches and what
+    reaches a record of `to` in turn.
+    """
+    seen = _spread(index, set(start), query.direction, query.depth)
+    if to is not None:
+        goal = {hash_ for hash_ in seen if index.records[hash_][0] is to}
+        back: Direction = "forward" if query.direction == "backward" else "backward"
+        seen &= _spread(index, goal, back, None) | set(start)
+    reached: dict[str, set[str]] = {start_node.node_id: set()}
+    for hash_ in seen:
+        reached.setdefault(index.records[hash_][0].node_id, set()).add(hash_)
+    order = _topological(index.lineage.graph)
+    if query.direction == "backward":
+        order.reverse()
+    return [index.nodes[node_id] for node_id in order if node_id in reached], reached
+
+
+def _spread(index: _Index, start: set[str], direction: Direction, depth: int | None) -> set[str]:
+    """All hashes within `depth` flows of the start, the start among them."""
+    seen, frontier = set(start), set(start)
+    while frontier and (depth is None or depth > 0):
+        if direction == "backward":
+            frontier = {flow.hash_in for each in frontier for flow in index.inputs.get(each, ())}
+        else:
+            frontier = {flow.hash_out for each in frontier for flow in index.outputs.get(each, ())}
+        frontier -= seen
+        seen |= frontier
+        depth = None if depth is None else depth - 1
+    return seen
+
+
+def _topological(graph: Graph) -> list[str]:
+    """Node ids, each after all that send records to it; in the graph's order otherwise."""
+    waiting = {node.node_id: 0 for node in graph.nodes}
+    for edge in graph.edges:
+        waiting[edge.target] += 1
+    order: list[str] = []
+    while waiting:
+        ready = [node_id for node_id, count in waiting.items() if count == 0]
+        if not ready:
+            raise ValueError(f"the graph of {graph.application_id} has a cycle")
+        for node_id in ready:
+            del waiting[node_id]
+            for edge in graph.edges:
+                if edge.source == node_id:
+                    waiting[edge.target] -= 1
+        order += ready
+    return order

@@ -1,0 +1,34 @@
+"""The servers of the local stack, where each lives, and whether it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+from lineage_service.stack import process
+from lineage_service.stack.kafka import Kafka
+from lineage_service.stack.neo4j import Neo4j
+from lineage_service.stack.server import Place, Server
+from lineage_service.stack.state import StackState
+
+SERVERS: tuple[Server, ...] = (Kafka(), Neo4j())
+NAMES = tuple(server.name for server in SERVERS)
+
+
+def selected(only: str | None) -> list[Server]:
+    """All servers, or the one that `--only` names."""
+    return [server for server in SERVERS if only in (None, server.name)]
+
+
+def place_of(home: Path, server: Server) -> Place:
+    """Where `server` lives in the stack of `home`, an absolute path."""
+    return Place(folder=home / server.name, logs=home / "logs")
+
+
+def running(state: StackState, home: Path, server: Server) -> psutil.Process | None:
+    """The server's process if it runs; None if it was never started, was stopped or has died."""
+    started = state.servers.get(server.name)
+    if started is None:
+        return None
+    return process.find(started.pid, started.created, place_of(home, server).mark)

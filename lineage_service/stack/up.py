@@ -1,0 +1,185 @@
+"""`lineage up`: fetches and starts the local stack, and does nothing to what already runs.
+
+The servers stay when the command ends. What a failed or interrupted start has begun is stopped again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from lineage_service.stack import process
+from lineage_service.stack.download import fetch
+from lineage_service.stack.errors import HomeError, ServerError
+from lineage_service.stack.guard import alone, usable
+from lineage_service.stack.jars import read_lock
+from lineage_service.stack.java import find_java
+from lineage_service.stack.ports import choose_port
+from lineage_service.stack.progress import Quiet, Reporter, console_reporter
+from lineage_service.stack.server import Server
+from lineage_service.stack.servers import NAMES, place_of, running, selected
+from lineage_service.stack.state import StackState, Started, read_state, write_state
+
+if TYPE_CHECKING:
+    from lineage_service.settings import Settings
+
+#: 3 s and 10 s on an idle machine; a laptop that also runs a test suite has taken a minute.
+_READY_DEADLINE_S = 180.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `lineage up`."""
+    parser.add_argument("--only", choices=NAMES, help="start this one only")
+    parser.add_argument(
+        "--jars",
+        type=Path,
+        metavar="FOLDER",
+        help="keep the downloaded jars here, also for other stacks (default: jars in the home)",
+    )
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Runs `lineage up`."""
+    start(settings, only=options.only, jars=options.jars, reporter=console_reporter())
+    return 0
+
+
+def start(
+    settings: Settings,
+    *,
+    only: str | None = None,
+    jars: Path | None = None,
+    reporter: Reporter | None = None,
+) -> StackState:
+    """Starts what does not run yet, waits until it answers, makes the topics, and returns what runs where.
+
+    `only` is `kafka` or `neo4j`; `jars` the folder that keeps the downloaded jars, by default `jars` in the
+    home. Raises StackError: no Java, no network, no free port, another `up` at work, a server that does not
+    start.
+    """
+    home = settings.home.absolute()
+    reporter = reporter or Quiet()
+    _check_name(home)
+    with alone(home), usable(home):
+        state = read_state(home)
+        down = [server for server in selected(only) if running(state, home, server) is None]
+        starting: list[_Starting] = []
+        try:
+            if down:
+                # 1. What every server needs, before any is started.
+                java = find_java()
+                files = _fetch(down, jars or home / "jars", settings, reporter)
+                # 2. All processes at once: Neo4j's start is long enough to hide Kafka's.
+                for server in down:
+                    begun = _spawn(server, java, files[server.name], home, state)
+                    # Written before the wait: if this process is killed now, the next `up` still knows the
+                    # server.
+                    state = state.with_server(begun.started)
+                    starting.append(begun)
+                    write_state(home, state)
+            # 3. Each is up when it answers a real request, also one that an earlier `up` left starting.
+            for server in selected(only):
+                _wait_until_ready(server, state, home, reporter)
+                if server.name == "kafka":
+                    _create_topics(state, settings, reporter)
+                is_new = any(begun.started.name == server.name for begun in starting)
+                reporter.say(_sentence(server, state.servers[server.name], is_new))
+        except BaseException:
+            for begun in starting:
+                process.stop(begun.process)
+                state = state.without_server(begun.started.name)
+            write_state(home, state)
+            raise
+    return state
+
+
+def _check_name(home: Path) -> None:
+    """Java's class paths and properties files, and Neo4j's web server, each stumble over some of these."""
+    name = str(home)
+    if not name.isascii() or not name.isprintable() or set(name) & set(':%*?#;"\\'):
+        raise HomeError(
+            f"Kafka and Neo4j cannot live in a folder of this name: {home}. Give one of plain ASCII letters, "
+            'without any of : % * ? # ; " \\, with --home or LINEAGE_HOME'
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Starting:
+    started: Started
+    process: psutil.Process
+
+
+def _fetch(
+    servers: Sequence[Server], folder: Path, settings: Settings, reporter: Reporter
+) -> dict[str, list[Path]]:
+    """The class path of each server by its name; one download for all of them."""
+    locks = {server.name: read_lock(server.name) for server in servers}
+    every = {jar.file_name: jar for lock in locks.values() for jar in lock}
+    fetch(list(every.values()), folder, settings.maven_repository, reporter)
+    return {name: [folder.absolute() / jar.file_name for jar in lock] for name, lock in locks.items()}
+
+
+def _spawn(server: Server, java: Path, jars: Sequence[Path], home: Path, state: StackState) -> _Starting:
+    place = place_of(home, server)
+    place.folder.mkdir(parents=True, exist_ok=True)
+    place.logs.mkdir(parents=True, exist_ok=True)
+    before = state.ports.get(server.name, {})
+    ports: dict[str, int] = {}
+    for purpose, well_known in server.ports.items():
+        preferred = list(dict.fromkeys([before.get(purpose, well_known), well_known]))
+        ports[purpose] = choose_port(f"{server.title}'s {purpose}", preferred, taken=ports.values())
+    child = process.spawn(server.prepare(java, jars, place, ports), server.logs(place)[0])
+    return _Starting(
+        started=Started(
+            name=server.name,
+            pid=child.pid,
+            created=child.create_time(),
+            version=server.version,
+            ports=ports,
+            addresses=server.addresses(ports),
+        ),
+        process=child,
+    )
+
+
+def _wait_until_ready(server: Server, state: StackState, home: Path, reporter: Reporter) -> None:
+    started = state.servers[server.name]
+    if server.is_ready(started.addresses):
+        return
+    place = place_of(home, server)
+    deadline = time.monotonic() + _READY_DEADLINE_S
+    with reporter.waiting(f"Waiting for {server.title} {server.version}") as tick:
+        while not server.is_ready(started.addresses):
+            tick(0)
+            failure = ""
+            if running(state, home, server) is None:
+                failure = "ended while it started"
+            elif time.monotonic() >= deadline:
+                failure = f"did not answer within {_READY_DEADLINE_S:.0f} s"
+            if failure:
+                logs = process.tail(server.logs(place), since=started.created)
+                raise ServerError(f"{server.title} (process {started.pid}) {failure}; {logs}")
+            time.sleep(0.2)
+
+
+def _create_topics(state: StackState, settings: Settings, reporter: Reporter) -> None:
+    # Not at the top: `up --only neo4j` needs no Kafka client.
+    from lineage_service.stack.topics import create_topics, topic_partitions
+
+    created = create_topics(state.servers["kafka"].addresses["bootstrap_servers"], topic_partitions(settings))
+    if created:
+        reporter.say(f"Made the topics {', '.join(created)}")
+
+
+def _sentence(server: Server, started: Started, is_new: bool) -> str:
+    where = started.addresses.get("bootstrap_servers") or started.addresses["bolt"]
+    browser = started.addresses.get("browser")
+    beside = f", Neo4j Browser at {browser}" if browser else ""
+    up = "is up" if is_new else "is already up"
+    return f"{server.title} {started.version} {up} at {where}{beside} (process {started.pid})"

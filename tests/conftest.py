@@ -1,0 +1,199 @@
+"""What every tier of tests has: marks from the folder names, and real servers for those that ask for them.
+
+A `kafka` or `neo4j` is, in this order: what LINEAGE_TEST_KAFKA or LINEAGE_TEST_NEO4J names; a container, if
+an engine answers; the local stack, in a home of its own that is removed at the end. None to be had: the test
+is skipped with the reason, and with `--require-services` it fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from lineage_service.stack.server import Server
+
+TESTS = Path(__file__).parent
+CACHE = TESTS.parent / ".cache"
+_CONTAINER_DEADLINE_S = 120
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-services",
+        action="store_true",
+        help="fail, instead of skip, where no Kafka or no Neo4j can be had",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(TESTS):
+            item.add_marker(item.path.relative_to(TESTS).parts[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaService:
+    bootstrap_servers: str
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        from lineage_service.stack.topics import create_topics
+
+        create_topics(self.bootstrap_servers, {name: partitions})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neo4jService:
+    uri: str
+    user: str = "neo4j"
+    password: str = ""  # empty: no authentication
+
+
+@pytest.fixture(scope="session")
+def jar_folder() -> Path:
+    """The one folder of downloaded jars, for every stack that a test starts (`lineage up --jars`)."""
+    return CACHE / "lineage" / "jars"
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> KafkaService:
+    named = os.environ.get("LINEAGE_TEST_KAFKA")
+    if named:
+        return KafkaService(bootstrap_servers=named)
+    return KafkaService(bootstrap_servers=_addresses(request, "kafka")["bootstrap_servers"])
+
+
+@pytest.fixture(scope="session")
+def neo4j(request: pytest.FixtureRequest) -> Neo4jService:
+    named = os.environ.get("LINEAGE_TEST_NEO4J")
+    if named:
+        return Neo4jService(
+            uri=named,
+            user=os.environ.get("LINEAGE_TEST_NEO4J_USER", "neo4j"),
+            password=os.environ.get("LINEAGE_TEST_NEO4J_PASSWORD", ""),
+        )
+    return Neo4jService(uri=_addresses(request, "neo4j")["bolt"])
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no other test has. The broker makes the topic on first use."""
+    return f"topic-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def group() -> str:
+    """A consumer group that no other test has."""
+    return f"group-{uuid.uuid4().hex[:12]}"
+
+
+# -- where the servers come from ----------------------------------------------------------------------
+
+Start = Callable[[str], Mapping[str, str]]
+
+
+@pytest.fixture(scope="session")
+def _start_server(jar_folder: Path) -> Iterator[Start]:
+    """Starts a server by name; what was started is stopped at the end of the session."""
+    from lineage_service.settings import Settings
+    from lineage_service.stack.down import stop
+    from lineage_service.stack.up import start
+
+    home = CACHE / f"test-stack-{os.getpid()}"
+    with ExitStack() as cleanup:
+
+        def start_server(name: str) -> Mapping[str, str]:
+            if _has_container_engine():
+                return _start_container(name, cleanup)
+            if not home.exists():
+                # Registered before the start, which may fail. Stops by pid, and only what was started here.
+                cleanup.callback(shutil.rmtree, home, ignore_errors=True)
+                cleanup.callback(stop, home)
+            return start(Settings(home=home), only=name, jars=jar_folder).servers[name].addresses
+
+        yield start_server
+
+
+def _addresses(request: pytest.FixtureRequest, name: str) -> Mapping[str, str]:
+    from lineage_service.stack.errors import DownloadError, JavaError
+
+    try:
+        start: Start = request.getfixturevalue("_start_server")
+        return start(name)
+    except (DownloadError, JavaError) as error:  # any other is a fault of the stack, not of this machine
+        _cannot_have(request, f"no {name}: {error}")
+
+
+def _cannot_have(request: pytest.FixtureRequest, reason: str) -> NoReturn:
+    if request.config.getoption("--require-services"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def _has_container_engine() -> bool:
+    """True if one answers within 2 s."""
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if address.startswith("unix://") and not Path(address.removeprefix("unix://")).exists():
+        return False  # without asking the client, which leaves its socket open here
+    import docker
+
+    try:
+        docker.from_env(timeout=2).ping()
+    except docker.errors.DockerException:
+        return False
+    return True
+
+
+def _start_container(name: str, cleanup: ExitStack) -> Mapping[str, str]:
+    """The same images as docker-compose.yml, on free ports."""
+    from testcontainers.core.container import DockerContainer
+
+    from lineage_service.stack.kafka import Kafka
+    from lineage_service.stack.neo4j import Neo4j
+    from lineage_service.stack.ports import HOST, choose_port
+
+    server: Server = {"kafka": Kafka(), "neo4j": Neo4j()}[name]
+    ports = {purpose: choose_port(name, [well_known]) for purpose, well_known in server.ports.items()}
+    if name == "kafka":
+        # The broker tells its clients where it is, so it must know its port outside before it starts.
+        # The image takes its own defaults only when nothing is set.
+        container = DockerContainer(f"apache/kafka:{server.version}").with_envs(
+            KAFKA_NODE_ID="1",
+            KAFKA_PROCESS_ROLES="broker,controller",
+            KAFKA_LISTENERS="PLAINTEXT://:9092,CONTROLLER://:9093",
+            KAFKA_ADVERTISED_LISTENERS=f"PLAINTEXT://{HOST}:{ports['broker']}",
+            KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            KAFKA_CONTROLLER_LISTENER_NAMES="CONTROLLER",
+            KAFKA_CONTROLLER_QUORUM_VOTERS="1@localhost:9093",
+            KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR="1",
+            KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR="1",
+            KAFKA_TRANSACTION_STATE_LOG_MIN_ISR="1",
+            KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS="0",
+        )
+    else:
+        container = (
+            DockerContainer(f"neo4j:{server.version}-community")
+            .with_env("NEO4J_AUTH", "none")
+            .with_env("NEO4J_PLUGINS", '["apoc"]')
+        )
+    for purpose, port in ports.items():
+        container.with_bind_ports(server.ports[purpose], port)
+    cleanup.enter_context(container)
+    deadline = time.monotonic() + _CONTAINER_DEADLINE_S
+    while not server.is_ready(server.addresses(ports)):
+        if time.monotonic() > deadline:
+            out, err = container.get_logs()
+            pytest.fail(
+                f"{name} did not answer within {_CONTAINER_DEADLINE_S} s:\n{(out + err).decode()[-2000:]}"
+            )
+        time.sleep(0.5)
+    return server.addresses(ports)

@@ -1,0 +1,120 @@
+"""`lineage serve` as a process: it says where it is, answers, and leaves cleanly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.serve import CannotListenError, command
+from lineage_service.settings import Settings
+
+_DEADLINE_S = 30
+#: The command with the twin in the place of the stores.
+_PROGRAM = """
+import argparse, sys, types
+from pathlib import Path
+from lineage_service.settings import Settings
+from tests.unit.flights_and_weather import questions
+
+tracing = types.ModuleType("lineage_service.tracing")
+tracing.open_questions = lambda settings: questions()
+tracing.open_materializer = lambda settings: None
+sys.modules["lineage_service.tracing"] = tracing
+
+from api.serve import command
+
+settings = Settings(home=Path(sys.argv[1]), api_host=sys.argv[2], api_port=0)
+sys.exit(command(settings, argparse.Namespace()))
+"""
+
+
+@pytest.fixture
+def started(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    host = getattr(request, "param", "127.0.0.1")
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path), host],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    address = tmp_path / "api.json"
+    deadline = time.monotonic() + _DEADLINE_S
+    while not address.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            pytest.fail("".join(process.communicate()))
+        time.sleep(0.05)
+    yield process, address
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def without_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores = type(sys)("lineage_service.tracing")
+    stores.open_questions = stores.open_materializer = None
+    monkeypatch.setitem(sys.modules, "lineage_service.tracing", stores)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_answers_where_it_says_and_leaves_on_a_signal(started, number):
+    process, address = started
+    written = json.loads(address.read_text())
+    assert written["pid"] == process.pid
+    assert httpx.get(f"{written['url']}/readyz").json() == {"status": "ok"}
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=_DEADLINE_S)
+    assert process.returncode == 0
+    assert output.count("\n") == 1
+    assert f"{written['url']}/docs" in output
+    assert errors == ""
+    assert not address.exists()
+
+
+@pytest.mark.parametrize("started", ["0.0.0.0"], indirect=True)
+def test_it_warns_when_others_can_reach_it(started):
+    process, _ = started
+    process.terminate()
+    _, errors = process.communicate(timeout=_DEADLINE_S)
+    assert errors.startswith("warning: ")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("started", ["127.0.0.1"], indirect=True)
+def test_it_leaves_the_address_of_another_server_alone(started):
+    process, address = started
+    other = json.dumps({"pid": os.getpid(), "url": "http://127.0.0.1:1"})
+    address.write_text(other)
+    process.terminate()
+    process.communicate(timeout=_DEADLINE_S)
+    assert address.read_text() == other
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("127.0.0.1", 70_000), ("no.such.host.invalid", 0), ("192.0.2.1", 0)]
+)
+def test_an_impossible_address_is_one_clear_line(tmp_path, without_stores, host, port):
+    settings = Settings(home=tmp_path, api_host=host, api_port=port)
+    with pytest.raises(CannotListenError, match=f"{host} port {port} ") as raised:
+        command(settings, None)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_taken_port_is_one_clear_line(tmp_path, without_stores):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = Settings(home=tmp_path, api_port=port)
+        with pytest.raises(CannotListenError, match=f"127.0.0.1 port {port} .*in use.*--api-port") as raised:
+            command(settings, None)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from lineage_service.flow_store import (
+    DeltaFlowStore,
+    FlowStore,
+    StoreConflictError,
+    StoreUnavailableError,
+    Written,
+)
+from lineage_service.rows import ROW_GROUP
+from spark_agent import contract
+from tests.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
+from tests.lineage_messages import APP, block, event
+
+
+class TestDeltaFlowStore(FlowStoreSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> FlowStore:
+        return DeltaFlowStore(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "flows"
+
+
+def test_a_second_process_sees_what_the_first_wrote(folder: Path) -> None:
+    first, second = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    first.write_flows(flows(block(seq=0)))
+    assert second.offset(SOURCE) == 1
+    assert second.write_flows(flows(block(seq=0), block(seq=1))) == Written(rows=2, repeated=1)
+    assert first.version() == second.version()
+    assert state(first) == state(second) == state(DeltaFlowStore(folder))
+
+
+def test_a_block_that_another_process_stored_is_known(folder: Path) -> None:
+    first, second = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    second.write_flows(flows(block(7), source="group/flow-1"))  # the second knows the application by now
+    first.write_flows(flows(block(1, 0)))
+    assert second.write_flows(flows(block(1, 0), first=1)) == Written(repeated=1)
+    assert sorted(second.receipts(APP)) == [(1, 0), (7, 0)]
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_crash_between_the_tables_loses_and_doubles_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    texts = {"text": [("str", "a")]}
+    batch = flows(block(seq=0), block(seq=1, relation=contract.KEYS, columns=texts))
+    crashing = DeltaFlowStore(folder)
+    for name in ["flows", "records", "blocks"][steps:]:
+        monkeypatch.setattr(crashing._tables[name], "append", _crash)
+    with pytest.raises(RuntimeError):
+        crashing.write_flows(batch)
+    store = DeltaFlowStore(folder)
+    assert store.offset(SOURCE) is None
+    # The batch comes again, cut differently, and with a copy of a block in it.
+    store.write_flows(
+        flows(block(seq=0), block(seq=1, relation=contract.KEYS, columns=texts), block(seq=0), block(seq=2))
+    )
+    assert sorted(store.receipts(APP)) == [(1, 0), (1, 1), (1, 2)]
+    assert sorted(row["in_pos"] for row in rows(store, "flows")) == [0, 1, 20, 21]
+    assert len(rows(store, "records")) == 1
+
+
+def _crash(*_: object, **__: object) -> None:
+    raise RuntimeError("crash")
+
+
+def test_a_writer_whose_source_moved_on_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zombie, owner = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    table = zombie._tables["flows"]
+    moved: list[Written] = []
+
+    def while_the_zombie_sleeps(*arguments: object, **options: object) -> None:
+        if not moved:
+            moved.append(owner.write_flows(flows(block(seq=0), block(seq=1))))
+        write(*arguments, **options)
+
+    from lineage_service import flow_store
+
+    write = flow_store.write_deltalake
+    monkeypatch.setattr(flow_store, "write_deltalake", while_the_zombie_sleeps)
+    batch = flows(block(seq=0))
+    with pytest.raises(StoreConflictError):
+        zombie.write_flows(batch)
+    assert table.offset(SOURCE) == 2
+    assert zombie.write_flows(batch) == Written(repeated=1)  # trying again reads the store and skips
+    assert sorted(zombie.receipts(APP)) == [(1, 0), (1, 1)]
+    assert len(rows(zombie, "flows")) == 4
+
+
+def _write_source(folder: Path, number: int, commits: int) -> None:
+    store = DeltaFlowStore(folder)
+    for at in range(commits):
+        batch = flows(block(number, at), first=at, source=f"group/flow-{number}")
+        store.write_flows(batch)
+        store.write_events(
+            events(event(contract.LINK, time=at, port=number), first=at, source=f"group/node-{number}")
+        )
+
+
+def test_processes_that_start_at_once_all_succeed(folder: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_write_source, args=(folder, number, 5)) for number in range(1, 5)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0, 0, 0]
+    store = DeltaFlowStore(folder)
+    assert sorted(store.receipts(APP)) == [(run, seq) for run in range(1, 5) for seq in range(5)]
+    assert len(rows(store, "flows")) == 2 * 20
+    assert len(store.events(APP)) == 20
+
+
+def test_threads_share_one_store(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+
+    def write(number: int) -> None:
+        for at in range(5):
+            store.write_flows(flows(block(number, at), first=at, source=f"group/flow-{number}"))
+            store.files("flows", APP)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(1, 5)))
+    assert len(rows(store, "flows")) == 2 * 20
+
+
+def test_thousands_of_commits_do_not_make_opening_slow(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    for at in range(230):
+        store.write_events(events(event(contract.LINK), first=at))
+    log = folder / "events" / "_delta_log"
+    assert len(list(log.glob("*.checkpoint.parquet"))) >= 2
+    assert DeltaFlowStore(folder).offset("group/node-0") == 230
+
+
+def test_flow_files_are_laid_out_as_the_architecture_says(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    columns = {"code": [(7 * k) % 1000 for k in range(contract.MAX_COLUMN_VALUES)]}
+    store.write_flows(flows(*(block(seq=seq, relation=contract.CODES, columns=columns) for seq in range(2))))
+    [path] = store.files("flows", APP)
+    metadata = pq.ParquetFile(path).metadata
+    assert [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)] == [
+        ROW_GROUP,
+        ROW_GROUP,
+        2 * contract.MAX_COLUMN_VALUES - 2 * ROW_GROUP,
+    ]
+    columns_of = {
+        metadata.row_group(0).column(at).path_in_schema: metadata.row_group(0).column(at)
+        for at in range(metadata.num_columns)
+    }
+    for name in ("out_pos", "in_pos"):
+        assert "DELTA_BINARY_PACKED" in columns_of[name].encodings
+        assert not columns_of[name].has_dictionary_page
+    assert {column.compression for column in columns_of.values()} == {"ZSTD"}
+
+
+def test_duckdb_reads_the_files_of_one_application(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    store.write_flows(flows(block(1, columns={"in": [4, 5]}), block(2, application_id="app-2")))
+    found = duckdb.sql(
+        f"SELECT node, run, out_pos, in_pos FROM read_parquet({store.files('flows', APP)!r})"
+    ).fetchall()
+    assert found == [(1, 1, 0, 4), (1, 1, 1, 5)]
+
+
+def test_files_without_a_node_are_left_out(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    store.write_flows(flows(block(1, node=1)))
+    store.write_flows(flows(block(2, node=5), first=1))
+    assert len(store.files("flows", APP)) == 2
+    assert len(store.files("flows", APP, node=5)) == 1
+    assert store.files("flows", APP, node=9) == []
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreUnavailableError, match="file/flows"):
+        DeltaFlowStore(tmp_path / "file" / "flows")
+
+
+def test_a_store_that_went_away_is_an_error_that_can_be_tried_again(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    store.write_flows(flows(block(seq=0)))
+    hidden = folder.with_name("hidden")
+    folder.rename(hidden)
+    folder.write_text("a file")
+    with pytest.raises(StoreUnavailableError):
+        store.write_flows(flows(block(seq=1), first=1))
+    folder.unlink()
+    hidden.rename(folder)
+    assert store.write_flows(flows(block(seq=1), first=1)) == Written(rows=2)

@@ -1,0 +1,595 @@
+from __future__ import annotations
+
+import logging
+import random
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import neo4j as driver
+import pytest
+
+import cypher
+from lineage_service import graph_rows
+from lineage_service.graph_memory import MemoryGraph
+from lineage_service.graph_store import (
+    GraphDataError,
+    GraphRecord,
+    GraphRefusedError,
+    GraphStore,
+    GraphUnavailableError,
+    Neo4jGraph,
+)
+from spark_agent import contract
+
+Event = Mapping[str, Any]
+Content = dict[str, list[Any]]
+
+
+# -- the two graphs, and what stands in them ----------------------------------------------------------
+
+
+class MemoryUnderTest:
+    def __init__(self) -> None:
+        self.store = MemoryGraph()
+
+    def content(self, application_id: str) -> Content:
+        store = self.store
+        return {
+            "applications": _ordered(_of(application_id, store.applications)),
+            "nodes": _ordered(_of(application_id, store.nodes)),
+            "sends_to": _ordered(
+                [*ends, link]
+                for ends, link in store.sends_to.items()
+                if store.nodes[ends[0]]["applicationId"] == application_id
+            ),
+            "flows": _ordered(_of(application_id, store.flows)),
+            "flow_links": _ordered(
+                list(ends)
+                for ends in store.flow_links
+                if store.flows[ends[0]]["applicationId"] == application_id
+            ),
+        }
+
+
+class Neo4jUnderTest:
+    def __init__(self, server: Any) -> None:
+        self.store = Neo4jGraph(server.uri, user=server.user, password=server.password)
+        self.store.migrate()
+        self.driver = connect(server)
+
+    def content(self, application_id: str) -> Content:
+        def read(query: str) -> list[Any]:
+            records, _, _ = self.driver.execute_query(query, application=application_id)
+            return _ordered(record.values() if len(record) > 1 else record[0] for record in records)
+
+        return {
+            "applications": read(
+                "MATCH (n:LineageApplication {applicationId: $application}) RETURN properties(n)"
+            ),
+            "nodes": read("MATCH (n:LineageNode {applicationId: $application}) RETURN properties(n)"),
+            "sends_to": read(
+                "MATCH (a:LineageNode {applicationId: $application})-[r:sendsTo]->(b) "
+                "RETURN a.nodeId, b.nodeId, properties(r)"
+            ),
+            "flows": read("MATCH (n:LineageFlow {applicationId: $application}) RETURN properties(n)"),
+            "flow_links": read(
+                "MATCH (a:LineageFlow {applicationId: $application})-[r:flow]->(b) RETURN a.flowId, b.flowId"
+            ),
+        }
+
+
+GraphUnderTest = MemoryUnderTest | Neo4jUnderTest
+
+
+def _of(application_id: str, rows: Mapping[str, Any]) -> list[Any]:
+    return [row for row in rows.values() if row["applicationId"] == application_id]
+
+
+def _ordered(rows: Any) -> list[Any]:
+    return sorted(rows, key=lambda row: repr(sorted(row.items()) if isinstance(row, dict) else row))
+
+
+def connect(server: Any) -> driver.Driver:
+    return driver.GraphDatabase.driver(
+        server.uri,
+        auth=(server.user, server.password) if server.password else None,
+        notifications_min_severity="OFF",
+    )
+
+
+@pytest.fixture(params=["memory", "neo4j"])
+def graph(request: pytest.FixtureRequest) -> Iterator[GraphUnderTest]:
+    if request.param == "memory":
+        yield MemoryUnderTest()
+        return
+    under_test = Neo4jUnderTest(request.getfixturevalue("neo4j"))
+    yield under_test
+    under_test.driver.close()
+    under_test.store.close()
+
+
+@pytest.fixture
+def neo4j_graph(neo4j: Any) -> Iterator[Neo4jUnderTest]:
+    under_test = Neo4jUnderTest(neo4j)
+    yield under_test
+    under_test.driver.close()
+    under_test.store.close()
+
+
+@pytest.fixture
+def app(graph: GraphUnderTest) -> Iterator[str]:
+    application_id = f"app-{uuid.uuid4().hex}"
+    yield application_id
+    graph.store.delete_application(application_id)
+
+
+# -- what is told of an application -------------------------------------------------------------------
+
+
+def started(app: str, *, time: int = 1_000, name: str = "word count") -> Event:
+    return {
+        "type": contract.APPLICATION_STARTED,
+        "application_id": app,
+        "time": time,
+        "name": name,
+        "detailed": True,
+        "spark_version": "4.3.0",
+        "user": "ada",
+    }
+
+
+def ended(app: str, *, time: int = 2_000) -> Event:
+    counters = {"runs": 3, "dropped": 0}
+    return {"type": contract.APPLICATION_ENDED, "application_id": app, "time": time, "counters": counters}
+
+
+def node(app: str, number: int, name: str = "map", *, time: int = 1_100, **more: Any) -> Event:
+    fields = {"description": f"{name} at job.py:{number}", "kind": "operator", "relation": "identity"}
+    told = {"type": contract.NODE_REGISTERED, "application_id": app, "time": time, "node": number}
+    return {**told, "name": name, **fields, "exact": True, **more}
+
+
+def link(app: str, source: int, target: int, port: int = 0) -> Event:
+    ends = {"source": source, "target": target, "port": port}
+    return {"type": contract.LINK, "application_id": app, "time": 1_200, **ends}
+
+
+def record(app: str, number: int, offset: int, **more: Any) -> GraphRecord:
+    flow_id = f"{app}#{number}#0#{offset}"
+    return GraphRecord(
+        **{"flow_id": flow_id, "node": number, "hash_in": None, "hash_out": flow_id, "val": None, **more}
+    )
+
+
+def test_an_application_that_started_runs(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([started(app)])
+    (application,) = graph.content(app)["applications"]
+    assert application.pop("startRevision").startswith("0000000000000001000-")
+    assert application == {
+        "applicationId": app,
+        "name": "word count",
+        "detailed": True,
+        "sparkVersion": "4.3.0",
+        "user": "ada",
+        "started": 1_000,
+        "state": "running",
+    }
+
+
+def test_an_application_whose_end_comes_first_is_ended(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([ended(app)])
+    assert graph.content(app)["applications"][0]["state"] == "ended"
+    graph.store.write_events([started(app)])
+    (application,) = graph.content(app)["applications"]
+    assert (application["state"], application["started"], application["ended"]) == ("ended", 1_000, 2_000)
+    assert application["counters"] == '{"dropped": 0, "runs": 3}'
+
+
+def test_a_node_has_what_its_event_says(graph: GraphUnderTest, app: str) -> None:
+    dataset = {"namespace": "file", "name": "/data/in.txt", "format": "text"}
+    more: dict[str, Any] = {
+        "kind": "source",
+        "call_site": "job.py:3",
+        "operation": None,
+        "reason": "",
+        "dataset": dataset,
+    }
+    graph.store.write_events([node(app, 0, "textFile", **more)])
+    (stored,) = graph.content(app)["nodes"]
+    assert stored.pop("revision").startswith("0000000000000001100-")
+    assert stored == {
+        "nodeId": f"{app}#0",
+        "applicationId": app,
+        "node": 0,
+        "name": "textFile",
+        "description": "textFile at job.py:0",
+        "kind": "source",
+        "step": False,
+        "relation": "identity",
+        "exact": True,
+        "callSite": "job.py:3",
+        "dataset": "/data/in.txt",
+        "datasetNamespace": "file",
+        "datasetFormat": "text",
+        "registered": 1_100,
+    }
+
+
+def test_a_step_knows_its_operation_and_why_it_is_not_exact(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([node(app, 4, kind="step", operation=6, exact=False, reason="pipe")])
+    (stored,) = graph.content(app)["nodes"]
+    assert (stored["step"], stored["operation"], stored["exact"], stored["reason"]) == (
+        True,
+        6,
+        False,
+        "pipe",
+    )
+
+
+def test_a_link_before_its_nodes_waits_for_them(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([link(app, 1, 2)])
+    assert graph.content(app)["nodes"] == [
+        {"nodeId": f"{app}#{number}", "applicationId": app, "node": number} for number in (1, 2)
+    ]
+    graph.store.write_events([node(app, 2, "filter"), node(app, 1, "map")])
+    content = graph.content(app)
+    assert [stored["name"] for stored in content["nodes"]] in (["map", "filter"], ["filter", "map"])
+    assert content["sends_to"] == [[f"{app}#1", f"{app}#2", {"ports": [0]}]]
+
+
+def test_a_node_that_is_joined_with_itself_has_one_link_with_both_ports(
+    graph: GraphUnderTest, app: str
+) -> None:
+    graph.store.write_events([link(app, 1, 2, port=1)])
+    graph.store.write_events([link(app, 1, 2, port=0), link(app, 1, 2, port=1)])
+    assert graph.content(app)["sends_to"] == [[f"{app}#1", f"{app}#2", {"ports": [0, 1]}]]
+
+
+def test_the_later_account_of_a_node_stays_whole(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([node(app, 1, "later", time=2), node(app, 1, "earlier", time=1, reason="why")])
+    graph.store.write_events([node(app, 1, "earliest", time=0, call_site="job.py:9")])
+    (stored,) = graph.content(app)["nodes"]
+    assert stored["name"] == "later"
+    assert not {"reason", "callSite"} & stored.keys()
+    graph.store.write_events([node(app, 1, "latest", time=3)])
+    assert graph.content(app)["nodes"][0]["name"] == "latest"
+
+
+def test_events_that_say_nothing_of_the_graph_write_nothing(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([{"type": contract.RUN_COMMITTED, "application_id": app, "time": 1}])
+    graph.store.write_events([{"type": contract.PARTITIONS, "application_id": app, "time": 1}])
+    graph.store.write_events([])
+    assert not any(graph.content(app).values())
+
+
+def test_half_a_surrogate_pair_in_a_text_is_replaced(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([node(app, 1, "a\ud800b")])
+    assert graph.content(app)["nodes"][0]["name"] == "a?b"
+
+
+def test_counts_stay_when_nodes_and_links_are_told_again(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_counts(app, {1: 10, 2: 4}, {(1, 2): 4})
+    graph.store.write_events([node(app, 1), node(app, 2), link(app, 1, 2)])
+    graph.store.write_counts(app, {2: 5}, {})
+    content = graph.content(app)
+    assert sorted((stored["node"], stored["records"]) for stored in content["nodes"]) == [(1, 10), (2, 5)]
+    assert content["sends_to"] == [[f"{app}#1", f"{app}#2", {"flows": 4, "ports": [0]}]]
+
+
+def test_a_trace_stands_with_the_names_of_its_nodes(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([node(app, 1, "map"), node(app, 2, "reduceByKey")])
+    records = [record(app, 1, 0, hash_in="read#0#0", val="a"), record(app, 1, 1), record(app, 2, 0)]
+    ids = [each.flow_id for each in records]
+    graph.store.write_trace(app, records, [(ids[0], ids[2]), (ids[1], ids[2]), (ids[0], ids[2])])
+    content = graph.content(app)
+    assert content["flow_links"] == [[ids[0], ids[2]], [ids[1], ids[2]]]
+    assert content["flows"][0] == {
+        "flowId": ids[0],
+        "nodeId": f"{app}#1",
+        "applicationId": app,
+        "hashIn": "read#0#0",
+        "hashOut": ids[0],
+        "val": "a",
+        "name": "map",
+        "description": "map at job.py:1",
+    }
+    assert [flow["name"] for flow in content["flows"]] == ["map", "map", "reduceByKey"]
+
+
+def test_a_record_traced_before_its_node_gets_the_name_later(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_trace(app, [record(app, 1, 0)], [])
+    assert "name" not in graph.content(app)["flows"][0]
+    graph.store.write_events([node(app, 1, "map")])
+    assert graph.content(app)["flows"][0]["name"] == "map"
+    graph.store.write_events([node(app, 1, "mapValues", time=9_999)])
+    assert graph.content(app)["flows"][0]["description"] == "mapValues at job.py:1"
+
+
+def test_a_trace_without_values_keeps_the_values_of_an_earlier_one(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_trace(app, [record(app, 1, 0, val="a", hash_in="read#0#0")], [])
+    graph.store.write_trace(app, [record(app, 1, 0)], [])
+    (flow,) = graph.content(app)["flows"]
+    assert (flow["val"], flow["hashIn"]) == ("a", "read#0#0")
+
+
+def test_a_link_to_a_record_of_no_trace_is_refused_and_nothing_is_written(
+    graph: GraphUnderTest, app: str
+) -> None:
+    with pytest.raises(GraphDataError, match=r"must be records of the same trace"):
+        graph.store.write_trace(app, [record(app, 1, 0)], [(f"{app}#1#0#0", f"{app}#2#0#0")])
+    assert not any(graph.content(app).values())
+
+
+def test_the_longest_ids_that_are_accepted_can_be_stored(graph: GraphUnderTest, app: str) -> None:
+    flow_id = f"{app}#1#".ljust(graph_rows.MAX_ID_BYTES, "k")
+    graph.store.write_trace(app, [record(app, 1, 0, flow_id=flow_id, hash_in=flow_id, hash_out=flow_id)], [])
+    assert len(graph.content(app)["flows"]) == 1
+    long_app = f"{app}-".ljust(graph_rows.MAX_ID_BYTES - 40, "k")
+    flow_id = f"{long_app}#1#0#0".ljust(graph_rows.MAX_ID_BYTES, "k")
+    try:
+        graph.store.write_trace(long_app, [record(long_app, 1, 0, flow_id=flow_id, hash_out=flow_id)], [])
+        assert len(graph.content(long_app)["flows"]) == 1
+    finally:
+        graph.store.delete_application(long_app)
+
+
+def test_an_application_is_deleted_alone(graph: GraphUnderTest, app: str) -> None:
+    other = f"{app}-other"
+    for each in (app, other):
+        graph.store.write_events([started(each), node(each, 1), node(each, 2), link(each, 1, 2)])
+        records = [record(each, 1, 0), record(each, 2, 0)]
+        graph.store.write_trace(each, records, [(records[0].flow_id, records[1].flow_id)])
+    before = graph.content(other)
+    graph.store.delete_application(app)
+    assert not any(graph.content(app).values())
+    assert graph.content(other) == before
+    graph.store.delete_application(other)
+    graph.store.delete_application(other)
+    assert not any(graph.content(other).values())
+
+
+def calls_about(app: str) -> list[Callable[[GraphStore], None]]:
+    """Everything that can be told, with accounts that contradict each other."""
+    records = [record(app, number, offset) for number in (1, 2) for offset in (0, 1)]
+    with_values = [record(app, 2, offset, val=str(offset), hash_in="in") for offset in (0, 1, 2)]
+    first, second, third, fourth = (each.flow_id for each in records)
+    events = [
+        started(app),
+        started(app, name="another name"),
+        started(app, time=1_001),
+        ended(app),
+        ended(app, time=2_001),
+        node(app, 1, "map"),
+        node(app, 1, "flatMap"),
+        node(app, 2, "filter"),
+        node(app, 2, "filter", time=1_101, reason="a reason"),
+        link(app, 1, 2),
+        link(app, 1, 2, port=1),
+        link(app, 0, 1),
+    ]
+    return [
+        *(lambda graph, event=event: graph.write_events([event]) for event in events),
+        lambda graph: graph.write_counts(app, {1: 7}, {(1, 2): 3}),
+        lambda graph: graph.write_trace(app, records, [(first, third), (first, fourth), (second, fourth)]),
+        lambda graph: graph.write_trace(app, with_values, [(third, with_values[2].flow_id)]),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_calls_again_and_in_another_order_end_in_the_same_graph(
+    graph: GraphUnderTest, app: str, seed: int
+) -> None:
+    expected = MemoryUnderTest()
+    for call in calls_about(app):
+        call(expected.store)
+    calls = calls_about(app) * 2
+    random.Random(seed).shuffle(calls)
+    for call in calls:
+        call(graph.store)
+    assert graph.content(app) == expected.content(app)
+
+
+# -- Neo4j alone --------------------------------------------------------------------------------------
+
+
+def test_more_records_than_one_batch_holds_are_all_there(
+    neo4j_graph: Neo4jUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 100)
+    app = f"app-{uuid.uuid4().hex}"
+    records = [record(app, offset % 2, offset) for offset in range(250)]
+    links = [(records[at].flow_id, records[at + 1].flow_id) for at in range(249)]
+    try:
+        neo4j_graph.store.write_trace(app, records, links)
+        content = neo4j_graph.content(app)
+        assert content["flow_links"] == _ordered(map(list, links))
+        assert {flow["flowId"] for flow in content["flows"]} == {each.flow_id for each in records}
+    finally:
+        neo4j_graph.store.delete_application(app)
+
+
+def test_writers_of_one_trace_neither_deadlock_nor_double(
+    neo4j_graph: Neo4jUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = f"app-{uuid.uuid4().hex}"
+    records = [record(app, at % 7, at) for at in range(2_000)]
+    ids = [each.flow_id for each in records]
+    links = [(ids[at], ids[at * step % len(ids)]) for at in range(len(ids)) for step in (3, 7, 11)]
+
+    def write(seed: int) -> None:
+        some = random.Random(seed).sample(links, 4_000)
+        neo4j_graph.store.write_events([link(app, at, at + 1) for at in range(7)])
+        neo4j_graph.store.write_trace(app, records, some)
+        neo4j_graph.store.write_events([node(app, at) for at in range(7)])
+        neo4j_graph.store.write_trace(app, records, links)
+
+    try:
+        with caplog.at_level(logging.WARNING, logger="neo4j"), ThreadPoolExecutor(4) as pool:
+            list(pool.map(write, range(4)))
+        content = neo4j_graph.content(app)
+        assert not [each for each in caplog.messages if "Deadlock" in each]
+        assert content["flow_links"] == _ordered(map(list, set(links)))
+        assert len(content["flows"]) == len(records)
+        assert all(flow["name"] == "map" for flow in content["flows"])
+    finally:
+        neo4j_graph.store.delete_application(app)
+
+
+def test_processes_that_start_at_once_make_one_schema(neo4j_graph: Neo4jUnderTest, neo4j: Any) -> None:
+    for kind, kinds in (("CONSTRAINT", "CONSTRAINTS"), ("INDEX", "INDEXES")):
+        rows, _, _ = neo4j_graph.driver.execute_query(f"SHOW {kinds} YIELD name RETURN name")
+        for row in rows:
+            if row["name"].startswith("lineage_"):
+                neo4j_graph.driver.execute_query(f"DROP {kind} {row['name']} IF EXISTS")
+    neo4j_graph.driver.execute_query("MATCH (m:LineageMigration) DELETE m")
+
+    app = f"app-{uuid.uuid4().hex}"
+
+    def begin(at: int) -> None:
+        store = Neo4jGraph(neo4j.uri, user=neo4j.user, password=neo4j.password)
+        if at % 2:
+            store.migrate()
+        store.write_events([node(app, 1)])
+        store.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(begin, range(6)))
+    assert len(neo4j_graph.content(app)["nodes"]) == 1
+    neo4j_graph.store.delete_application(app)
+    assert neo4j_graph.store.migrate() == ()
+    rows, _, _ = neo4j_graph.driver.execute_query(
+        "SHOW INDEXES YIELD labelsOrTypes, properties, state WHERE labelsOrTypes[0] STARTS WITH 'Lineage' "
+        "RETURN labelsOrTypes[0] + '(' + reduce(s = '', p IN properties | s + ', ' + p) + ')' AS made, state"
+    )
+    promised = [header_of(name, "Index").removeprefix("makes ") for name in cypher.migrations()]
+    assert sorted(row["made"].replace("(, ", "(") for row in rows) == sorted(promised)
+    assert {row["state"] for row in rows} == {"ONLINE"}
+    rows, _, _ = neo4j_graph.driver.execute_query("MATCH (m:LineageMigration) RETURN m.name AS name")
+    assert sorted(row["name"] for row in rows) == list(cypher.migrations())
+
+
+def header_of(name: str, line: str) -> str:
+    found = re.search(rf"^// {line}: (.*)$", cypher.statement(name), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def operators(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield plan
+    for child in plan.get("children", ()):
+        yield from operators(child)
+
+
+@pytest.mark.parametrize("name", [name for name in cypher.names() if name not in cypher.migrations()])
+def test_a_statement_uses_the_indexes_that_it_names(neo4j_graph: Neo4jUnderTest, name: str) -> None:
+    parameters = dict.fromkeys(re.findall(r"\$(\w+)", cypher.body(name)))
+    with neo4j_graph.driver.session() as session:
+        plan = session.run(f"EXPLAIN {cypher.statement(name)}", parameters).consume().plan
+    assert plan
+    steps = [
+        (each["operatorType"].partition("@")[0], each["args"].get("Details", "")) for each in operators(plan)
+    ]
+    named = set(re.findall(r"\w+\([^)]*\)", header_of(name, "Index")))
+    used = {found[1] for kind, details in steps if "Seek" in kind and (found := INDEX_USED.match(details))}
+    assert used == named, steps
+    kinds = {kind for kind, _ in steps}
+    assert ("Eager" in kinds) == (header_of(name, "Eager") != "none"), steps
+    assert not kinds & {"CartesianProduct", "AllNodesScan"}, steps
+    assert not named or not any("Scan" in kind for kind in kinds), steps
+
+
+INDEX_USED = re.compile(r"(?:UNIQUE|RANGE INDEX) \w+:(\w+\([^)]*\))")
+
+
+def test_a_traced_output_row_is_shown_with_what_it_came_from(neo4j_graph: Neo4jUnderTest) -> None:
+    app = f"app-{uuid.uuid4().hex}"
+    records = [record(app, number, offset) for number in (1, 2, 3) for offset in (0, 1)]
+    one, two, three, four, five, six = (each.flow_id for each in records)
+    links = [(one, three), (two, three), (two, four), (three, five), (four, six)]
+    try:
+        neo4j_graph.store.write_trace(app, records, links)
+        assert shown(neo4j_graph, "show/backward", five) == {(one, three), (two, three), (three, five)}
+        assert shown(neo4j_graph, "show/forward", one) == {(one, three), (three, five)}
+    finally:
+        neo4j_graph.store.delete_application(app)
+
+
+def shown(graph: Neo4jUnderTest, name: str, flow_id: str) -> set[tuple[str, str]]:
+    records, _, _ = graph.driver.execute_query(cypher.pasted(name, flowId=flow_id))
+    return {(each["record"]["flowId"], each["next"]["flowId"]) for each in records if each["next"]}
+
+
+def test_the_applications_are_shown_newest_first(neo4j_graph: Neo4jUnderTest) -> None:
+    apps = [f"app-{uuid.uuid4().hex}" for _ in range(3)]
+    try:
+        neo4j_graph.store.write_events([started(apps[0], time=5_000), started(apps[1], time=7_000)])
+        neo4j_graph.store.write_events([ended(apps[2])])
+        records, _, _ = neo4j_graph.driver.execute_query(cypher.pasted("show/applications"))
+        listed = [each["applicationId"] for each in records if each["applicationId"] in apps]
+        assert listed in ([apps[1], apps[0]], [])  # of a server with a hundred newer ones, none
+    finally:
+        for each in apps:
+            neo4j_graph.store.delete_application(each)
+
+
+def test_a_neo4j_that_is_not_there_is_unavailable() -> None:
+    store = Neo4jGraph("bolt://127.0.0.1:1", password="secret", retry_seconds=0.1, connect_seconds=1)
+    try:
+        with pytest.raises(GraphUnavailableError, match=r"bolt://127\.0\.0\.1:1.*LINEAGE_NEO4J_URI") as told:
+            store.ping()
+        assert "secret" not in str(told.value)
+        with pytest.raises(GraphUnavailableError):
+            store.write_events([started("app-1")])
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "127.0.0.1:7687",
+        "http://127.0.0.1:7474",
+        "bolt://127.0.0.1:port",
+        "bolt://ada:secret@127.0.0.1:7687",
+        "bolt://ada:secret@127.0.0.1:port",
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_telling_a_password(uri: str) -> None:
+    with pytest.raises(GraphRefusedError, match="LINEAGE_NEO4J_URI") as told:
+        Neo4jGraph(uri, password="another")
+    assert "secret" not in f"{told.value}{told.value.__cause__}"
+
+
+def test_a_database_that_is_not_there_is_refused(neo4j: Any) -> None:
+    store = Neo4jGraph(neo4j.uri, user=neo4j.user, password=neo4j.password, database="nowhere")
+    try:
+        with pytest.raises(GraphRefusedError, match="'nowhere'"):
+            store.ping()
+    finally:
+        store.close()
+
+
+def test_a_wrong_password_is_refused_and_not_told(neo4j: Any) -> None:
+    if not neo4j.password:
+        pytest.skip("this Neo4j has no authentication")
+    store = Neo4jGraph(neo4j.uri, user=neo4j.user, password="wrong-password")
+    try:
+        with pytest.raises(GraphRefusedError, match="LINEAGE_NEO4J_PASSWORD") as told:
+            store.ping()
+        assert "wrong-password" not in str(told.value)
+    finally:
+        store.close()
+
+
+def test_a_neo4j_that_answers_is_pinged(graph: GraphUnderTest) -> None:
+    graph.store.ping()
+
+
+def test_what_is_written_holds_for_sequences_of_any_kind(graph: GraphUnderTest, app: str) -> None:
+    events: Sequence[Event] = (started(app), node(app, 1))
+    graph.store.write_events(events)
+    graph.store.write_trace(app, (record(app, 1, 0),), ())
+    assert len(graph.content(app)["flows"]) == 1

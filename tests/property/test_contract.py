@@ -1,0 +1,168 @@
+"""What is encoded is decoded to the same value, and nothing that comes off a topic breaks the decoder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_agent import contract
+from spark_agent.contract import Block, ContractError
+
+POSITION = st.integers(0, 2**63 - 1) | st.integers(0, 300)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TYPED = st.tuples(st.sampled_from(["str", "int", "float", "bool", "none", "bytes", "json", "repr"]), TEXT)
+
+
+@st.composite
+def columns_of(draw: st.DrawFn, relation: str) -> dict[str, list[Any]]:
+    if relation in (contract.KEYS, contract.VALUES):
+        return {"text": draw(st.lists(TYPED, max_size=20))}
+    length = draw(st.integers(0, 30))
+    if relation == contract.GATHER:
+        counts = draw(st.lists(st.integers(0, 6), min_size=length, max_size=length))
+        total = sum(counts)
+        return {"count": counts, "in": draw(st.lists(POSITION, min_size=total, max_size=total))}
+    names = list(contract.BLOCK_COLUMNS[relation])
+    names += draw(st.sampled_from([(), contract.OPTIONAL_COLUMNS.get(relation, ())]))
+    column = st.lists(POSITION, min_size=length, max_size=length)
+    return {name: draw(column | column.map(sorted)) for name in names}
+
+
+@st.composite
+def blocks(draw: st.DrawFn, relations: tuple[str, ...] = tuple(contract.BLOCK_COLUMNS)) -> Block:
+    relation = draw(st.sampled_from(relations))
+    small = st.integers(0, 2**31 - 1)
+    return Block(
+        application_id=draw(st.text(max_size=30)),
+        node=draw(small),
+        run=draw(st.integers(0, contract.MAX_RUN - 1)),
+        split=draw(small),
+        seq=draw(small),
+        relation=relation,
+        base_in=draw(POSITION),
+        base_out=draw(POSITION),
+        columns=draw(columns_of(relation)),
+    )
+
+
+def as_lists(block: Block) -> Block:
+    return Block(**{**vars(block), "columns": {name: list(column) for name, column in block.columns.items()}})
+
+
+@pytest.mark.parametrize("relation", contract.BLOCK_COLUMNS)
+@given(data=st.data())
+def test_a_decoded_block_is_the_encoded_one(relation: str, data: st.DataObject) -> None:
+    block = data.draw(blocks((relation,)))
+    assert as_lists(contract.decode_block(contract.encode_block(block))) == block
+
+
+FIELDS = {
+    str: TEXT,
+    int: st.integers(0, 2**53 - 1),
+    bool: st.booleans(),
+    list: st.lists(st.integers(0, 9), max_size=4),
+    dict: st.dictionaries(TEXT, st.integers(0, 9), max_size=4),
+    type(None): st.none(),
+}
+
+
+@pytest.mark.parametrize("event_type", contract.EVENT_FIELDS)
+@given(data=st.data())
+def test_a_decoded_event_is_the_encoded_one(event_type: str, data: st.DataObject) -> None:
+    required = contract.EVENT_FIELDS[event_type]
+    fields = {name: data.draw(st.one_of(*map(FIELDS.__getitem__, kinds))) for name, kinds in required.items()}
+    application_id, time_ms = data.draw(TEXT), data.draw(st.integers(0, 2**43))
+    event = contract.decode_event(contract.encode_event(event_type, application_id, time_ms, fields))
+    head = {
+        "version": contract.VERSION,
+        "type": event_type,
+        "application_id": application_id,
+        "time": time_ms,
+    }
+    assert event == {**head, **fields}
+
+
+def must_decode_or_refuse(message: bytes) -> None:
+    for decode in (contract.decode_block, contract.decode_event):
+        with contextlib.suppress(ContractError):
+            decode(message)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused(message: bytes) -> None:
+    must_decode_or_refuse(message)
+    must_decode_or_refuse(b"LMFB\x01\x00" + message)
+
+
+@given(blocks(), st.data())
+def test_a_cut_block_is_refused(block: Block, data: st.DataObject) -> None:
+    message = contract.encode_block(block)
+    with pytest.raises(ContractError):
+        contract.decode_block(message[: data.draw(st.integers(0, len(message) - 1))])
+
+
+@given(blocks(), st.data())
+def test_a_block_with_flipped_bits_is_decoded_or_refused(block: Block, data: st.DataObject) -> None:
+    message = bytearray(contract.encode_block(block))
+    for at in data.draw(st.lists(st.integers(0, 8 * len(message) - 1), min_size=1, max_size=4)):
+        message[at // 8] ^= 1 << at % 8
+    must_decode_or_refuse(bytes(message))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+COLUMN = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["in", "count", "code", "step", "run", "text"]) | JSON,
+        "count": st.integers(-1, 4) | JSON,
+        "bytes": st.integers(-1, 9) | JSON,
+        "width": st.sampled_from([1, 2, 4, 8]) | JSON,
+        "delta": JSON,
+        "type": st.just("json") | JSON,
+    },
+)
+NATURAL = st.integers(0, 9)
+HEADER = st.fixed_dictionaries(
+    {
+        "application_id": st.just("app") | JSON,
+        "relation": st.sampled_from(list(contract.BLOCK_COLUMNS)) | JSON,
+    },
+    optional={
+        **dict.fromkeys(("node", "run", "split", "seq", "base_in", "base_out"), NATURAL | JSON),
+        "columns": st.lists(COLUMN, max_size=3) | JSON,
+    },
+)
+
+
+@given(HEADER, st.binary(max_size=24) | st.just(b'[["a","b"]]'))
+def test_any_header_is_decoded_or_refused(header: dict[str, Any], payload: bytes) -> None:
+    head = json.dumps(header).encode()
+    must_decode_or_refuse(struct.pack("<4sBBI", b"LMFB", 1, 0, len(head)) + head + payload)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["version", "type", "application_id", "time", "node", "run", "counters", "name"]),
+        st.sampled_from(["1.0", "²", *contract.EVENT_FIELDS]) | JSON,
+    )
+)
+def test_any_event_is_decoded_or_refused(event: dict[str, Any]) -> None:
+    must_decode_or_refuse(json.dumps(event).encode())
+
+
+def test_lone_surrogates_arrive_as_replacement_characters() -> None:
+    block = Block("app", 1, 1, 1, 1, contract.KEYS, columns={"text": [("str", "a\ud800b")]})
+    [(kind, text)] = contract.decode_block(contract.encode_block(block)).columns["text"]
+    assert kind == "str"
+    assert text.startswith("a\ufffd")
+    assert text.endswith("\ufffdb")

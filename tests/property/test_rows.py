@@ -1,0 +1,261 @@
+"""Rows against a naive interpreter of the relations: every flow that a block speaks of, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lineage_service.rows import (
+    ROW_GROUP,
+    BlockRows,
+    flow_batches,
+    receipts_batch,
+    record_batches,
+    row_of_event,
+    rows_of_block,
+)
+from spark_agent import contract
+from spark_agent.contract import Block, ContractError
+
+FLOW_RELATIONS = (contract.POSITIONS, contract.COUNTS, contract.CODES, contract.SPANS, contract.GATHER)
+POSITION = st.integers(0, 2**40) | st.integers(0, 40)
+COUNT = st.integers(0, 5)
+
+
+@st.composite
+def flow_blocks(draw: st.DrawFn) -> Block:
+    relation = draw(st.sampled_from(FLOW_RELATIONS))
+    length = draw(st.integers(0, 12))
+
+    def column(values: st.SearchStrategy[int], length: int = length) -> list[int]:
+        return draw(st.lists(values, min_size=length, max_size=length))
+
+    columns: dict[str, list[int]]
+    if relation == contract.POSITIONS:
+        columns = {"in": column(POSITION)}
+    elif relation == contract.COUNTS:
+        columns = {"count": column(COUNT)}
+    elif relation == contract.CODES:
+        columns = {"code": column(st.integers(0, 3) | POSITION)}
+    elif relation == contract.SPANS:
+        columns = {"count": column(COUNT), "in": column(POSITION), "step": column(st.integers(0, 1))}
+        if draw(st.booleans()):
+            columns["run"] = column(st.integers(0, 3))
+    else:
+        counts = column(COUNT)
+        columns = {"count": counts, "in": column(POSITION, sum(counts))}
+    return Block(
+        application_id=draw(st.sampled_from(["app-1", "app-2"])),
+        node=draw(st.integers(0, 2)),
+        run=draw(st.integers(1, 3)),
+        split=draw(st.integers(0, 2)),
+        seq=draw(st.integers(0, 9)),
+        relation=relation,
+        base_in=draw(st.integers(0, 100)),
+        base_out=draw(st.integers(0, 100)),
+        columns=columns,
+    )
+
+
+Flow = tuple[str, int, int, int, int, int | None]
+
+
+def flows_of(block: Block) -> Iterator[Flow]:
+    """(application, node, run, output, input, the input's run), as the contract's comments have it."""
+    about = block.application_id, block.node, block.run
+    columns, output = block.columns, block.base_out
+    if block.relation == contract.POSITIONS:
+        for k, position in enumerate(columns["in"]):
+            yield (*about, block.base_out + k, position, None)
+    elif block.relation == contract.COUNTS:
+        for k, count in enumerate(columns["count"]):
+            for _ in range(count):
+                yield (*about, output, block.base_in + k, None)
+                output += 1
+    elif block.relation == contract.CODES:
+        for k, code in enumerate(columns["code"]):
+            yield (*about, code, block.base_in + k, None)
+    elif block.relation == contract.SPANS:
+        runs = columns.get("run", [None] * len(columns["count"]))
+        for count, first, step, run in zip(
+            columns["count"], columns["in"], columns["step"], runs, strict=True
+        ):
+            for j in range(count):
+                yield (*about, output, first + j * step, run)
+                output += 1
+    else:
+        entries = iter(columns["in"])
+        for k, count in enumerate(columns["count"]):
+            for _ in range(count):
+                yield (*about, block.base_out + k, next(entries), None)
+
+
+def rows_of(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    decoded = [rows_of_block(contract.encode_block(block)) for block in blocks]
+    return [row for batch in flow_batches(decoded) for row in batch.to_pylist()]
+
+
+def flows_in(rows: Sequence[dict[str, Any]]) -> Iterator[Flow]:
+    for row in rows:
+        for k in range(row["out_count"]):
+            yield (
+                row["application_id"],
+                row["node"],
+                row["run"],
+                row["out_pos"] + k,
+                row["in_pos"] + k * row["in_step"],
+                row["in_run"],
+            )
+
+
+@given(st.lists(flow_blocks(), max_size=6))
+def test_rows_hold_the_flows_of_their_blocks(blocks: list[Block]) -> None:
+    assert Counter(flows_in(rows_of(blocks))) == Counter(flow for block in blocks for flow in flows_of(block))
+
+
+@given(st.lists(flow_blocks(), max_size=6))
+def test_rows_are_sorted(blocks: list[Block]) -> None:
+    names = ("application_id", "node", "run", "out_pos", "in_pos")
+    keys = [tuple(row[name] for name in names) for row in rows_of(blocks)]
+    assert keys == sorted(keys)
+
+
+@given(st.lists(flow_blocks(), max_size=6))
+def test_receipts_count_the_rows(blocks: list[Block]) -> None:
+    messages = [contract.encode_block(block) for block in blocks]
+    receipts = receipts_batch([rows_of_block(message) for message in messages]).to_pylist()
+    assert sum(receipt["rows"] for receipt in receipts) == len(rows_of(blocks))
+    assert [receipt["bytes"] for receipt in receipts] == [len(message) for message in messages]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**31), st.integers(0, 70_000)), min_size=2, max_size=60))
+def test_codes_of_any_width_are_sorted_with_their_inputs(pairs: list[tuple[int, int]]) -> None:
+    codes = [code * factor for code, factor in pairs]
+    block = Block("app", 1, 1, 0, 0, contract.CODES, columns={"code": codes})
+    assert [(row["out_pos"], row["in_pos"]) for row in rows_of([block])] == sorted(
+        (code, at) for at, code in enumerate(codes)
+    )
+
+
+WILD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2, 127, 128, 2**53 - 1, 2**53, 2**63 - 1, 2**63])
+
+
+@st.composite
+def wild_messages(draw: st.DrawFn) -> bytes:
+    """Blocks that decode, or nearly: any number that fits a column, any application id."""
+    relation = draw(st.sampled_from(list(contract.BLOCK_COLUMNS)))
+    length = draw(st.integers(0, 5))
+    names = (*contract.BLOCK_COLUMNS[relation], *draw(st.sampled_from([(), ("run",)])))
+    text = st.text(st.characters(), max_size=5)
+    columns = {
+        name: draw(
+            st.lists(st.tuples(text, text) if name == "text" else WILD, min_size=length, max_size=length)
+        )
+        for name in names
+    }
+    return contract.encode_block(
+        Block(
+            application_id=draw(st.sampled_from(["app", "", "..", "a/b", "x" * 300, "a\0", "\ud800", "ä"])),
+            node=draw(WILD),
+            run=draw(WILD),
+            split=draw(st.integers(0, 3) | WILD),
+            seq=draw(st.integers(0, 3) | WILD),
+            relation=relation,
+            base_in=draw(WILD),
+            base_out=draw(WILD),
+            columns=columns,
+        )
+    )
+
+
+@given(wild_messages())
+def test_a_block_becomes_rows_or_is_refused(message: bytes) -> None:
+    with contextlib.suppress(ContractError):
+        block = rows_of_block(message)
+        batches = [*flow_batches([block]), *record_batches([block]), receipts_batch([block])]
+        assert sum(batch.num_rows for batch in batches) == block.rows + 1
+        assert max(map(last_position, batches)) < 2**63
+
+
+def last_position(batch: pa.RecordBatch) -> int:
+    return max(
+        (value for row in batch.to_pylist() for value in row.values() if isinstance(value, int)), default=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("relation", "base", "columns"),
+    [
+        (contract.POSITIONS, 2**63 - 2, {"in": [1, 2, 3]}),
+        (contract.COUNTS, 2**63 - 2, {"count": [1, 2]}),
+        (contract.COUNTS, 0, {"count": [2**62, 2**62, 2**62]}),
+        (contract.CODES, 2**63 - 2, {"code": [1, 2, 3]}),
+        (contract.CODES, 0, {"code": [2**63]}),
+        (contract.SPANS, 0, {"count": [5], "in": [2**63 - 4], "step": [1]}),
+        (contract.SPANS, 0, {"count": [5], "in": [0], "step": [128]}),
+        (contract.SPANS, 0, {"count": [5], "in": [0], "step": [1], "run": [2**53]}),
+        (contract.GATHER, 2**63 - 2, {"count": [1, 0, 0], "in": [0]}),
+        (contract.KEYS, 2**63 - 1, {"text": [("str", "a"), ("str", "b")]}),
+    ],
+)
+def test_positions_beyond_what_the_tables_hold_are_refused(
+    relation: str, base: int, columns: dict[str, list[Any]]
+) -> None:
+    block = Block("app", 1, 1, 0, 0, relation, base, base, columns)
+    with pytest.raises(ContractError):
+        rows_of_block(contract.encode_block(block))
+
+
+@pytest.mark.parametrize("name", ["node", "split", "seq"])
+def test_numbers_beyond_what_the_tables_hold_are_refused(name: str) -> None:
+    numbers = {"node": 1, "run": 1, "split": 1, "seq": 1, name: 2**31}
+    message = contract.encode_block(
+        Block(application_id="app", relation=contract.POSITIONS, columns={"in": []}, **numbers)
+    )
+    with pytest.raises(ContractError, match=name):
+        rows_of_block(message)
+
+
+def test_an_absurd_count_is_one_span() -> None:
+    block = Block("app", 1, 1, 0, 0, contract.COUNTS, columns={"count": [2**62]})
+    [row] = rows_of([block])
+    assert row["out_count"] == 2**62
+
+
+def test_a_large_stream_comes_in_row_groups() -> None:
+    blocks: list[BlockRows] = []
+    for seq in range(2):
+        codes = [(7 * k) % 1000 for k in range(contract.MAX_COLUMN_VALUES)]
+        base = seq * contract.MAX_COLUMN_VALUES
+        block = Block("app", 1, 1, 0, seq, contract.CODES, base, 0, {"code": codes})
+        blocks.append(rows_of_block(contract.encode_block(block)))
+    sizes = [batch.num_rows for batch in flow_batches(blocks)]
+    assert sizes == [ROW_GROUP, ROW_GROUP, 2 * contract.MAX_COLUMN_VALUES - 2 * ROW_GROUP]
+
+
+@given(
+    st.sampled_from(list(contract.EVENT_FIELDS)),
+    st.dictionaries(
+        st.sampled_from(
+            ["node", "source", "target", "run", "split", "blocks", "nodes", "action", "counters"]
+        ),
+        st.integers() | st.none() | st.lists(st.integers() | st.text(max_size=2), max_size=3),
+    ),
+    st.integers(),
+)
+def test_an_event_becomes_a_row_or_is_refused(event_type: str, chosen: dict[str, Any], time_ms: int) -> None:
+    defaults: dict[type, Any] = {str: "", int: 1, bool: True, list: [], dict: {}}
+    required = {name: defaults[kinds[0]] for name, kinds in contract.EVENT_FIELDS[event_type].items()}
+    message = contract.encode_event(event_type, "app", time_ms, {**required, **chosen})
+    with contextlib.suppress(ContractError):
+        row = row_of_event(message)
+        assert row.time < 2**63
+        assert row.node is None or 0 <= row.node < 2**31
+        assert row.run is None or 0 <= row.run < 2**53

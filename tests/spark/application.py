@@ -1,0 +1,200 @@
+"""Runs a job in this process with lineage on, takes its messages off Kafka and makes them answerable."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Consumer, TopicPartition
+from pyspark import SparkConf, SparkContext
+
+from lineage_service import rows
+from lineage_service.answers import Trace, TraceQuery
+from lineage_service.completeness import completeness
+from lineage_service.tracing.service import LineageQuestions
+from spark_agent import contract
+
+Row = tuple[str, int]
+"""(file name, row number)."""
+
+
+@dataclass
+class ParquetStore:
+    """The least of a flow store: Parquet files in a folder, one application."""
+
+    folder: Path
+    application_id: str
+    event_rows: list[rows.EventRow]
+
+    def version(self) -> int:
+        return 0
+
+    def applications(self) -> Sequence[str]:
+        return [self.application_id]
+
+    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]:
+        return [row.event for row in self.event_rows if row.application_id == application_id]
+
+    def files(self, table: str, application_id: str) -> Sequence[str]:
+        return [str(path) for path in sorted(self.folder.glob(f"{table}*.parquet"))]
+
+
+@dataclass
+class Application:
+    """What a finished application answers."""
+
+    application_id: str
+    questions: LineageQuestions
+    events: list[dict[str, Any]]
+    blocks: list[contract.Block]
+
+    def trace(self, **query: Any) -> Trace:
+        return self.questions.trace(self.application_id, TraceQuery(**{"limit": 100_000, **query}))
+
+    def sinks(self) -> list[Any]:
+        return [node for node in self.questions.graph(self.application_id).nodes if node.kind == "sink"]
+
+    def sources_of(self, path: Path | str, row: int) -> frozenset[Row]:
+        """The input rows of one row of an output file."""
+        trace = self.trace(direction="backward", path=str(path), row=row)
+        assert trace.exact
+        return rows_at(trace, "source")
+
+    def outputs_of(self, path: Path | str, row: int) -> frozenset[Row]:
+        """The output rows of one row of an input file."""
+        trace = self.trace(direction="forward", path=str(path), row=row)
+        assert trace.exact
+        return rows_at(trace, "sink")
+
+
+def rows_at(trace: Trace, kind: str) -> frozenset[Row]:
+    return frozenset(
+        (Path(record.source.path).name, record.source.row)
+        for node in trace.nodes
+        if node.kind == kind
+        for record in node.records
+        if record.source is not None
+    )
+
+
+def run_application(
+    bootstrap_servers: str,
+    folder: Path,
+    job: Callable[[SparkContext], Any],
+    *,
+    master: str = "local[2]",
+    lineage: bool = True,
+    **conf: str,
+) -> tuple[Any, Application | None]:
+    """(what the job gave, its lineage). Topics are the application's own."""
+    prefix = uuid.uuid4().hex[:10]
+    topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "test",
+        "spark.ui.enabled": "false",
+        "spark.default.parallelism": "3",
+        "spark.lineage.enabled": str(lineage).lower(),
+        "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
+        "spark.lineage.topic.node": topics["node"],
+        "spark.lineage.topic.flow": topics["flow"],
+        **{name.replace("_", "."): value for name, value in conf.items()},
+    }
+    context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
+    context.setLogLevel("OFF")
+    try:
+        result = job(context)
+    finally:
+        context.stop()
+    if not lineage:
+        return result, None
+    return result, read_application(bootstrap_servers, topics, folder)
+
+
+def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: Path) -> Application:
+    """All messages of one application whose end has been published."""
+    nodes, flows = (_messages(bootstrap_servers, topics[name]) for name in ("node", "flow"))
+    event_rows = [rows.row_of_event(message) for message in nodes]
+    block_rows = [rows.rows_of_block(message) for message in flows]
+    application_id = event_rows[0].application_id
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, batches in (
+        ("flows", list(rows.flow_batches(block_rows))),
+        ("records", list(rows.record_batches(block_rows))),
+        ("blocks", [rows.receipts_batch(block_rows)] if block_rows else []),
+    ):
+        if batches:
+            pq.write_table(pa.Table.from_batches(batches), folder / f"{name}.parquet")
+    store = ParquetStore(folder, application_id, event_rows)
+    events = [dict(row.event) for row in event_rows]
+    found = completeness(events, [(block.run, block.seq) for block in block_rows])
+    assert found.is_complete, found.describe()
+    return Application(
+        application_id,
+        LineageQuestions(store, time_budget_s=60),
+        events,
+        [contract.decode_block(message) for message in flows],
+    )
+
+
+def _messages(bootstrap_servers: str, topic: str) -> list[bytes]:
+    """Everything on a topic, to the end that each partition has now."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap_servers, "group.id": uuid.uuid4().hex, "enable.auto.commit": False}
+    )
+    try:
+        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        ends = {
+            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+            for number in partitions
+        }
+        left = {number: high - low for number, (low, high) in ends.items() if high > low}
+        consumer.assign([TopicPartition(topic, number, ends[number][0]) for number in left])
+        messages: list[bytes] = []
+        deadline = time.monotonic() + 30
+        while any(count > 0 for count in left.values()):
+            assert time.monotonic() < deadline, f"{left} messages of {topic} did not come"
+            message = consumer.poll(1)
+            if message is not None and message.error() is None:
+                messages.append(message.value())
+                left[message.partition()] -= 1
+        return messages
+    finally:
+        consumer.close()
+
+
+def part_rows(folder: Path) -> list[tuple[Path, int, str]]:
+    """(file, row, text) of every row of a text output."""
+    return [
+        (part, row, text)
+        for part in sorted(folder.glob("part-*"))
+        for row, text in enumerate(part.read_text(encoding="utf-8").splitlines())
+    ]
+
+
+def check_against(
+    application: Application, output: Path, inputs: Sequence[Path], expected: Counter[tuple[str, frozenset[Row]]]
+) -> None:
+    """Backward of each output row is `expected` (text, input rows); forward of input rows is its inverse.
+
+    Every third input row is traced forward: a trace costs a good part of a second.
+    """
+    backward = {
+        (part.name, row): (text, application.sources_of(part, row)) for part, row, text in part_rows(output)
+    }
+    found = Counter(backward.values())
+    assert found == expected, f"only traced: {found - expected}; only expected: {expected - found}"
+    for path in inputs:
+        for row in range(0, len(path.read_text(encoding="utf-8").splitlines()), 3):
+            wanted = {place for place, (_, sources) in backward.items() if (path.name, row) in sources}
+            assert application.outputs_of(path, row) == wanted, f"{path.name} row {row}"
+
+
+

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.application import Application, run_application
+
+
+@pytest.fixture
+def run(kafka: Any, tmp_path: Path) -> Callable[..., tuple[Any, Application]]:
+    """run(job, **conf) -> (result of the job, its lineage)."""
+
+    def run(job: Callable[..., Any], **conf: Any) -> tuple[Any, Application]:
+        result, application = run_application(kafka.bootstrap_servers, tmp_path / "store", job, **conf)
+        assert application is not None
+        return result, application
+
+    return run
+
+
+@pytest.fixture
+def run_plain(kafka: Any, tmp_path: Path) -> Callable[..., Any]:
+    """run_plain(job, **conf) -> result of the job with lineage off."""
+
+    def run(job: Callable[..., Any], **conf: Any) -> Any:
+        return run_application(kafka.bootstrap_servers, tmp_path / "store", job, lineage=False, **conf)[0]
+
+    return run

@@ -1,0 +1,278 @@
+"""Each captured operation, traced record by record and compared with the naive interpreter."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark import naive
+from tests.spark.application import Application, check_against
+from tests.spark.naive import Data
+
+Run = Callable[..., tuple[Any, Application]]
+
+AWKWARD = ["plain", "a#b", "c,d", 'e"f', "it's", "ünïcödé", "", " ", "read#0#0", "\\n"]
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def pair(line: str) -> tuple[str, int]:
+    key, _, value = line.rpartition("|")
+    return key, int(value)
+
+
+def show(record: Any) -> str:
+    return repr(record)
+
+
+# name -> (in Spark, naively); both take (left, right), datasets of (key, int).
+PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = {
+    "map": (
+        lambda left, right: left.map(lambda kv: (kv[0], kv[1] + 1)),
+        lambda left, right: naive.map_(left, lambda kv: (kv[0], kv[1] + 1)),
+    ),
+    "filter": (
+        lambda left, right: left.filter(lambda kv: kv[1] % 3 == 0),
+        lambda left, right: naive.filter_(left, lambda kv: kv[1] % 3 == 0),
+    ),
+    "filter that passes nothing": (
+        lambda left, right: left.filter(lambda kv: False),
+        lambda left, right: [],
+    ),
+    "flatMap of lists": (
+        lambda left, right: left.flatMap(lambda kv: [kv] * (kv[1] % 4)),
+        lambda left, right: naive.flat_map(left, lambda kv: [kv] * (kv[1] % 4)),
+    ),
+    "flatMap of generators": (
+        lambda left, right: left.flatMap(lambda kv: (kv for _ in range(kv[1] % 3))),
+        lambda left, right: naive.flat_map(left, lambda kv: [kv] * (kv[1] % 3)),
+    ),
+    "mapValues and keyBy": (
+        lambda left, right: left.mapValues(lambda v: v * 2).keyBy(lambda kv: kv[1] % 2),
+        lambda left, right: naive.map_(left, lambda kv: (kv[1] * 2 % 2, (kv[0], kv[1] * 2))),
+    ),
+    "flatMapValues": (
+        lambda left, right: left.flatMapValues(lambda v: range(v % 3)),
+        lambda left, right: naive.flat_map(left, lambda kv: [(kv[0], x) for x in range(kv[1] % 3)]),
+    ),
+    "reduceByKey": (
+        lambda left, right: left.reduceByKey(operator.add),
+        lambda left, right: naive.reduce_by_key(left, operator.add),
+    ),
+    "distinct": (
+        lambda left, right: left.map(lambda kv: kv[1] % 5).distinct(),
+        lambda left, right: naive.distinct(naive.map_(left, lambda kv: kv[1] % 5)),
+    ),
+    "join": (
+        lambda left, right: left.join(right),
+        lambda left, right: naive.join(left, right),
+    ),
+    "join of itself": (
+        lambda left, right: left.join(left.mapValues(lambda v: -v), 2),
+        lambda left, right: naive.join(left, naive.map_values(left, lambda v: -v)),
+    ),
+    "leftOuterJoin": (
+        lambda left, right: left.leftOuterJoin(right),
+        lambda left, right: naive.join(left, right, keep_left=True),
+    ),
+    "rightOuterJoin": (
+        lambda left, right: left.rightOuterJoin(right),
+        lambda left, right: naive.join(left, right, keep_right=True),
+    ),
+    "fullOuterJoin": (
+        lambda left, right: left.fullOuterJoin(right),
+        lambda left, right: naive.join(left, right, keep_left=True, keep_right=True),
+    ),
+    "union": (
+        lambda left, right: left.union(right).union(left),
+        lambda left, right: left + right + left,
+    ),
+    "sortBy into one partition": (
+        lambda left, right: left.sortBy(lambda kv: -kv[1], numPartitions=1),
+        lambda left, right: left,
+    ),
+    "sortBy into several partitions": (
+        lambda left, right: left.sortBy(lambda kv: kv[1], ascending=False, numPartitions=3),
+        lambda left, right: left,
+    ),
+    "sortByKey of equal keys": (
+        lambda left, right: left.map(lambda kv: (kv[1] % 2, kv)).sortByKey(numPartitions=2),
+        lambda left, right: naive.map_(left, lambda kv: (kv[1] % 2, kv)),
+    ),
+    "coalesce": (
+        lambda left, right: left.union(right).coalesce(2).map(lambda kv: kv),
+        lambda left, right: left + right,
+    ),
+    "cache, read by two branches": (
+        lambda left, right: (lambda c: c.union(c.filter(lambda kv: kv[1] % 2 == 0)))(left.map(lambda kv: kv).cache()),
+        lambda left, right: left + naive.filter_(left, lambda kv: kv[1] % 2 == 0),
+    ),
+    "shuffle behind shuffle behind join": (
+        lambda left, right: left.reduceByKey(operator.add)
+        .join(right)
+        .mapValues(sum)
+        .sortBy(lambda kv: kv[0])
+        .map(lambda kv: (kv[1] % 2, kv[1]))
+        .reduceByKey(max),
+        lambda left, right: naive.reduce_by_key(
+            naive.map_(
+                naive.map_values(naive.join(naive.reduce_by_key(left, operator.add), right), sum),
+                lambda kv: (kv[1] % 2, kv[1]),
+            ),
+            max,
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_traces_equal_the_naive_interpreter(name: str, run: Run, tmp_path: Path) -> None:
+    in_spark, naively = PIPELINES[name]
+    left = write(tmp_path / "left.txt", [f"{AWKWARD[i % 7]}|{i % 11}" for i in range(21)])
+    right = write(tmp_path / "right.txt", [f"{AWKWARD[i % 10]}|{i}" for i in range(3, 12)])
+    output = tmp_path / "out"
+
+    def job(context: Any) -> None:
+        # 7 splits of 3 lines: some of them hold nothing after a filter.
+        datasets = [
+            context.textFile(str(path), splits).filter(lambda line: line != "").map(pair)
+            for path, splits in ((left, 7), (right, 2))
+        ]
+        in_spark(*datasets).map(show).saveAsTextFile(str(output))
+
+    _, application = run(job)
+    data = [naive.map_(naive.text_file(path), pair) for path in (left, right)]
+    expected = Counter((show(value), sources) for value, sources in naively(*data))
+    inputs = [left, right] if any("right.txt" in str(sources) for _, sources in expected) else [left]
+    check_against(application, output, inputs, expected)
+
+
+def test_collect_is_traced_and_its_records_are_the_result(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", [str(i) for i in range(20)])
+
+    def job(context: Any) -> Any:
+        return context.textFile(str(source), 3).map(int).filter(lambda i: i % 2 == 0).collect()
+
+    result, application = run(job)
+    rows = [
+        sorted(record.source.row for node in trace.nodes if node.kind == "source" for record in node.records)
+        for sink in application.sinks()
+        for record in application.questions.records(
+            application.application_id, query(sink.node_id)
+        ).records
+        for trace in [application.trace(direction="backward", node=sink.node_id, record=record.record_id)]
+    ]  # fmt: skip
+    assert [row for (row,) in rows] == result
+
+
+def query(node: str) -> Any:
+    from lineage_service.answers import RecordQuery
+
+    return RecordQuery(node=node, limit=1000)
+
+
+def test_equal_keys_of_different_types_are_one_group(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", ["1", "1.0", "True", "2"])
+    output = tmp_path / "out"
+    keys = {"1": 1, "1.0": 1.0, "True": True, "2": 2}
+
+    def job(context: Any) -> None:
+        pairs = context.textFile(str(source), 2).map(lambda line: (keys[line], 1))
+        pairs.reduceByKey(operator.add).map(lambda kv: f"{kv[0] == 1} {kv[1]}").saveAsTextFile(str(output))
+
+    _, application = run(job)
+    expected = Counter(
+        {
+            ("True 3", frozenset({("in.txt", 0), ("in.txt", 1), ("in.txt", 2)})): 1,
+            ("False 1", frozenset({("in.txt", 3)})): 1,
+        }
+    )
+    check_against(application, output, [source], expected)
+
+
+def test_a_record_with_row_ends_is_several_rows_of_the_output(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", ["a", "b", "c", "d"])
+    output = tmp_path / "out"
+    texts = {"a": "one", "b": "two\nthree\r\nfour", "c": "", "d": "five\rsix"}
+
+    def job(context: Any) -> None:
+        context.textFile(str(source), 1).map(lambda line: texts[line]).saveAsTextFile(str(output))
+
+    _, application = run(job)
+    found = [next(iter(application.sources_of(output / "part-00000", row)))[1] for row in range(7)]
+    assert found == [0, 1, 1, 1, 2, 3, 3]
+    assert application.outputs_of(source, 1) == {("part-00000", 1), ("part-00000", 2), ("part-00000", 3)}
+
+
+def test_spilling_keeps_the_traces_exact(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", [f"{i % 9_000}" for i in range(30_000)])
+    output = tmp_path / "out"
+
+    def job(context: Any) -> None:
+        pairs = context.textFile(str(source), 1).map(lambda line: (line, 1))
+        pairs.reduceByKey(operator.add, 1).map(lambda kv: f"{kv[0]} {kv[1]}").saveAsTextFile(str(output))
+
+    _, application = run(job, spark_python_worker_memory="1m")
+    assert any(event.get("overridden") for event in application.events), "nothing was spilled"
+    lines = (output / "part-00000").read_text().splitlines()
+    for row in range(0, len(lines), 997):
+        key = int(lines[row].split()[0])
+        expected = {("in.txt", line) for line in range(key, 30_000, 9_000)}
+        assert application.sources_of(output / "part-00000", row) == expected
+
+
+def test_an_operation_that_is_not_captured_gives_a_sound_bound_and_says_so(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", [str(i) for i in range(8)])
+    output = tmp_path / "out"
+
+    def job(context: Any) -> None:
+        lines = context.textFile(str(source), 2).mapPartitions(lambda records: [sum(map(int, records))])
+        lines.map(str).saveAsTextFile(str(output))
+
+    _, application = run(job)
+    for split, rows in ((0, range(5)), (1, range(5, 8))):
+        trace = application.trace(direction="backward", record=f"write#{split}#0")
+        assert not trace.exact
+        found = {r.source.row for n in trace.nodes if n.kind == "source" for r in n.records}  # type: ignore[union-attr]
+        assert found == set(rows)
+    nodes = application.questions.graph(application.application_id).nodes
+    (bound,) = [node for node in nodes if not node.exact]
+    assert bound.name == "mapPartitions"
+    assert "not captured" in bound.reason
+
+
+@pytest.mark.parametrize("operation", ["repartition", "cartesian", "zip", "groupByKey", "zipWithIndex", "glom", "pipe"])
+def test_operations_that_are_not_captured_do_not_break_the_job(
+    operation: str, run: Run, run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    source = write(tmp_path / "in.txt", [str(i) for i in range(8)])
+
+    def job(context: Any) -> Any:
+        lines = context.textFile(str(source), 2).map(lambda line: line)
+        pairs = lines.map(lambda line: (int(line) % 2, line))
+        made = {
+            "repartition": lambda: lines.repartition(3),
+            "cartesian": lambda: lines.cartesian(lines),
+            "zip": lambda: lines.zip(lines),
+            "groupByKey": lambda: pairs.groupByKey().mapValues(sorted),
+            "zipWithIndex": lambda: lines.zipWithIndex(),
+            "glom": lambda: lines.glom(),
+            "pipe": lambda: lines.pipe("cat"),
+        }[operation]()
+        return made.map(lambda record: record).collect()
+
+    result, application = run(job)
+    assert result == run_plain(job)
+    sink = application.sinks()[-1]
+    (first, *_) = application.questions.records(application.application_id, query(sink.node_id)).records
+    trace = application.trace(direction="backward", node=sink.node_id, record=first.record_id)
+    assert not trace.exact
+    assert any(node.kind == "source" and node.total for node in trace.nodes)

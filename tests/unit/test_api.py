@@ -1,0 +1,275 @@
+"""Every endpoint over the in-memory twin: the shapes, the forms of a start, CSV, limits, the page's files."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from api.app import create_app
+from api.page import HEADERS
+from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv
+from tests.unit.api_client import Client
+from tests.unit.flights_and_weather import APP, CHANGED, RUNNING, materialize, questions
+from ui import static_folder
+
+BASE = f"/api/applications/{APP}"
+FIRST_OUTPUT = {"direction": "backward", "node": "8", "partition": 0, "offset": 0}
+
+
+@pytest.fixture(scope="module")
+def client() -> Client:
+    return Client(create_app(questions(), materialize=materialize))
+
+
+def test_applications_are_listed_newest_first(client):
+    answer = client.get("/api/applications")
+    assert answer.status_code == 200
+    listed = answer.json()["applications"]
+    assert [each["application_id"] for each in listed] == [RUNNING, APP]
+    assert listed[0]["state"] == "running"
+    assert listed[0]["ended"] is None
+    assert listed[0]["complete"] is False
+    assert listed[0]["counters"]["dropped"] == 40
+
+
+def test_one_application_answers_as_in_the_list(client):
+    listed = client.get("/api/applications").json()["applications"]
+    assert client.get(BASE).json() == listed[1]
+
+
+def test_the_graph_has_nodes_with_datasets_and_edges_with_flows(client):
+    graph = client.get(f"{BASE}/graph").json()
+    assert [node["node"] for node in graph["nodes"]] == list(range(11))
+    source, join = graph["nodes"][0], graph["nodes"][6]
+    assert source["dataset"] == {"namespace": "file", "name": "/data/flights.csv", "format": "text"}
+    assert (source["kind"], source["records"], source["exact"], source["reason"]) == ("source", 261, True, "")
+    assert join["dataset"] is None
+    assert {edge["source"] for edge in graph["edges"] if edge["target"] == f"{APP}#6"} == {
+        f"{APP}#2",
+        f"{APP}#5",
+    }
+    assert all(edge["flows"] > 0 for edge in graph["edges"])
+
+
+@pytest.mark.parametrize("node", ["8", f"{APP}%238"])
+def test_a_node_is_its_number_or_its_whole_id_percent_encoded(client, node):
+    page = client.get(f"{BASE}/nodes/{node}/records?limit=3").json()
+    assert page["node_id"] == f"{APP}#8"
+    assert [record["record_id"] for record in page["records"]] == ["write#0#0", "write#0#1", "write#0#2"]
+
+
+def test_pages_of_records_follow_the_cursor_to_the_end(client):
+    found, cursor, total = [], None, None
+    while True:
+        page = client.get(
+            f"{BASE}/nodes/0/records", params={"limit": 100, **({"cursor": cursor} if cursor else {})}
+        )
+        found += [record["record_id"] for record in page.json()["records"]]
+        total, cursor = page.json()["total"], page.json()["next"]
+        if cursor is None:
+            break
+    assert len(found) == len(set(found)) == total == 261
+
+
+def test_records_are_filtered_by_text_key_and_partition(client):
+    def ids(node: int, **filters: object) -> list[str]:
+        page = client.get(f"{BASE}/nodes/{node}/records", params=filters).json()
+        return [record["record_id"] for record in page["records"]]
+
+    assert ids(0, text="ua1001,ord") == ["read#0#2"]
+    assert ids(5, key="ORD 06h") == ["0#0"]
+    assert all(each.startswith("write#2#") for each in ids(8, partition=2))
+    assert ids(0, text="no such flight") == []
+
+
+def test_a_record_leaves_out_what_it_has_not_and_keeps_what_is_null(client):
+    mapped = client.get(f"{BASE}/trace", params=FIRST_OUTPUT).json()["nodes"][1]["records"][0]
+    assert set(mapped) == {"record_id", "partition", "offset"}
+    gone = client.get(f"/api/applications/{RUNNING}/nodes/0/records").json()["records"][0]["source"]
+    assert gone["text"] is None
+    assert gone["warning"].endswith("is gone")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"record": f"{APP}#8#write#0#0"},
+        {"record": "write#0#0", "node": "8"},
+        {"node": "8", "partition": 0, "offset": 0},
+        {"node": f"{APP}#8", "partition": 0, "offset": 0},
+        {"path": "/data/delayed/part-00000", "row": 0},
+    ],
+)
+def test_each_form_of_a_start_finds_the_same_origins(client, start):
+    trace = client.get(f"{BASE}/trace", params={"direction": "backward", **start}).json()
+    assert trace["start_node"] == f"{APP}#8"
+    assert [record["record_id"] for record in trace["start"]] == ["write#0#0"]
+    assert (trace["complete"], trace["exact"], trace["truncated"], trace["next"]) == (True, True, False, None)
+    assert trace["nodes"][0]["node_id"] == f"{APP}#8"
+    origins = {node["node_id"]: node for node in trace["nodes"] if node["kind"] == "source"}
+    assert set(origins) == {f"{APP}#0", f"{APP}#3"}
+    flight, weather = (origins[f"{APP}#{number}"]["records"][0]["source"] for number in (0, 3))
+    assert flight["text"].split(",")[1:3] == weather["text"].split(",")[:2]
+    assert (flight["row"], flight["line"], flight["warning"]) == (2, 3, None)
+    assert weather["warning"] == CHANGED
+
+
+def test_the_flows_of_a_trace_join_the_records_that_it_lists(client):
+    trace = client.get(f"{BASE}/trace", params=FIRST_OUTPUT).json()
+    listed = {
+        f"{node['node_id']}#{record['record_id']}" for node in trace["nodes"] for record in node["records"]
+    }
+    assert len(trace["flows"]) == len(listed) - 1
+    for flow in trace["flows"]:
+        assert {flow["hash_in"], flow["hash_out"]} <= listed
+        assert flow["hash_out"].startswith(f"{flow['node_id']}#")
+
+
+def test_a_key_starts_at_all_its_records_and_goes_forward(client):
+    trace = client.get(f"{BASE}/trace", params={"direction": "forward", "node": "6", "key": "ORD 06h"}).json()
+    assert len(trace["start"]) > 1
+    assert {node["node_id"] for node in trace["nodes"] if node["kind"] == "sink"} == {f"{APP}#8", f"{APP}#10"}
+    assert trace["exact"] is False
+
+
+def test_a_truncated_trace_says_so_and_keeps_its_totals(client):
+    start = {"direction": "backward", "node": "10", "partition": 1, "offset": 0}
+    whole = client.get(f"{BASE}/trace", params=start).json()
+    page = client.get(f"{BASE}/trace", params={**start, "limit": 2}).json()
+    assert page["truncated"] is True
+    assert [node["total"] for node in page["nodes"]] == [node["total"] for node in whole["nodes"]]
+    assert max(len(node["records"]) for node in page["nodes"]) == 2
+    second = client.get(f"{BASE}/trace", params={**start, "limit": 2, "cursor": page["next"]}).json()
+    assert second["nodes"][-1]["records"] == whole["nodes"][-1]["records"][2:4]
+
+
+def test_an_incomplete_application_has_incomplete_traces(client):
+    start = {"direction": "backward", "record": "write#0#0"}
+    assert client.get(f"/api/applications/{RUNNING}/trace", params=start).json()["complete"] is False
+
+
+def test_values_come_when_asked_for(client):
+    trace = client.get(f"{BASE}/trace", params={**FIRST_OUTPUT, "values": "true"}).json()
+    mapped = trace["nodes"][1]["records"][0]
+    values = client.get(f"{BASE}/values", params={"record": "write#0#0", "node": "8"}).json()
+    assert values["captured"] is True
+    assert values["steps"][-1] == {
+        "node_id": f"{APP}#7",
+        "name": "map",
+        "record_id": "0#0",
+        "type": "str",
+        "value": mapped["value"],
+    }
+
+
+def test_values_that_were_not_captured_say_how_to_capture_them(client):
+    values = client.get(f"/api/applications/{RUNNING}/values", params={"record": "write#0#0"}).json()
+    assert values["captured"] is False
+    assert "spark.lineage.detailed=true" in values["how"]
+
+
+def test_a_trace_goes_into_neo4j_with_the_same_parameters(client):
+    made = client.post(f"{BASE}/trace/graph", params=FIRST_OUTPUT).json()
+    assert set(made) == {"records", "links", "truncated", "query"}
+    assert (made["records"], made["links"], made["truncated"]) == (9, 8, False)
+
+
+def test_the_probes_answer(client):
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ok"}
+
+
+def test_a_trace_is_csv_on_request_and_still_says_what_it_lacks(client):
+    start = {"direction": "backward", "node": "10", "partition": 1, "offset": 0, "limit": 2}
+    answer = client.get(f"{BASE}/trace", params=start, headers={"Accept": "text/csv"})
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "Accept" in answer.headers["vary"]
+    claims = [answer.headers[f"lineage-{name}"] for name in ("complete", "exact", "truncated", "next")]
+    assert claims == ["true", "false", "true", "2"]
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert tuple(rows[0]) == TRACE_COLUMNS
+    as_json = client.get(f"{BASE}/trace", params=start).json()
+    listed = [record for node in as_json["nodes"] for record in node["records"]]
+    assert [row["record_id"] for row in rows] == [record["record_id"] for record in listed]
+    assert rows[-1]["text"] == listed[-1]["source"]["text"]
+    assert {row["exact"] for row in rows if row["name"] == "mapPartitions"} == {"false"}
+
+
+def test_records_are_csv_on_request(client):
+    answer = client.get(f"{BASE}/nodes/3/records?limit=5", headers={"Accept": "text/csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert tuple(rows[0]) == RECORD_COLUMNS
+    assert [row["line"] for row in rows] == ["1", "2", "3", "4", "5"]
+    assert (answer.headers["lineage-total"], answer.headers["lineage-next"]) == ("25", "5")
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_csv"),
+    [
+        (None, False),
+        ("*/*", False),
+        ("text/html, */*;q=0.8", False),
+        ("application/json", False),
+        ("text/csv", True),
+        ("TEXT/CSV; charset=utf-8", True),
+        ("text/*", True),
+        ("application/json;q=0.5, text/csv", True),
+        ("text/csv;q=0.1, application/json", False),
+        ("text/csv;q=nonsense", False),
+    ],
+)
+def test_the_accept_header_is_weighed(accept, is_csv):
+    assert prefers_csv(accept) is is_csv
+
+
+def test_long_answers_are_compressed_for_clients_that_accept_it(client):
+    url = f"{BASE}/nodes/0/records"
+    assert client.get(url, headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in client.get(url, headers={"Accept-Encoding": "identity"}).headers
+
+
+def test_answers_are_not_cached_nor_given_to_other_sites(client):
+    answer = client.get("/api/applications", headers={"Origin": "https://elsewhere.example"})
+    assert answer.headers["cache-control"] == "no-store"
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_the_page_and_its_files_are_served_with_their_policy(client):
+    page = client.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    files = [path.name for path in static_folder().iterdir()]
+    assert {"index.html", "app.js", "style.css"} <= set(files)
+    for name in files:
+        answer = client.get(f"/static/{name}")
+        assert answer.status_code == 200
+        assert {key: answer.headers[key] for key in HEADERS} == HEADERS
+
+
+def test_the_page_loads_nothing_from_elsewhere_and_has_no_inline_script():
+    for path in static_folder().iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text
+        assert "https://" not in text
+        assert "innerHTML" not in text
+    index = (static_folder() / "index.html").read_text(encoding="utf-8")
+    assert "<style" not in index
+    assert index.count("<script") == index.count('<script type="module" src=') == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/..%2f__init__.py",
+        "/static/%2e%2e/__init__.py",
+        "/static/%2e%2e%2f%2e%2e%2fpyproject.toml",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/",
+    ],
+)
+def test_nothing_beside_the_page_is_served(client, path):
+    assert client.get(path).status_code == 404

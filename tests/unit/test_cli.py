@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lineage_service import cli
+from lineage_service.answers import UnavailableError
+from lineage_service.settings import Settings
+
+Probe = Callable[[Callable[[Settings, argparse.Namespace], int]], None]
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"LINEAGE_{name.upper()}", raising=False)
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Probe]:
+    module = types.ModuleType("probe_of_test_cli")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(cli.COMMANDS, "probe", (f"{module.__name__}:command", "used by this test"))
+
+    def install(command: Callable[[Settings, argparse.Namespace], int]) -> None:
+        module.command = command  # type: ignore[attr-defined]
+
+    return install
+
+
+def seen_settings(probe: Probe, *argv: str) -> Settings:
+    seen: list[Settings] = []
+
+    def command(settings: Settings, options: argparse.Namespace) -> int:
+        seen.append(settings)
+        return 0
+
+    probe(command)
+    assert cli.main(["probe", *argv]) == 0
+    return seen[0]
+
+
+def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    output = capsys.readouterr().out
+    for name, (_, help_) in cli.COMMANDS.items():
+        assert f"{name} " in output
+        assert help_ in output
+
+
+def test_help_imports_nothing_but_the_standard_library() -> None:
+    program = (
+        "import sys; from lineage_service.cli import main; before = set(sys.modules); main(['--help']);"
+        "print('LOADED', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    result = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(result.stdout.partition("LOADED")[2].split())
+    # What start-up hooks of the environment (.pth files) load is not of our doing.
+    bare = subprocess.run(
+        [sys.executable, "-I", "-c", "import sys; print(*{name.partition('.')[0] for name in sys.modules})"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours = loaded - set(bare.stdout.split()) - sys.stdlib_module_names
+    assert ours == {"lineage_service"}
+
+
+@pytest.mark.parametrize("name", ["up", "down", "status"])
+def test_a_command_can_be_found_and_shows_its_flags(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([name, "--help"]) == 0
+    output = capsys.readouterr().out
+    assert "--only" in output
+    for field in Settings.model_fields:
+        assert "--" + field.replace("_", "-") in output
+
+
+def test_the_table_names_modules_of_our_packages() -> None:
+    for target, _ in cli.COMMANDS.values():
+        module, _, function = target.partition(":")
+        package = module.partition(".")[0]
+        assert package in ("lineage_service", "api")
+        assert importlib.util.find_spec(package) is not None
+        assert function
+
+
+@pytest.mark.parametrize("argv", [[], ["upp"], ["--hepl"], ["up", "--only", "spark"], ["up", "--unknown"]])
+def test_arguments_that_cannot_be_understood_exit_with_2(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(argv) == 2
+    assert "usage: lineage" in capsys.readouterr().err
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("lineage-master")
+
+
+def test_a_flag_wins_over_the_environment(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINEAGE_API_PORT", "1111")
+    monkeypatch.setenv("LINEAGE_CONSUMER_GROUP", "from-environment")
+    settings = seen_settings(probe, "--api-port", "2222")
+    assert settings.api_port == 2222
+    assert settings.consumer_group == "from-environment"
+
+
+def test_empty_addresses_are_filled_in_before_a_command_runs(probe: Probe, tmp_path: Path) -> None:
+    settings = seen_settings(probe, "--home", str(tmp_path))
+    assert settings.kafka_bootstrap_servers == "127.0.0.1:9092"
+    assert settings.store == str(tmp_path / "flows")
+    assert settings.neo4j_uri == ""
+
+
+def test_the_commands_own_flags_come_without_the_settings(probe: Probe) -> None:
+    seen: list[argparse.Namespace] = []
+
+    def command(settings: Settings, options: argparse.Namespace) -> int:
+        seen.append(options)
+        return 7
+
+    probe(command)
+    assert cli.main(["probe", "--api-port", "1"]) == 7
+    assert vars(seen[0]) == {}
+
+
+def test_invalid_settings_are_one_line_and_exit_with_2(
+    probe: Probe, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LINEAGE_TRACE_SECONDS", "soon")
+    probe(lambda settings, options: 0)
+    assert cli.main(["probe", "--api-port", "many"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "--api-port or LINEAGE_API_PORT is 'many'" in error
+    assert "--trace-seconds or LINEAGE_TRACE_SECONDS is 'soon'" in error
+
+
+def test_a_foreseeable_error_is_one_line_and_exits_with_1(
+    probe: Probe, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(settings: Settings, options: argparse.Namespace) -> int:
+        raise UnavailableError("the flow store does not answer")
+
+    probe(command)
+    assert cli.main(["probe"]) == 1
+    assert capsys.readouterr().err == "lineage: the flow store does not answer\n"
+
+
+def test_an_unforeseen_error_is_not_hidden(probe: Probe) -> None:
+    def command(settings: Settings, options: argparse.Namespace) -> int:
+        raise ZeroDivisionError
+
+    probe(command)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["probe"])
+
+
+def test_ctrl_c_exits_quietly_with_130(probe: Probe, capsys: pytest.CaptureFixture[str]) -> None:
+    def command(settings: Settings, options: argparse.Namespace) -> int:
+        raise KeyboardInterrupt
+
+    probe(command)
+    assert cli.main(["probe"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_missing_package_is_named_with_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    for name in [name for name in sys.modules if name.startswith("lineage_service.stack.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert cli.main(["status"]) == 1
+    assert (
+        capsys.readouterr().err == "lineage: `lineage status` needs the module psutil: "
+        "pip install 'lineage-master[service]'\n"
+    )
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lineage_service.cli", "status", "--home", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() in (1, 141)  # rich exits with 1 by itself

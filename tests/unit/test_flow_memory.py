@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from lineage_service.flow_memory import MemoryFlowStore
+from lineage_service.flow_store import FlowStore
+from tests.flow_store_suite import FlowStoreSuite
+
+
+class TestMemoryFlowStore(FlowStoreSuite):
+    @pytest.fixture
+    def store(self) -> FlowStore:
+        return MemoryFlowStore()
