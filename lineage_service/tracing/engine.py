@@ -6,17 +6,20 @@ each node once, with its whole set. Steps of an operation are passed through and
 
 from __future__ import annotations
 
-import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Timer
 
 import duckdb
+import numpy as np
 
 from lineage_service.answers import Direction, TimeBudgetError
 from lineage_service.tracing.snapshot import Snapshot
-from lineage_service.tracing.steps import Walk
+from lineage_service.tracing.steps import Integers, Walk
+
+_ORIGIN = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,6 @@ class Reached:
     node: int
     total: int
     positions: tuple[Position, ...]
-    hops: int  # public operations between the start and here
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,13 @@ class Walked:
 
 
 @contextmanager
-def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[float]:
+def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
     """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own."""
     timer = Timer(seconds, cursor.interrupt)
     timer.daemon = True
     timer.start()
     try:
-        yield time.monotonic() + seconds
+        yield
     except duckdb.InterruptException:
         raise TimeBudgetError(
             f"the question took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
@@ -74,28 +76,21 @@ def walk(
     to: int | None,
 ) -> Walked:
     """Everything that the records `start` (run, position) of `node` reach in `direction`."""
-    main = Walk(snapshot, "reached", cursor)
-    main.add(node, [(0, run, position) for run, position in start])
+    main = Walk(snapshot, cursor)
+    for run, position in start:
+        main.add(node, run, _ORIGIN, np.array([position], np.int64))
     hops = {node: 0}
     allowed = _on_the_way(snapshot, direction, node, to)
     order: list[int] = []
-    pending = {node}
-    while pending:
+    while pending := (main.nodes() & allowed) - set(order):
         here = max(pending) if direction == "backward" else min(pending)
-        pending.discard(here)
         order.append(here)
-        is_last = here == to or (depth is not None and hops[here] >= depth and _is_public(snapshot, here))
-        if not is_last:
+        if here != to and (depth is None or hops[here] < depth or not _is_public(snapshot, here)):
             _step(main, direction, here)
-        found = set(main.nodes()) - set(order)
-        for each in found - pending:
-            passed = _is_public(snapshot, each)
-            hops[each] = hops[here] + (1 if passed else 0)
-        pending = {each for each in found if each in allowed}
+        for found in main.nodes():
+            hops.setdefault(found, hops[here] + (1 if _is_public(snapshot, found) else 0))
     reached = [
-        _reached(snapshot, cursor, main, each, hops[each], limit)
-        for each in order
-        if _is_public(snapshot, each) or each == node
+        _reached(snapshot, main, each, limit) for each in order if _is_public(snapshot, each) or each == node
     ]
     listed = [each for each in reached if each.total]
     flows = _flows(snapshot, cursor, direction, listed)
@@ -134,19 +129,28 @@ def _on_the_way(snapshot: Snapshot, direction: Direction, node: int, to: int | N
     return closure(node, is_backward) & closure(to, not is_backward)
 
 
-def _reached(
-    snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, main: Walk, node: int, hops: int, limit: int
-) -> Reached:
+def _reached(snapshot: Snapshot, main: Walk, node: int, limit: int) -> Reached:
     """One record may be held by several runs (two actions over one RDD): it counts once."""
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE found AS "
-        f"SELECT runs.split AS split, f.pos AS pos, min(f.run) AS run FROM {main.table} f "
-        "JOIN runs ON runs.run = f.run WHERE f.node = ? GROUP BY runs.split, f.pos",
-        [node],
-    )
-    (total,) = cursor.execute("SELECT count(*) FROM found").fetchone() or (0,)
-    rows = cursor.execute("SELECT split, pos, run FROM found ORDER BY split, pos LIMIT ?", [limit]).fetchall()
-    return Reached(node, int(total), tuple(Position(node, split, pos, run) for split, pos, run in rows), hops)
+    by_split: dict[int, dict[int, Integers]] = defaultdict(dict)
+    for run, (_, positions) in main.at(node).items():
+        by_split[snapshot.topology.runs[run].split][run] = positions
+    total = 0
+    first: list[Position] = []
+    for split in sorted(by_split):
+        held = by_split[split]
+        distinct = (
+            np.unique(np.concatenate(list(held.values()))) if len(held) > 1 else next(iter(held.values()))
+        )
+        total += len(distinct)
+        for offset in distinct[: limit - len(first)].tolist():
+            run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
+            first.append(Position(node, split, offset, run))
+    return Reached(node, total, tuple(first))
+
+
+def _holds(ascending: Integers, offset: int) -> bool:
+    at = int(np.searchsorted(ascending, offset))
+    return at < len(ascending) and int(ascending[at]) == offset
 
 
 def _flows(
@@ -162,32 +166,34 @@ def _flows(
     against: Direction = "forward" if direction == "backward" else "backward"
     pairs: set[tuple[int, int]] = set()
     for each in reached:
-        if not each.positions:
-            continue
-        side = Walk(snapshot, "beside", cursor)
-        side.add(
-            each.node,
-            [
-                (by_place[p.node, p.split, p.offset], run.number, p.offset)
-                for p in each.positions
-                for run in snapshot.topology.runs_at(p.node, p.split)
-                if run.number in snapshot.effective
-            ],
-        )
+        side = Walk(snapshot, cursor)
+        _start_beside(snapshot, side, each, by_place)
         done: set[int] = set()
-        while pending := set(side.nodes()) - done:
+        while pending := side.nodes() - done:
             here = min(pending) if against == "forward" else max(pending)
             done.add(here)
             if here == each.node or not _is_public(snapshot, here):
                 _step(side, against, here)
-        found = cursor.execute(
-            f"SELECT DISTINCT side.origin, side.node, runs.split, side.pos FROM {side.table} side "
-            "JOIN runs ON runs.run = side.run WHERE side.node <> ?",
-            [each.node],
-        ).fetchall()
-        for origin, node, split, offset in found:
-            other = by_place.get((node, split, offset))
-            if other is not None:
-                pairs.add((origin, other) if against == "forward" else (other, origin))
-    ordered = sorted(pairs)
-    return [(positions[source], positions[target]) for source, target in ordered]
+        for node in side.nodes() - {each.node}:
+            for run, (origins, offsets) in side.at(node).items():
+                split = snapshot.topology.runs[run].split
+                for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
+                    other = by_place.get((node, split, offset))
+                    if other is not None:
+                        pairs.add((origin, other) if against == "forward" else (other, origin))
+    return [(positions[source], positions[target]) for source, target in sorted(pairs)]
+
+
+def _start_beside(
+    snapshot: Snapshot, side: Walk, reached: Reached, by_place: dict[tuple[int, int, int], int]
+) -> None:
+    """The listed records of one node, in every run that holds them, each its own origin."""
+    by_split: dict[int, list[Position]] = defaultdict(list)
+    for position in reached.positions:
+        by_split[position.split].append(position)
+    for split, found in by_split.items():
+        origins = np.array([by_place[each.node, each.split, each.offset] for each in found], np.int64)
+        offsets = np.array([each.offset for each in found], np.int64)
+        for run in snapshot.topology.runs_at(reached.node, split):
+            if run.number in snapshot.effective:
+                side.add(reached.node, run.number, origins, offsets)

@@ -35,7 +35,6 @@ from lineage_service.completeness import Completeness, completeness
 from lineage_service.tracing.engine import Position, Walked, time_budget, walk
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.snapshot import Receipt, Snapshot, open_snapshot
-from lineage_service.tracing.steps import record_count
 from lineage_service.tracing.text_files import RowIndexes
 from lineage_service.tracing.topology import Run, Topology, TopologyNode, read_topology
 from spark_agent import contract
@@ -79,21 +78,18 @@ class LineageQuestions:
         opened = self._open(application_id)
         topology = opened.snapshot.topology
         public = [node for node in topology.nodes.values() if node.is_public]
-        cursor = opened.snapshot.database.cursor()
-        nodes = tuple(
-            self._node(opened, cursor, node) for node in sorted(public, key=lambda each: each.number)
-        )
+        nodes = tuple(self._node(opened, node) for node in sorted(public, key=lambda each: each.number))
         edges = [
             Edge(
                 source=contract.node_id(application_id, source),
                 target=contract.node_id(application_id, target),
-                flows=opened.flows(cursor, first),
+                flows=opened.flows(first),
             )
             for source, first, target in _public_edges(opened.snapshot.topology)
         ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
-    def _node(self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode) -> Node:
+    def _node(self, opened: _Opened, node: TopologyNode) -> Node:
         application_id = opened.application.application_id
         return Node(
             node_id=contract.node_id(application_id, node.number),
@@ -105,7 +101,9 @@ class LineageQuestions:
             exact=node.exact,
             reason=node.reason,
             dataset=node.dataset,
-            records=sum(opened.count(cursor, node.number, run) for run in opened.holders(node.number)),
+            records=sum(
+                opened.snapshot.count(node.number, run.number) for run in opened.holders(node.number)
+            ),
             has_values=node.number in opened.snapshot.valued,
         )
 
@@ -147,7 +145,7 @@ class LineageQuestions:
         page: list[Position] = []
         total = 0
         for run in sorted(runs, key=lambda each: each.split):
-            count = opened.count(cursor, node.number, run)
+            count = opened.snapshot.count(node.number, run.number)
             total += count
             first = (
                 0
@@ -279,9 +277,9 @@ class LineageQuestions:
                 "or path with row"
             )
         runs = opened.holders_of(node.number, split, query.direction)
-        held = [run for run in runs if offset < opened.count(cursor, node.number, run)]
+        held = [run for run in runs if offset < opened.snapshot.count(node.number, run.number)]
         if not held:
-            known = max((opened.count(cursor, node.number, run) for run in runs), default=0)
+            known = max((opened.snapshot.count(node.number, run.number) for run in runs), default=0)
             raise NotFoundError(
                 f"node {node.number} ({node.name}) has {known} records in partition {split}; "
                 f"offset {offset} is not there (offsets count from 0)"
@@ -358,7 +356,9 @@ class LineageQuestions:
         *,
         values: bool,
     ) -> tuple[Record, ...]:
-        texts = self._texts(cursor, node, positions, values=values)
+        texts = {}
+        if node.number in opened.snapshot.keyed:
+            texts = self._texts(cursor, node, positions, values=values)
         rows = self._places.rows_of(node, map(_place, positions))
         return tuple(
             Record(
@@ -378,13 +378,17 @@ class LineageQuestions:
     ) -> dict[tuple[int, int, str], str]:
         if not positions:
             return {}
-        cursor.execute("CREATE OR REPLACE TEMP TABLE shown (run BIGINT, pos BIGINT)")
-        cursor.executemany("INSERT INTO shown VALUES (?, ?)", [(each.run, each.offset) for each in positions])
         rows = cursor.execute(
-            "SELECT records.run, records.pos, records.kind, records.text FROM records SEMI JOIN shown "
+            "SELECT records.run, records.pos, kind, text FROM records SEMI JOIN "
+            "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS shown "
             "ON records.run = shown.run AND records.pos = shown.pos "
-            "WHERE records.node = ? AND kind IN (?, ?)",
-            [node.number, "key", "value" if values else "key"],
+            "WHERE records.node = $node AND kind IN ('key', $other)",
+            {
+                "runs": [each.run for each in positions],
+                "offsets": [each.offset for each in positions],
+                "node": node.number,
+                "other": "value" if values else "key",
+            },
         ).fetchall()
         return {(run, pos, kind): text for run, pos, kind, text in rows}
 
@@ -412,7 +416,6 @@ class _Opened:
     def __init__(self, application: Application, snapshot: Snapshot) -> None:
         self.application = application
         self.snapshot = snapshot
-        self._counts: dict[tuple[int, int], int] = {}
 
     def node(self, text: str) -> TopologyNode:
         """A node by its id or its number. Raises NotFoundError."""
@@ -472,20 +475,14 @@ class _Opened:
         ]
         return runs[:1] if direction == "backward" else runs
 
-    def flows(self, cursor: duckdb.DuckDBPyConnection, node: int) -> int | None:
+    def flows(self, node: int) -> int | None:
         """How many (input, output) pairs a node has; None where that is a bound."""
         relation = self.snapshot.topology.nodes[node].relation
         if node in self.snapshot.flows_of and node not in self.snapshot.spanning:
             return self.snapshot.flows_of[node]
         if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC):
-            return sum(self.count(cursor, node, run) for run in self.holders(node))
+            return sum(self.snapshot.count(node, run.number) for run in self.holders(node))
         return None
-
-    def count(self, cursor: duckdb.DuckDBPyConnection, node: int, run: Run) -> int:
-        key = (node, run.number)
-        if key not in self._counts:
-            self._counts[key] = record_count(self.snapshot, cursor, node, run.number)
-        return self._counts[key]
 
 
 def _opened(store: StoreReader, application_id: str, events: Sequence[Mapping[str, Any]]) -> _Opened:

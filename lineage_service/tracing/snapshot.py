@@ -1,18 +1,23 @@
 """One application's lineage at one version of the flow store, ready to be walked.
 
-Holds an in-memory DuckDB whose view `flows` reads the store's Parquet files in place, and small tables made
-from the topology. Every question takes a cursor of its own, so questions may run side by side.
+Holds an in-memory DuckDB whose views `flows` and `records` read the store's Parquet files in place. Every
+question takes a cursor of its own, so questions may run side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import duckdb
 
-from lineage_service.tracing.topology import Topology, effective_runs
+from lineage_service.tracing.topology import Link, Topology, effective_runs
 from spark_agent import contract
+
+T = TypeVar("T")
 
 #: Block relations whose rows speak of spans of outputs, each with one input; the others name single outputs.
 SPANS_OF_OUTPUTS = frozenset({contract.COUNTS, contract.SPANS})
@@ -26,18 +31,60 @@ _RECORD_COLUMNS = "node INTEGER, run BIGINT, pos BIGINT, kind VARCHAR, type VARC
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is needed to walk. `spanning` are the nodes whose flows are spans, `flowing` those with flows."""
+    """What is needed to walk."""
 
     topology: Topology
     database: duckdb.DuckDBPyConnection
     effective: frozenset[int]
-    spanning: frozenset[int]
-    flowing: frozenset[int]
-    valued: frozenset[int]
-    rereads: frozenset[int]  # nodes whose outputs are read again by other runs (cached RDDs)
-    linked: frozenset[int]  # nodes with links to what they read
-    link_parents: frozenset[int]  # nodes that links lead to
-    flows_of: dict[int, int]  # node -> rows in `flows` of effective runs
+    spanning: frozenset[int]  # nodes whose flows are spans of outputs
+    flowing: frozenset[int]  # nodes with flows
+    keyed: frozenset[int]  # nodes with keys or values
+    valued: frozenset[int]  # nodes with values
+    readers_of: Mapping[int, tuple[int, ...]]  # run that wrote a shuffle -> runs that read it
+    links_of: Mapping[int, tuple[Link, ...]]  # node -> what its records are the outputs of
+    links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
+    parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
+    flows_of: Mapping[int, int]  # node -> rows in `flows` of effective runs
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _largest: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def count(self, node: int, run_number: int) -> int:
+        """How many records `node` has in a run."""
+        run = self.topology.runs[run_number]
+        nodes = self.topology.nodes
+        if node == run.input:
+            return run.inputs
+        if node not in run.nodes:  # the sink of an action
+            parents = nodes[node].parents
+            return self.count(parents[0], run_number) if parents else 0
+        if node in run.counts:
+            return run.counts[node]
+        if node in run.overridden:
+            return self._outputs_in_flows(node, run_number)
+        index = run.nodes.index(node)
+        # What follows without changing the count says it too: the counter at the end of the chain.
+        action = nodes.get(run.action) if run.action is not None else None
+        for later in run.nodes[index + 1 :]:
+            following = nodes.get(later, action)  # a step of the action itself was never registered
+            if following is None or following.relation != contract.IDENTITY or later in run.overridden:
+                break
+        else:
+            return run.outputs
+        for position in range(index, -1, -1):
+            at = run.nodes[position]
+            if nodes[at].relation != contract.IDENTITY or at in run.overridden:
+                return self._outputs_in_flows(at, run_number)
+        return run.inputs
+
+    def _outputs_in_flows(self, node: int, run: int) -> int:
+        """Outputs that the flows of a node speak of; all are read at once, the first time."""
+        with self._lock:
+            if not self._largest:
+                rows = self.database.cursor().execute(
+                    "SELECT node, run, max(out_pos + out_count) FROM flows GROUP BY node, run"
+                )
+                self._largest.update({(at, of): int(largest) for at, of, largest in rows.fetchall()})
+            return self._largest.get((node, run), 0)
 
 
 @dataclass(frozen=True)
@@ -59,61 +106,47 @@ def open_snapshot(
     database.execute("SET threads = 2")
     _view(database, "flows", flow_files, _FLOW_COLUMNS)
     _view(database, "records", record_files, _RECORD_COLUMNS)
-    database.execute("CREATE TABLE runs (run BIGINT, split INTEGER, input INTEGER, last INTEGER)")
-    database.execute("CREATE TABLE chain (run BIGINT, node INTEGER, parent INTEGER, overridden BOOLEAN)")
-    database.execute(
-        "CREATE TABLE links "
-        "(node INTEGER, run BIGINT, parent INTEGER, parent_run BIGINT, start BIGINT, count BIGINT)"
-    )
     runs = topology.runs
-    _fill(
-        database,
-        "runs",
-        [(r.number, r.split, r.input, r.nodes[-1] if r.nodes else r.input) for r in runs.values()],
-    )
-    _fill(
-        database,
-        "chain",
-        [(run, node, parent, node in runs[run].overridden) for run, node, parent in topology.chain],
-    )
-    _fill(
-        database,
-        "links",
-        [(k.node, k.run, k.parent_node, k.parent_run, k.start, k.count) for k in topology.links],
-    )
-    known = {(each.run, each.seq): each for each in receipts if each.run in runs}
-    spanning = {each.node for each in known.values() if each.relation in SPANS_OF_OUTPUTS}
+    known = {(each.run, each.seq): each for each in receipts if each.run in runs}.values()
     texts = (contract.KEYS, contract.VALUES)
-    flowing = {each.node for each in known.values() if each.relation not in texts}
-    valued = {each.node for each in known.values() if each.relation == contract.VALUES}
-    shuffles = {run.input for run in runs.values()} & spanning
+    flows = [each for each in known if each.relation not in texts]
+    spanning = frozenset(each.node for each in flows if each.relation in SPANS_OF_OUTPUTS)
+    shuffles = sorted({run.input for run in runs.values()} & spanning)
     shuffled: list[tuple[int, int]] = []
     if shuffles:
         shuffled = database.execute(
             "SELECT DISTINCT run, in_run FROM flows WHERE in_run IS NOT NULL AND node IN (SELECT unnest(?))",
-            [sorted(shuffles)],
+            [shuffles],
         ).fetchall()
     database.execute("CREATE TABLE readers (run BIGINT, writer BIGINT)")
-    _fill(database, "readers", shuffled)
+    if shuffled:
+        database.executemany("INSERT INTO readers VALUES (?, ?)", shuffled)
     effective = effective_runs(topology, shuffled)
-    database.execute("CREATE TABLE effective (run BIGINT)")
-    _fill(database, "effective", [(run,) for run in effective])
-    flows_of: dict[int, int] = {}
-    for each in known.values():
-        if each.run in effective and each.relation not in texts:
-            flows_of[each.node] = flows_of.get(each.node, 0) + each.rows
+    flows_of: dict[int, int] = defaultdict(int)
+    for each in flows:
+        if each.run in effective:
+            flows_of[each.node] += each.rows
     return Snapshot(
         topology=topology,
         database=database,
         effective=effective,
-        spanning=frozenset(spanning),
-        flowing=frozenset(flowing),
-        valued=frozenset(valued),
-        rereads=frozenset(link.node for link in topology.links if link.node == link.parent_node),
-        linked=frozenset(link.node for link in topology.links),
-        link_parents=frozenset(link.parent_node for link in topology.links),
+        spanning=spanning,
+        flowing=frozenset(each.node for each in flows),
+        keyed=frozenset(each.node for each in known if each.relation in texts),
+        valued=frozenset(each.node for each in known if each.relation == contract.VALUES),
+        readers_of=_grouped((writer, reader) for reader, writer in shuffled),
+        links_of=_grouped((link.node, link) for link in topology.links),
+        links_from=_grouped((link.parent_node, link) for link in topology.links),
+        parent_in_run={(run, node): parent for run, node, parent in topology.chain},
         flows_of=flows_of,
     )
+
+
+def _grouped(pairs: Iterable[tuple[int, T]]) -> dict[int, tuple[T, ...]]:
+    groups: dict[int, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return {key: tuple(values) for key, values in groups.items()}
 
 
 def _view(database: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], columns: str) -> None:
@@ -125,9 +158,3 @@ def _view(database: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], 
     database.execute(
         f"CREATE VIEW {name} AS SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false)"
     )
-
-
-def _fill(database: duckdb.DuckDBPyConnection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
-    if rows:
-        marks = ", ".join("?" for _ in rows[0])
-        database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
