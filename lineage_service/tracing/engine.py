@@ -34,7 +34,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a trace found at one public node; `positions` are the first in (split, offset) order."""
+    """What a trace found at one public node; `positions` are one page in (split, offset) order."""
 
     node: int
     total: int
@@ -72,6 +72,7 @@ def walk(
     start: list[tuple[int, int]],
     *,
     limit: int,
+    skip: int = 0,
     depth: int | None,
     to: int | None,
 ) -> Walked:
@@ -90,7 +91,9 @@ def walk(
         for found in main.nodes():
             hops.setdefault(found, hops[here] + (1 if _is_public(snapshot, found) else 0))
     reached = [
-        _reached(snapshot, main, each, limit) for each in order if _is_public(snapshot, each) or each == node
+        _reached(snapshot, main, each, skip, limit)
+        for each in order
+        if _is_public(snapshot, each) or each == node
     ]
     listed = [each for each in reached if each.total]
     flows = _flows(snapshot, cursor, direction, listed)
@@ -129,7 +132,7 @@ def _on_the_way(snapshot: Snapshot, direction: Direction, node: int, to: int | N
     return closure(node, is_backward) & closure(to, not is_backward)
 
 
-def _reached(snapshot: Snapshot, main: Walk, node: int, limit: int) -> Reached:
+def _reached(snapshot: Snapshot, main: Walk, node: int, skip: int, limit: int) -> Reached:
     """One record may be held by several runs (two actions over one RDD): it counts once."""
     by_split: dict[int, dict[int, Integers]] = defaultdict(dict)
     for run, (_, positions) in main.at(node).items():
@@ -141,8 +144,9 @@ def _reached(snapshot: Snapshot, main: Walk, node: int, limit: int) -> Reached:
         distinct = (
             np.unique(np.concatenate(list(held.values()))) if len(held) > 1 else next(iter(held.values()))
         )
+        begin = max(skip - total, 0)
         total += len(distinct)
-        for offset in distinct[: limit - len(first)].tolist():
+        for offset in distinct[begin : begin + limit - len(first)].tolist():
             run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
             first.append(Position(node, split, offset, run))
     return Reached(node, total, tuple(first))

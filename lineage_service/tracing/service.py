@@ -210,6 +210,7 @@ class LineageQuestions:
                 node.number,
                 [(each.run, each.offset) for each in start],
                 limit=query.limit,
+                skip=_read_skip(query.cursor),
                 depth=query.depth,
                 to=opened.node(query.to).number if query.to else None,
             )
@@ -225,6 +226,7 @@ class LineageQuestions:
         walked: Walked,
     ) -> Trace:
         topology = opened.snapshot.topology
+        after = _read_skip(query.cursor) + query.limit
         nodes = tuple(
             TracedNode(
                 node_id=contract.node_id(topology.application_id, each.node),
@@ -254,7 +256,7 @@ class LineageQuestions:
                 )
                 for source, target in walked.flows
             ),
-            next=None,
+            next=str(after) if any(each.total > after for each in walked.reached) else None,
         )
 
     def _start(
@@ -576,6 +578,15 @@ def _read_cursor(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     split, _, offset = text.partition(":")
-    if not (split.isdigit() and offset.isdigit()):
+    if not (split.isascii() and split.isdigit() and offset.isascii() and offset.isdigit()):
         raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
     return int(split), int(offset)
+
+
+def _read_skip(text: str | None) -> int:
+    """A trace's cursor: how many records of each node were listed before."""
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
+    return int(text)

@@ -97,8 +97,8 @@ class Walk:
         condition = "true"
         if node in self._snapshot.spanning:
             matched = (
-                "here ASOF JOIN (SELECT * FROM flows WHERE node = $node AND run IN (SELECT run FROM here)) AS "
-                "flows "
+                "here ASOF JOIN "
+                "(SELECT * FROM flows WHERE node = $node AND run IN (SELECT run FROM here)) AS flows "
                 "ON here.run = flows.run AND here.pos >= flows.out_pos"
             )
             position = "flows.in_pos + (here.pos - flows.out_pos) * flows.in_step"
@@ -109,9 +109,8 @@ class Walk:
             )
             position = "flows.in_pos"
         found = self._query(
-            f"SELECT here.origin, here.run AS reader, coalesce(flows.in_run, here.run) AS run, {position} AS "
-            "pos "
-            f"FROM {matched} WHERE {condition}",
+            "SELECT here.origin, here.run AS reader, coalesce(flows.in_run, here.run) AS run, "
+            f"{position} AS pos FROM {matched} WHERE {condition}",
             here,
             node=node,
         )
@@ -177,13 +176,13 @@ class Walk:
         if not here:
             return
         flows = (
-            "(SELECT * FROM flows WHERE node = $child AND in_run IS NULL AND run IN (SELECT "
-            "run FROM here)) AS flows"
+            "(SELECT * FROM flows "
+            "WHERE node = $child AND in_run IS NULL AND run IN (SELECT run FROM here)) AS flows"
         )
         # One input, any number of outputs: flatMap, and everything that names single positions.
         found = self._query(
-            "SELECT here.origin, here.run, unnest(range(flows.out_pos, flows.out_pos + flows.out_count)) AS "
-            "pos "
+            "SELECT here.origin, here.run, "
+            "unnest(range(flows.out_pos, flows.out_pos + flows.out_count)) AS pos "
             f"FROM here JOIN {flows} ON here.run = flows.run AND here.pos = flows.in_pos "
             "WHERE flows.in_step = 0 OR flows.out_count = 1",
             here,
@@ -194,11 +193,10 @@ class Walk:
         if child not in self._snapshot.spanning:
             return
         found = self._query(
-            "SELECT here.origin, here.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM here ASOF "
-            "JOIN "
-            f"(SELECT * FROM {flows} WHERE in_step = 1 AND out_count > 1) AS flows "
-            "ON here.run = flows.run AND here.pos >= flows.in_pos WHERE here.pos < flows.in_pos + "
-            "flows.out_count",
+            "SELECT here.origin, here.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM here "
+            f"ASOF JOIN (SELECT * FROM {flows} WHERE in_step = 1 AND out_count > 1) AS flows "
+            "ON here.run = flows.run AND here.pos >= flows.in_pos "
+            "WHERE here.pos < flows.in_pos + flows.out_count",
             here,
             child=child,
         )
@@ -212,10 +210,9 @@ class Walk:
             return
         found = self._query(
             "SELECT here.origin, flows.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM "
-            "(SELECT here.*, readers.run AS reader FROM here JOIN readers ON readers.writer = here.run) AS "
-            "here "
-            "ASOF JOIN (SELECT * FROM flows WHERE node = $child AND in_run IN (SELECT run FROM here)) AS "
-            "flows "
+            "(SELECT here.*, readers.run AS reader "
+            "FROM here JOIN readers ON readers.writer = here.run) AS here ASOF JOIN "
+            "(SELECT * FROM flows WHERE node = $child AND in_run IN (SELECT run FROM here)) AS flows "
             "ON here.reader = flows.run AND here.run = flows.in_run AND here.pos >= flows.in_pos "
             "WHERE here.pos < flows.in_pos + flows.out_count",
             written,

@@ -13,7 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import neo4j as neo4j_driver
 import psutil
@@ -26,6 +26,18 @@ from lineage_service.stack.down import stop
 from lineage_service.stack.errors import DownloadError, JavaError
 from lineage_service.stack.up import start
 from spark_agent import contract
+
+
+class KafkaService(Protocol):
+    bootstrap_servers: str
+
+    def create_topic(self, name: str, partitions: int = 1) -> None: ...
+
+
+class Neo4jService(Protocol):
+    uri: str
+    user: str
+    password: str
 
 
 class Stack:
@@ -281,3 +293,14 @@ def test_down_ends_every_process(stack: Stack) -> None:
     again = stack.lineage("down")
     assert again.returncode == 0
     assert "Nothing runs in" in again.stdout
+
+
+def test_the_fixtures_of_other_tests_are_working_servers(
+    kafka: KafkaService, neo4j: Neo4jService, topic: str
+) -> None:
+    kafka.create_topic(topic, partitions=2)
+    topics = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=10).topics
+    assert len(topics[topic].partitions) == 2
+    auth = (neo4j.user, neo4j.password) if neo4j.password else None
+    with neo4j_driver.GraphDatabase.driver(neo4j.uri, auth=auth) as driver:
+        assert driver.execute_query("RETURN apoc.version()").records[0][0].startswith("5.26")

@@ -1,0 +1,22 @@
+# The service's image: `lineage consume` and `lineage serve`. Kafka and Neo4j are images of their own.
+FROM python:3.11.13-slim-bookworm
+
+WORKDIR /build
+COPY pyproject.toml README.md ./
+COPY spark_agent spark_agent
+COPY lineage_service lineage_service
+COPY cypher cypher
+COPY api api
+COPY ui ui
+RUN pip install --no-cache-dir ".[service]" && rm -rf /build
+
+# A named volume takes over this folder's owner, so the process may write there without being root.
+RUN useradd --system --uid 10001 --home-dir /data lineage && install -d -o lineage -g lineage /data
+USER lineage
+WORKDIR /data
+ENV LINEAGE_HOME=/data \
+    PYTHONUNBUFFERED=1
+VOLUME /data
+
+ENTRYPOINT ["lineage"]
+CMD ["--help"]
