@@ -1,0 +1,61 @@
+# What people and CI run here. Everything it makes is in .cache/. `make` alone lists the targets.
+#
+# PYTHON names another Python for the environment, LINEAGE_HOME another place for the local stack.
+
+PYTHON ?= python3
+VENV ?= .cache/venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/made
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format up status down clean distclean java
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
+	@$(BIN)/python examples/demo.py
+
+test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own
+	$(BIN)/python -m pytest -q --require-services
+
+check: $(STAMP) ## format, lint, types, direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/mypy scripts/environment.py examples/fetch_nycflights13.py examples/demo.py
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## put the code into ruff's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+up: java $(STAMP) ## start the local stack: Kafka and Neo4j
+	@$(BIN)/lineage up
+
+status: $(STAMP) ## what of the local stack runs, and where
+	@$(BIN)/lineage status
+
+down: $(STAMP) ## stop the local stack; its data stays
+	@$(BIN)/lineage down
+
+clean: ## stop the local stack and remove its data and the demo's; environment and downloaded jars stay
+	@if [ -x $(BIN)/lineage ]; then $(BIN)/lineage down; fi
+	@home="$${LINEAGE_HOME:-.cache/lineage}"; \
+	rm -rf "$$home/kafka" "$$home/neo4j" "$$home/logs" "$$home/flows" "$$home/stack.json" .cache/demo
+
+distclean: clean ## remove everything that was ever made here
+	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# Before minutes of downloads; `lineage up` asks more closely.
+java:
+	@[ -x "$$JAVA_HOME/bin/java" ] || command -v java >/dev/null || { \
+	echo "make: there is no Java on this machine: install Java 17 or 21 and put it on the PATH or into JAVA_HOME" >&2; \
+	exit 1; }
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	echo "make: $(PYTHON) is not there or older than Python 3.10: install one, or name it with PYTHON=python3.11" >&2; \
+	exit 1; }
+	@$(PYTHON) scripts/environment.py $(VENV)
+	@touch $@
