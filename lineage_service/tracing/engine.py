@@ -96,7 +96,7 @@ def walk(
         if _is_public(snapshot, each) or each == node
     ]
     listed = [each for each in reached if each.total]
-    flows = _flows(snapshot, cursor, direction, listed)
+    flows = _flows(snapshot, cursor, listed)
     return Walked(tuple(listed), tuple(flows), main.is_exact)
 
 
@@ -158,33 +158,32 @@ def _holds(ascending: Integers, offset: int) -> bool:
 
 
 def _flows(
-    snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, direction: Direction, reached: list[Reached]
+    snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, reached: list[Reached]
 ) -> list[tuple[Position, Position]]:
-    """The flows between listed records, found by walking against the direction of the trace.
+    """The flows between listed records: forward from each to the next public nodes.
 
-    A row with a million sources lists a few of them; each of those has few outputs. So the way against the
-    direction is short, however long the trace was.
+    Always forward, whichever way the trace went: a group may have a million inputs, while a record mostly
+    goes into few groups. So this stays short, however long the trace was.
     """
     positions = [position for each in reached for position in each.positions]
     by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
-    against: Direction = "forward" if direction == "backward" else "backward"
     pairs: set[tuple[int, int]] = set()
     for each in reached:
         side = Walk(snapshot, cursor)
         _start_beside(snapshot, side, each, by_place)
         done: set[int] = set()
         while pending := side.nodes() - done:
-            here = min(pending) if against == "forward" else max(pending)
+            here = min(pending)
             done.add(here)
             if here == each.node or not _is_public(snapshot, here):
-                _step(side, against, here)
+                side.forward(here)
         for node in side.nodes() - {each.node}:
             for run, (origins, offsets) in side.at(node).items():
                 split = snapshot.topology.runs[run].split
                 for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
                     other = by_place.get((node, split, offset))
                     if other is not None:
-                        pairs.add((origin, other) if against == "forward" else (other, origin))
+                        pairs.add((origin, other))
     return [(positions[source], positions[target]) for source, target in sorted(pairs)]
 
 

@@ -19,9 +19,6 @@ from spark_agent import contract
 
 T = TypeVar("T")
 
-#: Block relations whose rows speak of spans of outputs, each with one input; the others name single outputs.
-SPANS_OF_OUTPUTS = frozenset({contract.COUNTS, contract.SPANS})
-
 _FLOW_COLUMNS = (
     "node INTEGER, run BIGINT, out_pos BIGINT, out_count BIGINT, "
     "in_pos BIGINT, in_step TINYINT, in_run BIGINT"
@@ -36,7 +33,8 @@ class Snapshot:
     topology: Topology
     database: duckdb.DuckDBPyConnection
     effective: frozenset[int]
-    spanning: frozenset[int]  # nodes whose flows are spans of outputs
+    spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
+    stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
     flowing: frozenset[int]  # nodes with flows
     keyed: frozenset[int]  # nodes with keys or values
     valued: frozenset[int]  # nodes with values
@@ -110,8 +108,9 @@ def open_snapshot(
     known = {(each.run, each.seq): each for each in receipts if each.run in runs}.values()
     texts = (contract.KEYS, contract.VALUES)
     flows = [each for each in known if each.relation not in texts]
-    spanning = frozenset(each.node for each in flows if each.relation in SPANS_OF_OUTPUTS)
-    shuffles = sorted({run.input for run in runs.values()} & spanning)
+    stepping = frozenset(each.node for each in flows if each.relation == contract.SPANS)
+    counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
+    shuffles = sorted({run.input for run in runs.values()} & stepping)
     shuffled: list[tuple[int, int]] = []
     if shuffles:
         shuffled = database.execute(
@@ -130,7 +129,8 @@ def open_snapshot(
         topology=topology,
         database=database,
         effective=effective,
-        spanning=spanning,
+        spanning=stepping | counting,
+        stepping=stepping,
         flowing=frozenset(each.node for each in flows),
         keyed=frozenset(each.node for each in known if each.relation in texts),
         valued=frozenset(each.node for each in known if each.relation == contract.VALUES),

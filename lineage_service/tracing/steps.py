@@ -34,11 +34,19 @@ class Walk:
         self._topology = snapshot.topology
         self._cursor = cursor
         self._sets: dict[int, dict[int, list[Records]]] = defaultdict(lambda: defaultdict(list))
+        self._are_distinct: set[tuple[int, int]] = set()
 
-    def add(self, node: int, run: int, origins: Integers, positions: Integers) -> None:
-        """Put records at `node`."""
+    def add(
+        self, node: int, run: int, origins: Integers, positions: Integers, *, are_distinct: bool = False
+    ) -> None:
+        """Put records at `node`. Those that are distinct and ascending need not be sorted again."""
         if len(positions):
-            self._sets[node][run].append((origins, positions))
+            parts = self._sets[node][run]
+            parts.append((origins, positions))
+            if are_distinct and len(parts) == 1:
+                self._are_distinct.add((node, run))
+            else:
+                self._are_distinct.discard((node, run))
 
     def nodes(self) -> set[int]:
         """The nodes that hold records."""
@@ -50,7 +58,9 @@ class Walk:
         if held is None:
             return {}
         for run, parts in held.items():
-            held[run] = [_distinct(parts)]
+            if (node, run) not in self._are_distinct:
+                held[run] = [_distinct(parts)]
+                self._are_distinct.add((node, run))
         return {run: parts[0] for run, parts in held.items()}
 
     # -- backward ------------------------------------------------------------------------------------
@@ -79,7 +89,7 @@ class Walk:
             if parent is None or self._is_flowing(node, run):
                 continue
             if relation == contract.IDENTITY:
-                self.add(parent, run, *records)
+                self.add(parent, run, *records, are_distinct=True)
             elif relation == contract.PARTITION:
                 self._every_record(parent, records[0], [run])
         self._backward_flows(node, {run: r for run, r in here.items() if self._is_flowing(node, run)})
@@ -92,42 +102,50 @@ class Walk:
         return relation == contract.FLOWS or node in self._topology.runs[run].overridden
 
     def _backward_flows(self, node: int, here: Mapping[int, Records]) -> None:
-        if not here:
-            return
-        condition = "true"
         if node in self._snapshot.spanning:
-            matched = (
-                "here ASOF JOIN "
-                "(SELECT * FROM flows WHERE node = $node AND run IN (SELECT run FROM here)) AS flows "
-                "ON here.run = flows.run AND here.pos >= flows.out_pos"
+            for run, (origins, positions) in here.items():
+                self._backward_spans(node, run, origins, positions)
+        elif here:
+            found = self._query(
+                "SELECT here.origin, here.run, flows.in_pos AS pos FROM here JOIN flows "
+                f"ON flows.node = {node} AND here.run = flows.run AND here.pos = flows.out_pos "
+                f"WHERE flows.run IN ({_listed(here)})",
+                here,
             )
-            position = "flows.in_pos + (here.pos - flows.out_pos) * flows.in_step"
-            condition = "here.pos < flows.out_pos + flows.out_count"
+            for run, origins, positions in _by_run(found):
+                self._add_input(node, run, run, origins, positions)
+
+    def _backward_spans(self, node: int, run: int, origins: Integers, positions: Integers) -> None:
+        """The span that holds each position, by binary search: spans lie side by side in output order."""
+        spans = self._cursor.execute(
+            "SELECT out_pos, out_count, in_pos, in_step, coalesce(in_run, run) AS in_run FROM flows "
+            f"WHERE node = {node} AND run = {run} "
+            f"AND out_pos <= {int(positions.max())} AND out_pos + out_count > {int(positions.min())} "
+            "ORDER BY out_pos",
+        ).fetchnumpy()
+        if not len(spans["out_pos"]):
+            return
+        at = np.maximum(np.searchsorted(spans["out_pos"], positions, side="right") - 1, 0)
+        into = positions - spans["out_pos"][at]
+        inside = (into >= 0) & (into < spans["out_count"][at])
+        at, into, origins = at[inside], into[inside], origins[inside]
+        inputs, writers = spans["in_pos"][at] + into * spans["in_step"][at], spans["in_run"][at]
+        for writer in np.unique(writers).tolist():
+            chosen = writers == writer
+            self._add_input(node, run, writer, origins[chosen], inputs[chosen])
+
+    def _add_input(self, node: int, reader: int, run: int, origins: Integers, positions: Integers) -> None:
+        """The input is at the node before in the run, or at the last node of a shuffle's writer."""
+        parent: int | None
+        if reader == run:
+            parent = self._snapshot.parent_in_run.get((run, node))
         else:
-            matched = (
-                "here JOIN flows ON flows.node = $node AND here.run = flows.run AND here.pos = flows.out_pos"
-            )
-            position = "flows.in_pos"
-        found = self._query(
-            "SELECT here.origin, here.run AS reader, coalesce(flows.in_run, here.run) AS run, "
-            f"{position} AS pos FROM {matched} WHERE {condition}",
-            here,
-            node=node,
-        )
-        for (reader, run), origins, positions in _by_runs(found, "reader", "run"):
-            # The input is at the node before in the run, or at the last node of a shuffle's writer.
             writer = self._topology.runs.get(run)
-            parent = (
-                self._snapshot.parent_in_run.get((run, node))
-                if reader == run
-                else writer.nodes[-1]
-                if writer is not None and writer.nodes
-                else None
-            )
-            if parent is None or parent not in self._topology.nodes:
-                self.is_exact = False  # a writer whose manifest has not arrived
-            else:
-                self.add(parent, run, origins, positions)
+            parent = writer.nodes[-1] if writer is not None and writer.nodes else None
+        if parent is None or parent not in self._topology.nodes:
+            self.is_exact = False  # a writer whose manifest has not arrived
+        else:
+            self.add(parent, run, origins, positions)
 
     def _every_input(self, node: int, here: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
@@ -165,7 +183,7 @@ class Walk:
                 if self._is_flowing(child, run):
                     continue
                 if relation == contract.IDENTITY:
-                    self.add(child, run, *records)
+                    self.add(child, run, *records, are_distinct=True)
                 elif relation == contract.PARTITION:
                     self._every_record(child, records[0], [run])
             self._forward_flows(child, {run: r for run, r in in_run.items() if self._is_flowing(child, run)})
@@ -175,56 +193,50 @@ class Walk:
         """Within a run: from the node before `child` to `child`."""
         if not here:
             return
-        flows = (
-            "(SELECT * FROM flows "
-            "WHERE node = $child AND in_run IS NULL AND run IN (SELECT run FROM here)) AS flows"
-        )
+        flows = f"(SELECT * FROM flows WHERE node = {child} AND run IN ({_listed(here)}) AND in_run IS NULL)"
         # One input, any number of outputs: flatMap, and everything that names single positions.
-        found = self._query(
+        self._add_found(
+            child,
             "SELECT here.origin, here.run, "
             "unnest(range(flows.out_pos, flows.out_pos + flows.out_count)) AS pos "
-            f"FROM here JOIN {flows} ON here.run = flows.run AND here.pos = flows.in_pos "
+            f"FROM here JOIN {flows} AS flows ON here.run = flows.run AND here.pos = flows.in_pos "
             "WHERE flows.in_step = 0 OR flows.out_count = 1",
             here,
-            child=child,
         )
-        for (run,), origins, positions in _by_runs(found, "run"):
-            self.add(child, run, origins, positions)
-        if child not in self._snapshot.spanning:
-            return
-        found = self._query(
-            "SELECT here.origin, here.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM here "
-            f"ASOF JOIN (SELECT * FROM {flows} WHERE in_step = 1 AND out_count > 1) AS flows "
-            "ON here.run = flows.run AND here.pos >= flows.in_pos "
-            "WHERE here.pos < flows.in_pos + flows.out_count",
-            here,
-            child=child,
-        )
-        for (run,), origins, positions in _by_runs(found, "run"):
-            self.add(child, run, origins, positions)
+        if child in self._snapshot.stepping:
+            self._add_found(
+                child,
+                "SELECT here.origin, here.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM here "
+                f"ASOF JOIN (SELECT * FROM {flows} WHERE in_step = 1 AND out_count > 1) AS flows "
+                "ON here.run = flows.run AND here.pos >= flows.in_pos "
+                "WHERE here.pos < flows.in_pos + flows.out_count",
+                here,
+            )
 
     def _forward_shuffle(self, child: int, here: Mapping[int, Records]) -> None:
         """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
         written = {run: records for run, records in here.items() if run in self._snapshot.readers_of}
-        if child not in self._snapshot.spanning or not written:
+        if child not in self._snapshot.stepping or not written:
             return
-        found = self._query(
+        self._add_found(
+            child,
             "SELECT here.origin, flows.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM "
             "(SELECT here.*, readers.run AS reader "
             "FROM here JOIN readers ON readers.writer = here.run) AS here ASOF JOIN "
-            "(SELECT * FROM flows WHERE node = $child AND in_run IN (SELECT run FROM here)) AS flows "
+            f"(SELECT * FROM flows WHERE node = {child} AND in_run IN ({_listed(written)})) AS flows "
             "ON here.reader = flows.run AND here.run = flows.in_run AND here.pos >= flows.in_pos "
             "WHERE here.pos < flows.in_pos + flows.out_count",
             written,
-            child=child,
         )
-        for (run,), origins, positions in _by_runs(found, "run"):
+
+    def _add_found(self, node: int, select: str, here: Mapping[int, Records]) -> None:
+        for run, origins, positions in _by_run(self._query(select, here)):
             if run in self._snapshot.effective:
-                self.add(child, run, origins, positions)
+                self.add(node, run, origins, positions)
 
     # -- shared --------------------------------------------------------------------------------------
 
-    def _query(self, select: str, here: Mapping[int, Records], **parameters: int) -> dict[str, Any]:
+    def _query(self, select: str, here: Mapping[int, Records]) -> dict[str, Any]:
         """Rows of `select` as arrays by column; `here` is the set as a table (origin, run, pos)."""
         table = pa.table(
             {
@@ -235,7 +247,7 @@ class Walk:
         )
         self._cursor.register("here", table)
         try:
-            return self._cursor.execute(select, parameters).fetchnumpy()
+            return self._cursor.execute(select).fetchnumpy()
         finally:
             self._cursor.unregister("here")
 
@@ -263,14 +275,18 @@ def _distinct(parts: list[Records]) -> Records:
     return pairs[0], pairs[1]
 
 
-def _by_runs(found: Mapping[str, Any], *names: str) -> Iterable[tuple[tuple[int, ...], Integers, Integers]]:
-    """The rows of a query, one group for each combination of the run columns `names`."""
-    columns = [np.asarray(found[name], np.int64) for name in names]
+def _by_run(found: Mapping[str, Any]) -> Iterable[tuple[int, Integers, Integers]]:
+    """The rows (origin, run, pos) of a query as (run, origins, positions)."""
+    runs = np.asarray(found["run"], np.int64)
     origins, positions = np.asarray(found["origin"], np.int64), np.asarray(found["pos"], np.int64)
-    if not len(positions):
+    if not len(runs):
         return
-    keys, inverse = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    for index in range(keys.shape[1]):
-        chosen = inverse == index if keys.shape[1] > 1 else slice(None)
-        yield tuple(int(key) for key in keys[:, index]), origins[chosen], positions[chosen]
+    order = np.argsort(runs, kind="stable")
+    bounds = np.flatnonzero(np.diff(runs[order])) + 1
+    for part in np.split(order, bounds):
+        yield int(runs[part[0]]), origins[part], positions[part]
+
+
+def _listed(runs: Iterable[int]) -> str:
+    """Run numbers for an IN list: written out, so that whole row groups of other runs are passed over."""
+    return ", ".join(str(int(run)) for run in runs)
