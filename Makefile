@@ -14,7 +14,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python -m examples.demo
 
 test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own
 	$(BIN)/python -m pytest -q --require-services
@@ -23,7 +23,7 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy scripts/environment.py examples/fetch_nycflights13.py examples/demo.py
+	$(BIN)/mypy -m scripts.environment -m examples.demo
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## put the code into ruff's format
@@ -49,7 +49,7 @@ distclean: clean ## remove everything that was ever made here
 
 # Before minutes of downloads; `lineage up` asks more closely.
 java:
-	@[ -x "$$JAVA_HOME/bin/java" ] || command -v java >/dev/null || { \
+	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" >/dev/null || { \
 	echo "make: there is no Java on this machine: install Java 17 or 21 and put it on the PATH or into JAVA_HOME" >&2; \
 	exit 1; }
 
@@ -57,5 +57,5 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	echo "make: $(PYTHON) is not there or older than Python 3.10: install one, or name it with PYTHON=python3.11" >&2; \
 	exit 1; }
-	@$(PYTHON) scripts/environment.py $(VENV)
+	@$(PYTHON) -m scripts.environment $(VENV)
 	@touch $@

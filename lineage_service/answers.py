@@ -153,7 +153,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
-    """Where a trace begins. Give one of: record; node with partition and offset; node with key; path with row."""
+    """Where a trace begins: record, or node with partition and offset, or node with key, or path with row."""
 
     direction: Direction
     record: str | None = None

@@ -15,9 +15,9 @@ from spark_agent.contract import ContractError
 
 Row = TypeVar("Row", BlockRows, EventRow)
 
-#: A batch ends with the block that brings it to this many rows: 33 row groups, some 200 MB while they are
-#: sorted, whatever was sent.
-MAX_BATCH_ROWS = 4_000_000
+#: A batch ends with the block that brings it to this many rows: 16 row groups, some 150 MB while they are
+#: sorted and written.
+MAX_BATCH_ROWS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,8 @@ import pyarrow as pa
 
 from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.flow_store import Written
-from lineage_service.rows import (
-    TABLES,
-    BlockRows,
-    EventRow,
-    events_batch,
-    flow_batches,
-    receipts_batch,
-    record_batches,
-)
+from lineage_service.rows import BlockRows, EventRow
+from lineage_service.tables import TABLES, events_batch, flow_batches, receipts_batch, record_batches
 
 __all__ = ["MemoryFlowStore"]
 

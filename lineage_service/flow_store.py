@@ -11,6 +11,7 @@ How exactly once comes about:
  3. `blocks` (or `events`) is written last, so its offset is what the whole store has: `offset`.
  4. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
  5. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
+    Both copies are in one topic partition, which one group reads in order: one store, one group at a time.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from deltalake import (
     ColumnProperties,
     CommitProperties,
     DeltaTable,
+    PostCommitHookProperties,
     Transaction,
     WriterProperties,
     write_deltalake,
@@ -40,7 +42,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lineage_service.answers import UnavailableError
 from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.known_blocks import KnownBlocks
-from lineage_service.rows import (
+from lineage_service.tables import (
     ROW_GROUP,
     TABLES,
     events_batch,
@@ -122,6 +124,7 @@ class DeltaFlowStore:
         self.folder = Path(folder).absolute()
         self._tables = {name: _Table(self.folder / name, name) for name in TABLES}
         self._known = KnownBlocks(partial(self.files, "blocks"))
+        self._writing = Lock()  # what is known and what is stored move together
 
     # -- writing -------------------------------------------------------------------------------------
 
@@ -131,6 +134,10 @@ class DeltaFlowStore:
 
     def write_flows(self, batch: FlowBatch) -> Written:
         """1. Leave out what is stored. 2. `flows`, 3. `records`, 4. the receipts; see the module."""
+        with self._writing:
+            return self._write_flows(batch)
+
+    def _write_flows(self, batch: FlowBatch) -> Written:
         held = self._tables["blocks"].offset(batch.source)
         if held is not None and held >= batch.next_offset:
             return Written(repeated=len(batch.rows))
@@ -207,12 +214,22 @@ _WRITER = WriterProperties(
 )
 
 
+_CHECKPOINT_COMMITS = 100
+#: Nobody asks for old versions; log files that a checkpoint covers are kept for readers that hold them open.
+_CONFIGURATION = {
+    "delta.checkpointInterval": str(_CHECKPOINT_COMMITS),
+    "delta.logRetentionDuration": "interval 1 days",
+}
+#: An open table keeps a piece of its snapshot for each commit that it saw and never joins them, so a commit
+#: takes 0.1 ms more with each (delta-io/kafka-delta-ingest, issue 227). Opening it anew costs one commit.
+COMMITS_PER_OPENING = 50
+
 _Rows = Callable[[int], Iterator[pa.RecordBatch]]
 _ANY = object()
 
 
 class _Table:
-    """One Delta table at its newest snapshot. Checkpoints (each 100 commits) are the library's business."""
+    """One Delta table at its newest snapshot. Checkpoints are the library's business."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -221,6 +238,7 @@ class _Table:
         with _errors_told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._delta = _opened(folder, self._schema)
+            self._opened_at = self._delta.version()
 
     def offset(self, source: str) -> int | None:
         with self._refreshed() as delta:
@@ -250,6 +268,10 @@ class _Table:
                 mode="append",
                 writer_properties=_WRITER,
                 commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
+                # Looking for expired log files means listing them all: not after each commit.
+                post_commithook_properties=PostCommitHookProperties(
+                    cleanup_expired_logs=(delta.version() + 1) % _CHECKPOINT_COMMITS == 0
+                ),
             )
             return count.rows
 
@@ -272,6 +294,9 @@ class _Table:
     def _refreshed(self) -> Iterator[DeltaTable]:
         with self._lock, _errors_told(self._folder):
             self._delta.update_incremental()
+            if self._delta.version() >= self._opened_at + COMMITS_PER_OPENING:
+                self._delta = DeltaTable(self._folder)
+                self._opened_at = self._delta.version()
             yield self._delta
 
 
@@ -290,7 +315,12 @@ class _Count:
 def _opened(folder: Path, schema: pa.Schema) -> DeltaTable:
     try:
         return DeltaTable.create(
-            folder, schema, mode="ignore", partition_by=["application_id"], name=folder.name
+            folder,
+            schema,
+            mode="ignore",
+            partition_by=["application_id"],
+            name=folder.name,
+            configuration=_CONFIGURATION,
         )
     except DeltaError:
         return DeltaTable(folder)  # another process made it between the look and the commit

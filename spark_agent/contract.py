@@ -119,7 +119,7 @@ def decode_event(message: bytes) -> dict[str, Any]:
         raise ContractError("event is not a JSON object")
     _check_version(event.get("version"))
     for name, kind in (("type", str), ("application_id", str), ("time", int)):
-        if not isinstance(event.get(name), kind):
+        if not isinstance(event.get(name), kind) or isinstance(event[name], bool):
             raise ContractError(f"event has no {kind.__name__} field {name!r}")
     required = EVENT_FIELDS.get(event["type"])
     if required is None:
@@ -133,9 +133,11 @@ def decode_event(message: bytes) -> dict[str, Any]:
 
 
 def _check_version(version: object) -> None:
-    if not isinstance(version, str) or not version.partition(".")[0].isdigit():
-        raise ContractError(f"message has no version MAJOR.MINOR: {version!r}")
-    if int(version.partition(".")[0]) != MAJOR:
+    major = version.partition(".")[0] if isinstance(version, str) else ""
+    # isdigit() alone is true for "²", which int() refuses, and int() refuses very long texts too.
+    if not (major.isascii() and major.isdigit() and len(major) < 10):
+        raise ContractError(f"message has no version MAJOR.MINOR: {str(version)[:80]!r}")
+    if int(major) != MAJOR:
         raise UnknownVersionError(f"message has version {version}; this reader knows {MAJOR}.x")
 
 
@@ -295,9 +297,11 @@ def _decode_columns(described: object, message: bytes, start: int) -> dict[str, 
         if len(payload) != size:
             raise ContractError(f"column {name!r} is cut: {len(payload)} of {size} bytes")
         start += size
+        if (column.get("type") == "json") is not (name == "text"):
+            raise ContractError(f"column {name!r} has type {column.get('type')!r}")
         columns[name] = (
             _decode_texts(payload, count)
-            if column.get("type") == "json"
+            if name == "text"
             else _decode_integers(payload, count, column.get("width"), column.get("delta") is True)
         )
     if start != len(message):
@@ -330,12 +334,12 @@ def _decode_integers(payload: bytes, count: int, width: object, is_delta: bool) 
         values.byteswap()
     if not is_delta:
         return values
-    total, absolute = 0, array("Q")
-    for step in values:
-        total += step
-        if total >= 1 << 63:
-            raise ContractError("ascending column passes 2**63")
-        absolute.append(total)
+    try:
+        absolute = array("Q", itertools.accumulate(values))
+    except OverflowError:
+        raise ContractError("ascending column passes 2**63") from None
+    if absolute and absolute[-1] >= 1 << 63:
+        raise ContractError("ascending column passes 2**63")
     return absolute
 
 
@@ -369,7 +373,7 @@ def _typed_text(value: object) -> Text:
         return ("none", "")
     if type(value) is bool:
         return ("bool", "true" if value else "false")
-    if type(value) is int:
+    if type(value) is int and value.bit_length() < 3 * MAX_TEXT_CHARACTERS:  # Python may refuse longer ones
         return ("int", str(value))
     if type(value) is float:
         return ("float", repr(value))

@@ -53,9 +53,14 @@ def watch(context_class):
     def _do_init(self, *args, **kwargs):
         initialise(self, *args, **kwargs)
         if self._conf.get("spark.lineage.enabled", "false").strip().lower() == "true":
-            from spark_agent import session
+            try:
+                from spark_agent import session
+            except Exception:  # a broken installation of ours is not the job's fault
+                import logging
 
-            session.start(self)
+                logging.getLogger("spark_agent").exception("lineage is off for this application")
+            else:
+                session.start(self)
 
     context_class._do_init = _do_init
     context_class._lineage_hooked = True

@@ -31,6 +31,8 @@ class Node:
     parents: list[Node] = field(default_factory=list)
     describe: Callable[[], list[Any]] | None = None
     is_published: bool = False
+    is_piped: bool = False  # a Python worker gives its records, so that they have runs and are counted
+    is_shuffle: bool = False  # the reading side of partitionBy, whose batches are tagged
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""

@@ -7,25 +7,22 @@ a run (a suppressed job) each does the plain thing. Nothing is read ahead throug
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain, compress, islice, repeat
-from typing import Any
+from typing import Any, NoReturn
 
 from spark_agent import capture, contract
 from spark_agent.capture import CHUNK, FOREVER, Counter, Operator, restarting
 
 
-def stop_iteration(error: StopIteration) -> Exception:
-    """The error with which PySpark reports a StopIteration that a user function raised."""
+def report(error: StopIteration) -> NoReturn:
+    """Raise what PySpark raises for a StopIteration out of a user function; its type differs by version."""
     from pyspark.util import fail_on_stopiteration
 
     def raises() -> None:
         raise error
 
-    try:
-        fail_on_stopiteration(raises)()
-    except Exception as reported:  # noqa: BLE001 - the type differs between PySpark versions
-        return reported
+    fail_on_stopiteration(raises)()
     raise AssertionError("unreachable")
 
 
@@ -42,17 +39,21 @@ class Map(Operator):
         counter = Counter()
         source = counter.through(records) if run is not None else iter(records)
         gaps: list[int] = []
+        nothing = object()
 
         def mapped(ended: list[bool]) -> Iterator[Any]:
+            record = nothing
             try:
                 for record in source:
                     yield function(record)
+                    record = nothing
             except GeneratorExit:
                 raise
             except BaseException as error:
-                gaps.append(counter.count - 1)
+                if record is not nothing:  # else it came from the source
+                    gaps.append(counter.count - 1)
                 if isinstance(error, StopIteration):
-                    raise stop_iteration(error) from error
+                    report(error)
                 raise
             ended.append(True)
 
@@ -102,7 +103,7 @@ class Filter(Operator):
                         if len(passed) >= CHUNK:
                             flush()
             except StopIteration as error:
-                raise stop_iteration(error) from error
+                report(error)
             ended.append(True)
 
         return restarting(filtered)
@@ -127,7 +128,7 @@ class FlatMap(Operator):
         ticks = repeat(True, FOREVER)
         left = ticks.__length_hint__
 
-        def produced(ended: list[bool]) -> Iterator[Any]:
+        def produced() -> Generator[Any, None, None]:
             try:
                 while True:
                     before = len(counts)
@@ -147,23 +148,13 @@ class FlatMap(Operator):
                         break
                     flush()
             except StopIteration as error:
-                raise stop_iteration(error) from error
-            ended.append(True)
+                report(error)
 
-        def close_last() -> None:
-            # A chain that was not pulled to its end holds a suspended generator; closing it counts the rest.
-            for generator in open_generators:
-                generator.close()
-
-        open_generators: list[Any] = []
-
-        def make(ended: list[bool]) -> Iterator[Any]:
-            generator = produced(ended)
-            open_generators[:] = [generator]
-            return generator
-
-        run.at_close(close_last)
-        return chain.from_iterable(restarting(make))
+        generator = produced()
+        # A chain that was not pulled to its end holds it suspended; closing it counts the rest.
+        run.at_close(generator.close)
+        # Like stock PySpark's, it ends with the first error of the function, also for a caller who goes on.
+        return chain.from_iterable(generator)
 
 
 class Order(Operator):
@@ -235,8 +226,9 @@ def _merge(
     buffer = stream.buffers[0]
     append = buffer.append
     source = iter(records)
+    batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
     while True:
-        for key, value in islice(source, 2 * CHUNK):
+        for key, value in islice(source, int(batch)):
             try:
                 code = codes[key]
             except KeyError:
@@ -252,6 +244,7 @@ def _merge(
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]
         stream.flush()
+        batch = min(batch * 1.5, 2 * CHUNK)
         if get_used_memory() >= merger.memory_limit:
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
@@ -285,7 +278,8 @@ def _merge_spilled(
 
     def outputs() -> Iterator[Any]:
         for made, pair in enumerate(merger.items()):
-            note(codes[pair[0]])
+            # A key that is not equal to itself (NaN) is not found again: its inputs are not known.
+            note(codes.get(pair[0], len(codes)))
             if made % CHUNK == 0:
                 ordered.flush()
             yield pair

@@ -61,14 +61,14 @@ def _status(path: str) -> tuple[int | None, int | None]:
     return status.st_size, status.st_mtime_ns // 1_000_000
 
 
-def text_files(jvm_rdd: Any, path: str, codec: str | None) -> list[dict[str, Any]]:
-    """The part file of each partition that saveAsTextFile wrote."""
+def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]:
+    """The part file of each of `count` partitions that saveAsTextFile wrote."""
     extension = _extension(codec) if codec else ""
     base = local_path(path)
     if "://" not in base:
         base = os.path.abspath(base)
     described = []
-    for split in range(jvm_rdd.partitions().size()):
+    for split in range(count):
         file = f"{base.rstrip('/')}/part-{split:05d}{extension}"
         size, modified = _status(file)
         described.append(

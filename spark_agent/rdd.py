@@ -29,18 +29,23 @@ NAMED = (
 )  # fmt: skip
 #: Actions whose result is not captured record by record: a sink with a bound.
 BOUNDED_ACTIONS = (
-    "aggregate", "collectAsMap", "count", "countApprox", "countApproxDistinct", "countByKey",
-    "countByValue", "first", "fold", "foreach", "foreachPartition", "histogram", "isEmpty", "lookup", "max",
-    "mean", "meanApprox", "min", "reduce", "reduceByKeyLocally", "sampleStdev", "sampleVariance",
-    "saveAsHadoopDataset", "saveAsHadoopFile", "saveAsNewAPIHadoopDataset", "saveAsNewAPIHadoopFile",
-    "saveAsPickleFile", "saveAsSequenceFile", "stats", "stdev", "sum", "sumApprox", "take", "takeOrdered",
-    "takeSample", "toLocalIterator", "top", "treeAggregate", "treeReduce", "variance",
+    "aggregate", "collectAsMap", "collectWithJobGroup", "count", "countApprox", "countApproxDistinct",
+    "countByKey", "countByValue", "first", "fold", "foreach", "foreachPartition", "histogram", "isEmpty",
+    "lookup", "max", "mean", "meanApprox", "min", "reduce", "reduceByKeyLocally", "sampleStdev",
+    "sampleVariance", "saveAsHadoopDataset", "saveAsHadoopFile", "saveAsNewAPIHadoopDataset",
+    "saveAsNewAPIHadoopFile", "saveAsPickleFile", "saveAsSequenceFile", "stats", "stdev", "sum",
+    "sumApprox", "take", "takeOrdered", "takeSample", "toLocalIterator", "top", "treeAggregate",
+    "treeReduce", "variance",
 )  # fmt: skip
 #: SparkContext's makers of RDDs that are sources.
 SOURCES = (
     "binaryFiles", "binaryRecords", "emptyRDD", "hadoopFile", "hadoopRDD", "newAPIHadoopFile",
     "newAPIHadoopRDD", "parallelize", "pickleFile", "range", "sequenceFile", "textFile", "wholeTextFiles",
 )  # fmt: skip
+
+
+#: Of these, the ones whose records any Python can unpickle.
+PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "textFile", "wholeTextFiles"))
 
 
 class Patches:
@@ -93,7 +98,7 @@ def install(session: Session) -> None:
         if name in base.__dict__:
             stock = base.__dict__[name]
             replace(base, name, _action(session, name, stock, stock))
-    replace(base, "collect", _action(session, "collect", _collect(base.collect), base.collect))
+    replace(base, "collect", _action(session, "collect", _collect(session, base.collect), base.collect))
     replace(base, "saveAsTextFile", _save_as_text_file(session, base.saveAsTextFile))
     for name in SOURCES:
         if name in SparkContext.__dict__:
@@ -215,9 +220,11 @@ def _source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[
 
 def _stop(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
     def stop(self: Any) -> None:
-        if self is session.context:
-            session.stop()
-        stock(self)
+        try:
+            if self is session.context:
+                session.stop()
+        finally:
+            stock(self)
 
     return _like(stock, stop)
 
@@ -253,7 +260,7 @@ def _pipelined_init(session: Session, pipelined: Any, stock: Callable[..., Any])
         begin_sink = frames[-1].sink if frames else None
         if begin_sink is not None:
             func = TextSink(func)
-        node = session.new_node(_step_name(func, frames), parents=[session.node_of(prev)])
+        node = session.new_node(_step_name(func, frames), parents=[session.node_of(prev)], is_piped=True)
         if isinstance(func, Operator):
             func.node = node.number
             node.relation = func.relation
@@ -363,6 +370,7 @@ def _partition_by(session: Session) -> Callable[..., Any]:
         shuffled = module.RDD(values, self.ctx, BatchedSerializer(TaggedSerializer(inner)))
         shuffled.partitioner = partitioner
         _settle(shuffled._lineage_node, "shuffle", contract.FLOWS, [session.node_of(keyed)])
+        shuffled._lineage_node.is_shuffle = True
         return shuffled
 
     return partition_by
@@ -417,8 +425,9 @@ def _extend(values: list[Any], more: list[Any]) -> list[Any]:
 
 def _union(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
     def union(self: Any, other: Any) -> Any:
-        result = stock(self, other)
-        _concatenate(session, result, [self, other])
+        parts = [_placed(session, each) for each in (self, other)]
+        result = stock(*parts)
+        _concatenate(session, result, parts)
         return result
 
     return union
@@ -429,8 +438,9 @@ def _context_union(session: Session, stock: Callable[..., Any]) -> Callable[...,
         if session.frames:
             return stock(self, rdds)
         with session.operation("union", list(rdds)) as frame:
-            result = stock(self, rdds)
-            _concatenate(session, result, rdds)
+            parts = [_placed(session, each) for each in rdds]
+            result = stock(self, parts)
+            _concatenate(session, result, parts)
         session.finish(frame, result)
         return result
 
@@ -447,23 +457,53 @@ def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
 
 def _coalesce(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
     def coalesce(self: Any, numPartitions: int, shuffle: bool = False) -> Any:
-        result = stock(self, numPartitions, shuffle)
-        if not shuffle:
-            node = result._lineage_node
-            _settle(node, "coalesce", contract.STATIC, [session.node_of(self)])
-            jvm_rdd = result._jrdd
-            node.describe = lambda: partitions.coalesced(jvm_rdd)
+        if shuffle:
+            return stock(self, numPartitions, shuffle)
+        part = self if _is_counted(session.node_of(self)) else _piped(session, self)
+        result = stock(part, numPartitions, shuffle)
+        node = result._lineage_node
+        _settle(node, "coalesce", contract.STATIC, [session.node_of(part)])
+        jvm_rdd = result._jrdd
+        node.describe = lambda: partitions.coalesced(jvm_rdd)
         return result
 
     return coalesce
 
 
-def _collect(stock: Callable[..., Any]) -> Callable[..., Any]:
+def _piped(session: Session, dataset: Any) -> Any:
+    """`dataset` read through a Python worker, so that its records have runs and are counted.
+
+    Not where it comes from the driver: a worker may lack the classes to unpickle it.
+    """
+    if _is_plain(session.node_of(dataset)):
+        return dataset.mapPartitionsWithIndex(Order(), True)
+    return dataset
+
+
+def _is_plain(node: Node) -> bool:
+    if node.is_piped or node.kind == "source":
+        return node.is_piped or node.name in PLAIN_SOURCES
+    return bool(node.parents) and all(map(_is_plain, node.parents))
+
+
+def _is_counted(node: Node) -> bool:
+    """The runs say how many records each partition has, which a coalesce must know."""
+    return node.is_piped or (node.relation == contract.STATIC and all(map(_is_counted, node.parents)))
+
+
+def _placed(session: Session, dataset: Any) -> Any:
+    """A part of a union: a static boundary can name the partitions of a file or of runs, not of a shuffle."""
+    node = session.node_of(dataset)
+    if node.is_piped or node.relation in (contract.STATIC, contract.SOURCE):
+        return dataset
+    return _piped(session, dataset)
+
+
+def _collect(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
     def collect(self: Any) -> Any:
-        # Rows that no Python worker of this job would see pass through one, so that they are counted.
-        if not isinstance(getattr(self, "func", None), Pipeline) or not self._is_pipelinable():
-            return stock(self.mapPartitionsWithIndex(Order(), True))
-        return stock(self)
+        if isinstance(getattr(self, "func", None), Pipeline) and self._is_pipelinable():
+            return stock(self)
+        return stock(_piped(session, self))
 
     return collect
 
@@ -485,9 +525,10 @@ def _save_as_text_file(session: Session, stock: Callable[..., Any]) -> Callable[
         with session.operation("saveAsTextFile", [self]) as frame, session.property_set(ACTION, ""):
             frame.sink = begin
             stock(self, path, compressionCodecClass)
-        jvm_rdd = self._jrdd
         for sink in sinks:
-            sink.describe = lambda: partitions.text_files(jvm_rdd, str(path), compressionCodecClass)
+            sink.describe = lambda: partitions.text_files(
+                self.getNumPartitions(), str(path), compressionCodecClass
+            )
             session.describe(sink)
 
     return _like(stock, saveAsTextFile)

@@ -13,7 +13,6 @@ import itertools
 import json
 import os
 import sys
-import tempfile
 import threading
 import time
 import zipfile
@@ -29,6 +28,8 @@ from spark_agent.transport import Delivery, logger
 MANIFESTS_ACCUMULATOR = 1 << 40
 #: A `partitions` event holds at most this many, to stay far below a broker's message limit.
 PARTITIONS_IN_EVENT = 2_000
+#: Different problems of one application that are worth a line in its log.
+MAX_WARNINGS = 5
 
 _active: Session | None = None
 
@@ -41,16 +42,16 @@ def active() -> Session | None:
 def start(context: Any) -> None:
     """Begin to capture `context` (a new SparkContext). Never raises."""
     global _active
+    session: Session | None = None
     try:
         session = Session(context)
         rdd.install(session)
-        _active = session
         session.begin()
+        _active = session
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
         logger.warning("lineage is off for this application: %r", error)
-        if _active is not None:
-            _active.undo()
-            _active = None
+        if session is not None:
+            session.undo()
 
 
 class Session:
@@ -67,48 +68,55 @@ class Session:
         self._lock = threading.RLock()
         self._local = threading.local()
         self._delivery = Delivery()
-        self._described: set[int] = set()
         self._flow_partitions = contract.FLOW_PARTITIONS
         self._counters = {"runs": 0, "blocks": 0, "dropped": 0}
+        self._warnings: dict[str, bool] = {}  # text -> was it logged
         self._is_stopped = False
         parameter = Manifests()
         parameter.publish = self._publish_manifest
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)
-        self._preparing = threading.Thread(target=self._prepare, name="lineage-topics", daemon=True)
 
     # -- begin and end -------------------------------------------------------------------------------
 
     def begin(self) -> None:
+        started = {
+            "name": self.context.appName,
+            "detailed": self.settings.detailed,
+            "spark_version": self.context.version,
+            "master": self.context.master,
+            "problems": list(self.settings.problems),
+        }
+        self._preparing = threading.Thread(
+            target=self._prepare, args=(started,), name="lineage-topics", daemon=True
+        )
         self._preparing.start()
         _ship_agent(self.context)
-        self.emit(
-            contract.APPLICATION_STARTED,
-            name=self.context.appName,
-            detailed=self.settings.detailed,
-            spark_version=self.context.version,
-            master=self.context.master,
-            problems=list(self.settings.problems),
-        )
         atexit.register(self.stop)
 
-    def _prepare(self) -> None:
+    def _prepare(self, started: dict[str, object]) -> None:
+        """In a thread beside the start of the job. A message before the topics would make them, too small."""
         wait_s = self.settings.delivery_timeout_s
-        transport.create_topics(
-            self.settings,
-            {
-                self.settings.node_topic: contract.NODE_PARTITIONS,
-                self.settings.flow_topic: contract.FLOW_PARTITIONS,
-            },
-            wait_s,
-        )
+        wanted = {
+            self.settings.node_topic: contract.NODE_PARTITIONS,
+            self.settings.flow_topic: contract.FLOW_PARTITIONS,
+        }
+        is_there = transport.create_topics(self.settings, wanted, wait_s)
         sender = transport.sender_for(self.settings)
-        found = sender.partitions(self.settings.flow_topic, wait_s) if sender is not None else 0
-        self._flow_partitions = found or contract.FLOW_PARTITIONS
+        if sender is not None and is_there:
+            found = sender.partitions(self.settings.flow_topic, wait_s)
+            self._flow_partitions = found or contract.FLOW_PARTITIONS
+        elif sender is not None:
+            sender.pause()
+        self._send(contract.APPLICATION_STARTED, started)
+
+    def _wait_for_topics(self) -> None:
+        """Once, and for a bounded time."""
+        self._preparing.join(2 * self.settings.delivery_timeout_s)
 
     @property
     def flow_partitions(self) -> int:
-        """Partitions of the flow topic; waits for the broker's answer once, for a bounded time."""
-        self._preparing.join(2 * self.settings.delivery_timeout_s)
+        """Partitions of the flow topic."""
+        self._wait_for_topics()
         return self._flow_partitions
 
     def stop(self) -> None:
@@ -123,32 +131,75 @@ class Session:
         if _active is self:
             _active = None
         self.emit(contract.APPLICATION_ENDED, counters=self._counters)
-        sender = transport.sender_for(self.settings)
-        lost = sender.settle(self._delivery) if sender is not None else self._delivery.pending
-        if lost:
-            logger.warning("%d lineage events of %s did not reach Kafka", lost, self.application_id)
+        self._settle()
+        self._log_warnings()
 
     def undo(self) -> None:
         self.patches.undo()
 
+    def _settle(self) -> int:
+        """Wait, for a bounded time, until the events have arrived; how many have not."""
+        sender = transport.sender_for(self.settings)
+        with self._lock:
+            lost = sender.settle(self._delivery) if sender is not None else self._delivery.failed
+        if lost and (sender is None or self.settings.on_error == "partial"):
+            self._warn(self._problem())
+        return lost
+
+    def _problem(self) -> str:
+        return transport.unavailable or f"Kafka at {self.settings.bootstrap_servers} does not take them"
+
+    def insist(self) -> None:
+        """Raise DeliveryError if events were lost and the user wants the job to fail then."""
+        if self.settings.on_error == "fail" and (lost := self._settle()):
+            raise capture.DeliveryError(
+                f"the lineage of {self.application_id} is incomplete, and spark.lineage.onError=fail: "
+                f"{lost} events are lost; {self._problem()}"
+            )
+
+    def _warn(self, problem: str) -> None:
+        if len(self._warnings) < MAX_WARNINGS:
+            self._warnings.setdefault(problem, False)
+
+    def _log_warnings(self) -> None:
+        """Say each problem once in Spark's log; called by user threads, never by one that Spark waits for."""
+        for text in [text for text, is_logged in list(self._warnings.items()) if not is_logged]:
+            self._warnings[text] = True
+            message = f"the lineage of {self.application_id} is incomplete; {text}"
+            logger.warning("%s", message)
+            with contextlib.suppress(Exception):  # the JVM may have gone first
+                self.context._jvm.org.slf4j.LoggerFactory.getLogger("spark_agent").warn(message)
+
     # -- events --------------------------------------------------------------------------------------
 
     def emit(self, event_type: str, **fields: object) -> None:
+        self._wait_for_topics()
+        self._send(event_type, fields)
+
+    def _send(self, event_type: str, fields: dict[str, object]) -> None:
         message = contract.encode_event(event_type, self.application_id, int(time.time() * 1000), fields)
         sender = transport.sender_for(self.settings)
-        if sender is not None:
-            with self._lock:
+        with self._lock:
+            if sender is None:
+                self._delivery.failed += 1
+            else:
                 sender.send(
                     self.settings.node_topic, -1, self.application_id.encode(), message, self._delivery
                 )
 
     def _publish_manifest(self, manifest: str) -> None:
-        """Called in the accumulator server's thread for each run of an accepted attempt."""
-        fields = json.loads(manifest)
-        self._counters["runs"] += 1
-        self._counters["blocks"] += fields["blocks"]
-        self._counters["dropped"] += fields["dropped"]
-        self.emit(contract.RUN_COMMITTED, **fields)
+        """Called in the accumulator server's thread, which Spark waits for, for each run that it accepted."""
+        try:
+            fields = json.loads(manifest)
+            problem = fields.pop("problem")
+            self._counters["runs"] += 1
+            self._counters["blocks"] += fields["blocks"]
+            self._counters["dropped"] += fields["dropped"]
+            if problem:
+                self._warn(problem)
+            self.emit(contract.RUN_COMMITTED, **fields)
+        except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
+            logger.warning("a manifest is lost: %r", error)
 
     def publish(self, node: Node) -> None:
         """Publish `node` and what it comes from, once."""
@@ -160,22 +211,25 @@ class Session:
             self.emit(contract.NODE_REGISTERED, **each.event())
             for port, parent in enumerate(each.parents):
                 self.emit(contract.LINK, source=parent.number, target=each.number, port=port)
+        self.insist()
 
     def describe(self, node: Node) -> None:
         """Publish the partitions of `node` and of what it comes from, once, after a job has computed them."""
         for each in node.ancestry():
             with self._lock:
-                if each.describe is None or each.number in self._described:
-                    continue
-                self._described.add(each.number)
+                describe, each.describe = each.describe, None
+            if describe is None:
+                continue
             try:
-                partitions = each.describe()
+                partitions = describe()
             except Exception as error:  # noqa: BLE001 - an unusual input format: rows cannot be shown, no more
                 logger.warning("partitions of %s are not known: %s", each.name, error)
                 continue
             for start_at in range(0, len(partitions), PARTITIONS_IN_EVENT):
                 piece = partitions[start_at : start_at + PARTITIONS_IN_EVENT]
                 self.emit(contract.PARTITIONS, node=each.number, partitions=piece)
+        self.insist()
+        self._log_warnings()
 
     # -- nodes and operations ------------------------------------------------------------------------
 
@@ -252,11 +306,12 @@ class Session:
         What such a job leaves behind for others is: a shuffle that it wrote or a partition that it cached is
         read again by the jobs that follow. Those chains were wrapped before, outside of this.
         """
+        before = getattr(self._local, "is_inner", False)
         self._local.is_inner = True
         try:
             yield
         finally:
-            self._local.is_inner = False
+            self._local.is_inner = before
 
     def captured(self, pipeline: Pipeline) -> capture.Capture:
         """What the executors run for `pipeline`."""
@@ -269,6 +324,7 @@ class Session:
             settings=self.settings,
             flow_partitions=self.flow_partitions,
             input_node=pipeline.input_node.number,
+            reads_shuffle=pipeline.input_node.is_shuffle,
             nodes=nodes,
             value_nodes=valued if self.settings.detailed else (),
             manifests=self.manifests,
@@ -299,8 +355,7 @@ def _ship_agent(context: Any) -> None:
         context.pythonExec = sys.executable  # the same machine: the environment that has the agent
     if is_local and not master.startswith("local-cluster") and context.pythonExec == sys.executable:
         return
-    folder = tempfile.mkdtemp(prefix="lineage-agent-")
-    archive = os.path.join(folder, "lineage_agent.zip")
+    archive = os.path.join(context._temp_dir, "lineage_agent.zip")  # a folder that Spark removes at its end
     with zipfile.ZipFile(archive, "w") as file:
         for name in sorted(os.listdir(_OURS)):
             if name.endswith(".py"):

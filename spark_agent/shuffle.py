@@ -32,7 +32,7 @@ class TaggedSerializer(FramedSerializer):  # type: ignore[misc]
         return TAG.pack(0, 0) + bytes(self.inner.dumps(batch))
 
     def loads(self, tagged: bytes) -> Any:
-        batch = self.inner.loads(memoryview(tagged)[TAG.size :])
+        batch = self.inner.loads(tagged[TAG.size :])
         if capture.current is not None:
             run, first = TAG.unpack_from(tagged)
             capture.current.read_batch(run, first, len(batch))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import time
 from typing import Any
 
@@ -18,8 +19,9 @@ from spark_agent.settings import AgentSettings
 logger = logging.getLogger("spark_agent")
 logger.addHandler(logging.NullHandler())  # a job's own output stays its own
 
-#: After a wait that failed, the next attempt to deliver is made this many seconds later.
+#: After a wait that failed, the next attempt to deliver is made this many seconds later; then twice as many.
 PAUSE_S = 20.0
+MAX_PAUSE_S = 600.0
 #: Memory that undelivered messages may take in one process.
 QUEUE_KBYTES = 32_768
 
@@ -48,6 +50,7 @@ class Sender:
 
         self._timeout_s = settings.delivery_timeout_s
         self._paused_until = 0.0
+        self._pause_s = PAUSE_S
         self._producer: Any = Producer(
             {
                 "bootstrap.servers": settings.bootstrap_servers,
@@ -87,7 +90,7 @@ class Sender:
             except BufferError:  # the queue is full: the broker is slower than the job, or gone
                 self._producer.poll(0.05)
                 if time.monotonic() > deadline:
-                    self._pause()
+                    self.pause()
                     delivery.report("full", None)
                     return
             except Exception as error:  # noqa: BLE001 - too large, unknown partition: drop, count, go on
@@ -105,12 +108,16 @@ class Sender:
             while delivery.pending and (left := deadline - time.monotonic()) > 0:
                 self._producer.flush(min(left, 0.2))
             if delivery.pending:
-                self._pause()
+                self.pause()
+            else:
+                self._pause_s = PAUSE_S
         return delivery.failed + delivery.pending
 
-    def _pause(self) -> None:
-        logger.warning("lineage is dropped for %.0f s: the Kafka broker does not take it", PAUSE_S)
-        self._paused_until = time.monotonic() + PAUSE_S
+    def pause(self) -> None:
+        """Drop messages for a while: the broker is not there, and the job has waited for it."""
+        logger.warning("lineage is dropped for %.0f s: the Kafka broker does not take it", self._pause_s)
+        self._paused_until = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)
 
     def partitions(self, topic: str, timeout_s: float) -> int:
         """Number of partitions of `topic`, 0 when the broker or the topic is not there."""
@@ -124,36 +131,39 @@ class Sender:
 
 
 _sender: Sender | None = None
-_sender_of: tuple[int, AgentSettings] | None = None
-_is_unavailable = False
+_sender_of: tuple[int, AgentSettings] | None = None  # set when `_sender` is, also to None
+_making = threading.Lock()
+#: Why this process has no sender; empty when it has one.
+unavailable = ""
 
 
 def sender_for(settings: AgentSettings) -> Sender | None:
-    """This process's sender, or None where confluent-kafka is not installed (one warning a process)."""
-    global _sender, _sender_of, _is_unavailable
-    if _is_unavailable:
-        return None
+    """This process's sender, or None where there can be none: `unavailable` says why."""
+    global _sender, _sender_of, unavailable
     owner = (os.getpid(), settings)
-    if _sender is None or _sender_of != owner:
-        try:
-            _sender, _sender_of = Sender(settings), owner
-        except ImportError:
-            _is_unavailable = True
-            logger.warning(
-                "confluent-kafka is not installed for %s: no lineage leaves this process; "
-                "install it with `pip install confluent-kafka`",
-                sys.executable,
-            )
-            return None
-        except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
-            _is_unavailable = True
-            logger.warning("no Kafka producer for %s: %s", settings.bootstrap_servers, error)
-            return None
+    if _sender_of == owner:
+        return _sender
+    with _making:  # two threads of the driver may come at once; a second producer would lose its messages
+        if _sender_of != owner:
+            _sender, unavailable = None, ""
+            try:
+                _sender = Sender(settings)
+            except ImportError:
+                unavailable = (
+                    f"confluent-kafka is not installed for {sys.executable}; "
+                    "install it with `pip install confluent-kafka`"
+                )
+            except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
+                unavailable = f"no Kafka producer for {settings.bootstrap_servers}: {error}"
+            if unavailable:
+                logger.warning("no lineage leaves this process: %s", unavailable)
+            _sender_of = owner
     return _sender
 
 
-def create_topics(settings: AgentSettings, wanted: dict[str, int], timeout_s: float) -> None:
-    """Create missing topics with their partition counts where the broker allows it; never raises."""
+def create_topics(settings: AgentSettings, wanted: dict[str, int], timeout_s: float) -> bool:
+    """Create missing topics with their partition counts where the broker allows it; False: no broker."""
+    is_there = False
     try:
         from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -161,8 +171,10 @@ def create_topics(settings: AgentSettings, wanted: dict[str, int], timeout_s: fl
             {"bootstrap.servers": settings.bootstrap_servers, "log_level": 0, "error_cb": lambda _error: None}
         )
         existing = admin.list_topics(timeout=timeout_s).topics
+        is_there = True
         missing = [NewTopic(name, count) for name, count in wanted.items() if name not in existing]
         for future in admin.create_topics(missing).values() if missing else ():
             future.result(timeout_s)
     except Exception as error:  # noqa: BLE001 - another agent may have made them, or the broker forbids it
         logger.info("topics were not created: %s", error)
+    return is_there

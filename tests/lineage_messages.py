@@ -42,6 +42,8 @@ def block(
 
 def event(event_type: str, *, application_id: str = APP, time: int = 0, **fields: Any) -> bytes:
     required = {name: SMALLEST[kinds[0]] for name, kinds in contract.EVENT_FIELDS[event_type].items()}
+    if event_type == contract.NODE_REGISTERED:
+        required |= {"kind": "operator", "relation": contract.IDENTITY}
     return contract.encode_event(event_type, application_id, time, {**required, **fields})
 
 

@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command: str | Path, ok: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, timeout=240
+    )
     assert not ok or done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -43,7 +45,9 @@ def test_an_environment_without_the_service_has_the_agent_and_says_what_is_missi
     run(sys.executable, "-m", "venv", tmp_path / "env")
     python = tmp_path / "env" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", wheel)
-    started = run(python, "-c", "import sys; print('spark_agent.hook' in sys.modules, 'pyspark' in sys.modules)")
+    started = run(
+        python, "-c", "import sys; print('spark_agent.hook' in sys.modules, 'pyspark' in sys.modules)"
+    )
     assert started.stdout.split() == ["True", "False"]
     lineage = tmp_path / "env" / "bin" / "lineage"
     assert "consume" in run(lineage, "--help").stdout

@@ -17,7 +17,7 @@ from lineage_service.flow_store import (
     StoreUnavailableError,
     Written,
 )
-from lineage_service.rows import ROW_GROUP
+from lineage_service.tables import ROW_GROUP
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
 from tests.lineage_messages import APP, block, event
@@ -49,6 +49,14 @@ def test_a_block_that_another_process_stored_is_known(folder: Path) -> None:
     first.write_flows(flows(block(1, 0)))
     assert second.write_flows(flows(block(1, 0), first=1)) == Written(repeated=1)
     assert sorted(second.receipts(APP)) == [(1, 0), (7, 0)]
+
+
+def test_a_block_that_another_process_stored_meanwhile_is_known(folder: Path) -> None:
+    first, second = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    first.write_flows(flows(block(seq=0)))
+    second.write_flows(flows(block(seq=1), first=1))  # the partition moved to the second, and now back
+    assert first.write_flows(flows(block(seq=1), block(seq=2), first=2)) == Written(rows=2, repeated=1)
+    assert sorted(first.receipts(APP)) == [(1, 0), (1, 1), (1, 2)]
 
 
 @pytest.mark.parametrize("steps", [1, 2])
@@ -132,7 +140,7 @@ def test_threads_share_one_store(folder: Path) -> None:
     assert len(rows(store, "flows")) == 2 * 20
 
 
-def test_thousands_of_commits_do_not_make_opening_slow(folder: Path) -> None:
+def test_many_commits_are_joined_in_checkpoints(folder: Path) -> None:
     store = DeltaFlowStore(folder)
     for at in range(230):
         store.write_events(events(event(contract.LINK), first=at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,17 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.rows import (
-    ROW_GROUP,
-    BlockRows,
-    flow_batches,
-    receipts_batch,
-    record_batches,
-    row_of_event,
-    rows_of_block,
-)
+from lineage_service.rows import BlockRows, row_of_event, rows_of_block
+from lineage_service.tables import ROW_GROUP, events_batch, flow_batches, receipts_batch, record_batches
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
+from tests.lineage_messages import event
 
 FLOW_RELATIONS = (contract.POSITIONS, contract.COUNTS, contract.CODES, contract.SPANS, contract.GATHER)
 POSITION = st.integers(0, 2**40) | st.integers(0, 40)
@@ -240,22 +235,45 @@ def test_a_large_stream_comes_in_row_groups() -> None:
     assert sizes == [ROW_GROUP, ROW_GROUP, 2 * contract.MAX_COLUMN_VALUES - 2 * ROW_GROUP]
 
 
-@given(
-    st.sampled_from(list(contract.EVENT_FIELDS)),
-    st.dictionaries(
-        st.sampled_from(
-            ["node", "source", "target", "run", "split", "blocks", "nodes", "action", "counters"]
-        ),
-        st.integers() | st.none() | st.lists(st.integers() | st.text(max_size=2), max_size=3),
-    ),
-    st.integers(),
+NUMBER = st.integers() | st.integers(0, 9)
+PARTITION = st.fixed_dictionaries(
+    {"split": NUMBER},
+    optional={
+        "path": st.text(max_size=3) | NUMBER,
+        "start": NUMBER | st.none(),
+        "parents": st.lists(st.lists(NUMBER, max_size=3), max_size=2) | NUMBER,
+    },
 )
-def test_an_event_becomes_a_row_or_is_refused(event_type: str, chosen: dict[str, Any], time_ms: int) -> None:
-    defaults: dict[type, Any] = {str: "", int: 1, bool: True, list: [], dict: {}}
-    required = {name: defaults[kinds[0]] for name, kinds in contract.EVENT_FIELDS[event_type].items()}
-    message = contract.encode_event(event_type, "app", time_ms, {**required, **chosen})
+ODD = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(["node", "source", "target", "run", "split", "blocks", "action"], NUMBER | st.none()),
+        "nodes": st.lists(NUMBER | st.text(max_size=2), max_size=3),
+        "overridden": st.lists(NUMBER, max_size=3) | NUMBER,
+        "counts": st.dictionaries(st.sampled_from(["1", "²", "", "x"]), NUMBER) | NUMBER,
+        "partitions": st.lists(PARTITION | NUMBER, max_size=3),
+        "relation": st.sampled_from([*contract.RELATIONS, "other"]),
+        "kind": st.sampled_from([*contract.KINDS, "other"]),
+        "name": st.text(max_size=5),
+    },
+)
+
+
+@given(st.sampled_from(list(contract.EVENT_FIELDS)), ODD, st.integers() | st.integers(0, 2**43))
+def test_an_event_becomes_a_row_or_is_refused(event_type: str, odd: dict[str, Any], time_ms: int) -> None:
+    message = event(event_type, application_id="app", time=time_ms, **odd)
     with contextlib.suppress(ContractError):
         row = row_of_event(message)
-        assert row.time < 2**63
-        assert row.node is None or 0 <= row.node < 2**31
-        assert row.run is None or 0 <= row.run < 2**53
+        assert events_batch([row]).num_rows == 1
+        assert 0 <= row.time < 2**63
+        assert json.loads(row.body) == row.event
+        for partition in row.event.get("partitions", []) if event_type == contract.PARTITIONS else []:
+            assert all(port >= 0 and split >= 0 for port, split in partition.get("parents", []))
+
+
+@pytest.mark.parametrize("name", ["\ud800", "\udfff\ud800", "\U0001f600", "\\ud800"])
+def test_half_a_surrogate_pair_in_an_event_is_replaced(name: str) -> None:
+    message = json.dumps(json.loads(event(contract.APPLICATION_STARTED)) | {"name": name}).encode()
+    row = row_of_event(message)
+    assert row.event["name"] == name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert json.loads(row.body.encode()) == row.event

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkConf, SparkContext
 
-from lineage_service import rows
+from lineage_service import rows, tables
 from lineage_service.answers import Trace, TraceQuery
 from lineage_service.completeness import completeness
 from lineage_service.tracing.service import LineageQuestions
@@ -126,9 +126,9 @@ def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: 
     application_id = event_rows[0].application_id
     folder.mkdir(parents=True, exist_ok=True)
     for name, batches in (
-        ("flows", list(rows.flow_batches(block_rows))),
-        ("records", list(rows.record_batches(block_rows))),
-        ("blocks", [rows.receipts_batch(block_rows)] if block_rows else []),
+        ("flows", list(tables.flow_batches(block_rows))),
+        ("records", list(tables.record_batches(block_rows))),
+        ("blocks", [tables.receipts_batch(block_rows)] if block_rows else []),
     ):
         if batches:
             pq.write_table(pa.Table.from_batches(batches), folder / f"{name}.parquet")
@@ -180,7 +180,10 @@ def part_rows(folder: Path) -> list[tuple[Path, int, str]]:
 
 
 def check_against(
-    application: Application, output: Path, inputs: Sequence[Path], expected: Counter[tuple[str, frozenset[Row]]]
+    application: Application,
+    output: Path,
+    inputs: Sequence[Path],
+    expected: Counter[tuple[str, frozenset[Row]]],
 ) -> None:
     """Backward of each output row is `expected` (text, input rows); forward of input rows is its inverse.
 
@@ -195,6 +198,3 @@ def check_against(
         for row in range(0, len(path.read_text(encoding="utf-8").splitlines()), 3):
             wanted = {place for place, (_, sources) in backward.items() if (path.name, row) in sources}
             assert application.outputs_of(path, row) == wanted, f"{path.name} row {row}"
-
-
-

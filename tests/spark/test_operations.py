@@ -33,6 +33,10 @@ def show(record: Any) -> str:
     return repr(record)
 
 
+def branches(dataset: Any) -> Any:
+    return dataset.union(dataset.filter(lambda kv: kv[1] % 2 == 0))
+
+
 # name -> (in Spark, naively); both take (left, right), datasets of (key, int).
 PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = {
     "map": (
@@ -112,7 +116,7 @@ PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = 
         lambda left, right: left + right,
     ),
     "cache, read by two branches": (
-        lambda left, right: (lambda c: c.union(c.filter(lambda kv: kv[1] % 2 == 0)))(left.map(lambda kv: kv).cache()),
+        lambda left, right: branches(left.map(lambda kv: kv).cache()),
         lambda left, right: left + naive.filter_(left, lambda kv: kv[1] % 2 == 0),
     ),
     "shuffle behind shuffle behind join": (
@@ -249,7 +253,9 @@ def test_an_operation_that_is_not_captured_gives_a_sound_bound_and_says_so(run: 
     assert "not captured" in bound.reason
 
 
-@pytest.mark.parametrize("operation", ["repartition", "cartesian", "zip", "groupByKey", "zipWithIndex", "glom", "pipe"])
+@pytest.mark.parametrize(
+    "operation", ["repartition", "cartesian", "zip", "groupByKey", "zipWithIndex", "glom", "pipe"]
+)
 def test_operations_that_are_not_captured_do_not_break_the_job(
     operation: str, run: Run, run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

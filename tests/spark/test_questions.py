@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def application(kafka: Any, folder: Path) -> Iterator[Application]:
+def application(kafka: Any, folder: Path) -> Application:
     (folder / "in.txt").write_text("".join(f"{line}\n" for line in LINES))
 
     def job(context: Any) -> None:
@@ -35,11 +34,9 @@ def application(kafka: Any, folder: Path) -> Iterator[Application]:
         counts.map(lambda kv: f"{kv[0]} {kv[1]}").saveAsTextFile(str(folder / "out"))
         counts.collect()
 
-    _, found = run_application(
-        kafka.bootstrap_servers, folder / "store", job, spark_lineage_detailed="true"
-    )
+    _, found = run_application(kafka.bootstrap_servers, folder / "store", job, spark_lineage_detailed="true")
     assert found is not None
-    yield found
+    return found
 
 
 def node_id(application: Application, name: str) -> str:

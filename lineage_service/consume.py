@@ -1,0 +1,191 @@
+"""`lineage consume`: writes lineage from Kafka into the stores, until stopped or an application is complete.
+
+The door: settings in, exit code out. The loop and its promises are in `consumer`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from lineage_service.answers import LineageError, UnavailableError
+from lineage_service.completeness import Completeness, completeness
+from lineage_service.consumer import Consumer, Limits
+from lineage_service.dead_letters import KafkaDeadLetters
+from lineage_service.flow_store import FlowStore, open_store
+from lineage_service.stack.errors import ServerError
+from lineage_service.stack.topics import create_topics, topic_partitions
+from lineage_service.subscription import BrokerUnavailableError, KafkaSubscription
+
+if TYPE_CHECKING:
+    from lineage_service.graph_store import GraphStore
+    from lineage_service.settings import Settings
+
+__all__ = ["IncompleteError", "command", "configure"]
+
+logger = logging.getLogger(__name__)
+
+BROKER_DEADLINE_S = 10.0
+_CHECK_S = 0.5
+
+
+class IncompleteError(LineageError):
+    """The application was not complete in time."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--until-complete",
+        metavar="APPLICATION_ID",
+        help="exit when this application has ended and all of its lineage is stored",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=300.0,
+        help="with --until-complete: give up after this many seconds, exit code 1 (default: 300)",
+    )
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Consume as one member of the group. Raises LineageError."""
+    from lineage_service.graph_store import from_settings
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    _prepare_topics(settings)
+    store, graph = open_store(settings), from_settings(settings)
+    with closing(graph) if graph is not None else nullcontext():
+        consumer = Consumer(
+            partial(
+                KafkaSubscription,
+                settings.kafka_bootstrap_servers,
+                settings.consumer_group,
+                [settings.node_topic, settings.flow_topic],
+            ),
+            store,
+            None if graph is None else _MigratedGraph(graph),
+            KafkaDeadLetters(settings.kafka_bootstrap_servers, settings.dead_letter_topic),
+            group=settings.consumer_group,
+            node_topic=settings.node_topic,
+            limits=Limits(max_bytes=settings.batch_max_bytes, max_seconds=settings.batch_max_seconds),
+        )
+        with _signals_to(consumer.stop):
+            if options.until_complete is None:
+                consumer.run()
+            else:
+                watch = Watch(store, options.until_complete, options.timeout)
+                consumer.run(watch.is_over)
+                watch.check()
+    return 0
+
+
+def _prepare_topics(settings: Settings) -> None:
+    """See that the broker answers, and make the topics that are missing. Raises BrokerUnavailableError."""
+    servers = settings.kafka_bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _error: None})
+    try:
+        existing = admin.list_topics(timeout=BROKER_DEADLINE_S).topics
+    except KafkaException as error:
+        raise BrokerUnavailableError(
+            f"no Kafka broker answers at {servers} ({error.args[0].str()}); start one with `lineage up`, or "
+            "say where it is with --kafka-bootstrap-servers"
+        ) from error
+    missing = {name: count for name, count in topic_partitions(settings).items() if name not in existing}
+    try:
+        if missing:
+            create_topics(servers, missing)
+    except ServerError as error:  # a broker that forbids it; what others make later is found later
+        logger.warning("going on without topics %s: %s", ", ".join(missing), error)
+
+
+class _MigratedGraph:
+    """A graph whose schema is brought up to date before the first event, even if Neo4j comes up later."""
+
+    def __init__(self, graph: GraphStore) -> None:
+        self._graph = graph
+        self._is_migrated = False
+
+    def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
+        if not self._is_migrated:
+            self._graph.migrate()
+            self._is_migrated = True
+        self._graph.write_events(events)
+
+
+class Watch:
+    """Looks whether an application is complete in the store, whoever wrote it, until the time is over."""
+
+    def __init__(
+        self,
+        store: FlowStore,
+        application_id: str,
+        timeout_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._application_id = application_id
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._deadline = clock() + timeout_s
+        self._look_at = clock()
+        self._seen: object = None
+        self._found: Completeness | None = None
+
+    def is_over(self) -> bool:
+        """True when there is nothing to wait for any more. Looks now and then, and if anything changed."""
+        now = self._clock()
+        if now >= self._look_at or now >= self._deadline:
+            self._look()
+            # A store of many small files takes time to read: a fifth of it at most goes into looking.
+            self._look_at = self._clock() + max(_CHECK_S, 4 * (self._clock() - now))
+        return (self._found is not None and self._found.is_complete) or now >= self._deadline
+
+    def check(self) -> None:
+        """Raises IncompleteError."""
+        self._look()
+        if self._found is None or not self._found.is_complete:
+            missing = "the flow store cannot be read" if self._found is None else self._found.describe()
+            raise IncompleteError(
+                f"{self._application_id} is not complete after {self._timeout_s:g} s: {missing}"
+            )
+
+    def _look(self) -> None:
+        try:
+            version = self._store.version()
+            if version != self._seen:
+                events = self._store.events(self._application_id)
+                self._found = completeness(events, self._store.receipts(self._application_id))
+                self._seen = version
+        except UnavailableError as error:
+            logger.warning("%s", error)
+
+
+@contextmanager
+def _signals_to(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C call `stop`; the second one does what it would have done."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def on_signal(_number: int, _frame: object) -> None:
+        restore()
+        stop()
+
+    for number in before:
+        signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        restore()

@@ -1,0 +1,372 @@
+"""From topics to stores: the loop of one member of the consumer group, and the protocol of a batch.
+
+Promises that nothing is skipped and nothing doubled, whenever this process dies, and that memory stays
+bounded. Each topic partition's messages are gathered until there are enough bytes or enough time has passed;
+a batch of them then goes, in this order:
+ 1. What cannot be decoded is sent to the dead letters, and its delivery awaited.
+ 2. The flow store gets the batch, with its offset, in Delta transactions.
+ 3. The graph gets the events.
+ 4. The offset is committed to the group.
+A step that fails because a store is away is tried again, with pauses, and with it the steps after it; until
+then no messages are taken. After a crash the batch is read again: 1 may repeat letters, 2 knows what it has,
+3 may be applied twice, and 4 only tells how far all stores are. So reading begins at the flow store's own
+offset; for events, at the committed one if that is lower, since the graph may lack what is between.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol
+
+from lineage_service.answers import LineageError, UnavailableError
+from lineage_service.batches import (
+    DeadLetter,
+    EventBatch,
+    FlowBatch,
+    Message,
+    event_batch,
+    flow_batch,
+    source_of,
+)
+from lineage_service.dead_letters import DeadLetters
+from lineage_service.flow_store import FlowStore
+from lineage_service.graph_rows import GraphDataError
+from lineage_service.subscription import Owner, Place, Subscription
+
+__all__ = ["Consumer", "Counters", "EventSink", "Limits", "TopicReplacedError", "resume_offset"]
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.1
+#: What all partitions together may hold before one of them is written, in batches of full size.
+GATHERED_BATCHES = 4
+RETRY_FIRST_S, RETRY_LAST_S = 0.25, 15.0
+
+
+class TopicReplacedError(LineageError):
+    """A topic ends before the offset that the store has of it, so it is not the topic that was stored."""
+
+
+class EventSink(Protocol):
+    """What the consumer needs of a `graph_store.GraphStore`."""
+
+    def write_events(self, events: Sequence[Mapping[str, Any]]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """A partition's messages are written when they have so many bytes, or the first is so old."""
+
+    max_bytes: int
+    max_seconds: float
+
+
+@dataclass(slots=True)
+class Counters:
+    """What this process did since it started."""
+
+    messages: int = 0
+    bytes: int = 0
+    batches: int = 0
+    blocks: int = 0
+    rows: int = 0
+    events: int = 0
+    repeated: int = 0
+    dead_letters: int = 0
+    retries: int = 0
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{getattr(self, each.name):,} {each.name.replace('_', ' ')}" for each in fields(self)
+        )
+
+
+def resume_offset(held: int | None, committed: int | None, *, has_graph: bool) -> int | None:
+    """Where to read on: never behind what a store lacks. None: from the beginning.
+
+    `held` is what the flow store has of the source. The committed offset is no further than all stores were,
+    so only a graph needs it; a store that was removed lacks everything, whatever the group says.
+    """
+    if held is None or not has_graph:
+        return held
+    return None if committed is None else min(held, committed)
+
+
+class Consumer(Owner):
+    """One member of the group. `subscribe` joins it."""
+
+    def __init__(
+        self,
+        subscribe: Callable[[Owner], Subscription],
+        store: FlowStore,
+        graph: EventSink | None,
+        dead_letters: DeadLetters,
+        *,
+        group: str,
+        node_topic: str,
+        limits: Limits,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._graph = graph
+        self._dead_letters = dead_letters
+        self._group = group
+        self._node_topic = node_topic
+        self._limits = limits
+        self._clock = clock
+        self.counters = Counters()
+        self.is_stopping = False
+        self._gathered: dict[tuple[str, int], _Gathered] = {}
+        self._work: _Work | None = None
+        self._retry_at = 0.0
+        self._retry_s = 0.0
+        self._logged = Counters()
+        self._log_at = 0.0
+        self._subscription = subscribe(self)
+
+    # -- the loop ------------------------------------------------------------------------------------
+
+    def run(self, is_done: Callable[[], bool] = lambda: False) -> None:
+        """Consume until `stop` was called or `is_done` says so; then write what was taken, and leave."""
+        try:
+            is_busy = False
+            while not self.is_stopping and not is_done():
+                self._gather(self._subscription.poll(0.0 if is_busy else POLL_S))
+                is_busy = self._write_next(self._is_due)
+                while self._is_full() and self._write_next(self._is_due):
+                    pass
+                self._log()
+            while self._write_next(lambda _gathered: True):
+                pass
+        finally:
+            self._subscription.close()
+            self._log(at_once=True)
+
+    def stop(self) -> None:
+        """Let `run` come to its end. May be called from a signal handler."""
+        self.is_stopping = True
+
+    def _gather(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            place = message.topic, message.partition
+            if place not in self._gathered:
+                self._gathered[place] = _Gathered(self._clock())
+            self._gathered[place].add(message)
+            self.counters.messages += 1
+            self.counters.bytes += message.bytes
+
+    def _write_next(self, is_wanted: Callable[[_Gathered], bool]) -> bool:
+        """Take one batch through its steps; False if none is wanted or a store is away."""
+        if self._clock() < self._retry_at:
+            return False
+        self._work = self._work or self._next_work(is_wanted)
+        if self._work is None:
+            self._go_on()
+            return False
+        if not self._finish(self._work):
+            return False
+        self._work = None
+        return True
+
+    def _finish(self, work: _Work) -> bool:
+        """The steps of the module's protocol, from the first that is not done; False if one failed."""
+        try:
+            while work.steps:
+                work.steps[0]()
+                work.steps.popleft()
+        except UnavailableError as error:
+            self._wait(error)
+            return False
+        self._go_on()
+        return True
+
+    def _go_on(self) -> None:
+        """Take messages again after a time of waiting."""
+        if self._retry_s:
+            logger.info("going on")
+            self._retry_s = 0.0
+            self._subscription.resume()
+
+    def _wait(self, error: UnavailableError) -> None:
+        """Take no messages, stay in the group, try again later."""
+        self.counters.retries += 1
+        self._subscription.pause()
+        self._retry_s = min(max(2 * self._retry_s, RETRY_FIRST_S), RETRY_LAST_S)
+        self._retry_at = self._clock() + self._retry_s
+        logger.warning("trying again in %.2g s: %s", self._retry_s, error)
+
+    # -- batches -------------------------------------------------------------------------------------
+
+    def _is_due(self, gathered: _Gathered) -> bool:
+        return (
+            gathered.bytes >= self._limits.max_bytes
+            or self._clock() - gathered.since >= self._limits.max_seconds
+            or self._is_full()
+        )
+
+    def _is_full(self) -> bool:
+        held = sum(gathered.bytes for gathered in self._gathered.values())
+        return held >= GATHERED_BATCHES * self._limits.max_bytes
+
+    def _next_work(self, is_wanted: Callable[[_Gathered], bool]) -> _Work | None:
+        """A batch of the wanted partition that waits longest, so that none starves beside busier ones."""
+        wanted = [place for place, gathered in self._gathered.items() if is_wanted(gathered)]
+        if not wanted:
+            return None
+        place = min(wanted, key=lambda each: self._gathered[each].since)
+        gathered = self._gathered[place]
+        source = source_of(self._group, *place)
+        work = (
+            self._event_work(place, event_batch(source, gathered.messages))
+            if place[0] == self._node_topic
+            else self._flow_work(place, flow_batch(source, gathered.messages))
+        )
+        gathered.take(work.messages, self._clock())
+        if not gathered.messages:
+            del self._gathered[place]
+        return work
+
+    def _flow_work(self, place: tuple[str, int], batch: FlowBatch) -> _Work:
+        return _Work(
+            place,
+            batch.messages,
+            deque(
+                [
+                    lambda: self._bury(batch.dead_letters),
+                    lambda: self._store_flows(batch),
+                    lambda: self._subscription.commit(*place, batch.next_offset),
+                ]
+            ),
+        )
+
+    def _event_work(self, place: tuple[str, int], batch: EventBatch) -> _Work:
+        return _Work(
+            place,
+            batch.messages,
+            deque(
+                [
+                    lambda: self._bury(batch.dead_letters),
+                    lambda: self._store_events(batch),
+                    lambda: self._draw(batch),
+                    lambda: self._subscription.commit(*place, batch.next_offset),
+                ]
+            ),
+        )
+
+    def _store_flows(self, batch: FlowBatch) -> None:
+        written = self._store.write_flows(batch)
+        self.counters.blocks += len(batch.rows) - written.repeated
+        self.counters.rows += written.rows
+        self.counters.repeated += written.repeated
+        self.counters.batches += 1
+
+    def _store_events(self, batch: EventBatch) -> None:
+        written = self._store.write_events(batch)
+        self.counters.events += written.rows
+        self.counters.repeated += written.repeated
+        self.counters.batches += 1
+
+    def _bury(self, letters: Sequence[DeadLetter]) -> None:
+        if letters:
+            self._dead_letters.send(letters)
+            self.counters.dead_letters += len(letters)
+            logger.warning(
+                "%d messages cannot be used and are dead letters now; the first, %s-%d offset %d: %s",
+                len(letters),
+                letters[0].message.topic,
+                letters[0].message.partition,
+                letters[0].message.offset,
+                letters[0].reason,
+            )
+
+    def _draw(self, batch: EventBatch) -> None:
+        """Put the events into the graph; one that cannot stand there is found by halving, and buried."""
+        if self._graph is None or not batch.rows:
+            return
+        refused: list[DeadLetter] = []
+        pieces = [list(batch.rows)]
+        while pieces:
+            piece = pieces.pop()
+            try:
+                self._graph.write_events([row.event for _, row in piece])
+            except GraphDataError as error:
+                if len(piece) == 1:
+                    refused.append(DeadLetter(message=piece[0][0], reason=str(error)))
+                else:
+                    middle = len(piece) // 2
+                    pieces += [piece[middle:], piece[:middle]]
+        self._bury(refused)
+
+    # -- the owner of partitions -----------------------------------------------------------------------
+
+    def start_at(self, place: Place) -> int | None:
+        """Where all stores are. Raises TopicReplacedError."""
+        source = source_of(self._group, place.topic, place.partition)
+        try:
+            held = self._store.offset(source)
+        except UnavailableError as error:
+            logger.warning(
+                "reading %s from its beginning; what is stored is skipped later: %s", source, error
+            )
+            return None
+        if held is not None and place.next is not None and held > place.next:
+            raise TopicReplacedError(
+                f"the flow store has {place.topic}-{place.partition} up to offset {held}, but the topic ends "
+                f"at {place.next}: it was made anew or lost messages. Consume it with another "
+                "--consumer-group, or into another --store"
+            )
+        has_graph = self._graph is not None and place.topic == self._node_topic
+        offset = resume_offset(held, place.committed, has_graph=has_graph)
+        if held is not None and place.first is not None and (offset or 0) < place.first:
+            logger.warning(
+                "%s: messages %d to %d expired before every store had them",
+                source,
+                offset or 0,
+                place.first - 1,
+            )
+        return offset
+
+    def revoked(self, topic: str, partition: int) -> None:
+        """Forget what is not stored: its next owner reads it again."""
+        place = topic, partition
+        self._gathered.pop(place, None)
+        if self._work is not None and self._work.place == place:
+            self._work = None
+
+    def _log(self, *, at_once: bool = False) -> None:
+        now = self._clock()
+        if self.counters != self._logged and (at_once or now >= self._log_at):
+            logger.info("%s", self.counters)
+            self._logged = replace(self.counters)
+            self._log_at = now + 1.0
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Messages of one topic partition that are not yet a batch."""
+
+    since: float
+    bytes: int = 0
+    messages: list[Message] = field(default_factory=list)
+
+    def add(self, message: Message) -> None:
+        self.messages.append(message)
+        self.bytes += message.bytes
+
+    def take(self, count: int, now: float) -> None:
+        self.since = now
+        self.bytes -= sum(message.bytes for message in self.messages[:count])
+        del self.messages[:count]
+
+
+@dataclass(slots=True)
+class _Work:
+    """A batch on its way, with the steps that are not done."""
+
+    place: tuple[str, int]
+    messages: int
+    steps: deque[Callable[[], None]]

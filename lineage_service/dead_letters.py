@@ -1,0 +1,148 @@
+"""Where messages go that cannot be used: a topic of their own, with the reason and where they came from.
+
+Promises that `send` returns only when the broker has every letter, so that offsets may be committed then.
+A letter may come twice after a crash. Its value and key are the original bytes;
+only what a broker refuses as too large is cut, and says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from lineage_service.batches import DeadLetter
+from lineage_service.subscription import BrokerUnavailableError
+
+__all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
+
+MAX_REASON_BYTES = 2_000
+#: A letter that the broker finds too large, because headers came on top, is cut to this.
+CUT_BYTES = 100_000
+TIMEOUT_S = 10.0
+
+
+class DeadLetters(Protocol):
+    """`MemoryDeadLetters` is the in-memory twin."""
+
+    def send(self, letters: Sequence[DeadLetter]) -> None:
+        """Raises BrokerUnavailableError; then all of the letters are to be sent again."""
+
+
+def headers(letter: DeadLetter, time_ms: int) -> list[tuple[str, bytes]]:
+    """Where the message came from, why it is here, and since when (Unix time in ms); all as text."""
+    fields = {
+        "topic": letter.message.topic,
+        "partition": str(letter.message.partition),
+        "offset": str(letter.message.offset),
+        "reason": letter.reason,
+        "time": str(time_ms),
+    }
+    return [(name, text.encode("utf-8", "replace")[:MAX_REASON_BYTES]) for name, text in fields.items()]
+
+
+class MemoryDeadLetters:
+    """Dead letters in a list."""
+
+    def __init__(self) -> None:
+        self.letters: list[DeadLetter] = []
+
+    def send(self, letters: Sequence[DeadLetter]) -> None:
+        self.letters.extend(letters)
+
+
+class KafkaDeadLetters:
+    """A topic of dead letters. For one thread."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._topic = topic
+        self._producer: Any = Producer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "client.id": "lineage-dead-letters",
+                "enable.idempotence": True,
+                "compression.type": "zstd",
+                # What a broker let in goes out again: the limit is the broker's, not the client's.
+                "message.max.bytes": 100_000_000,
+                "message.timeout.ms": int(TIMEOUT_S * 1000),
+                "log_level": 0,
+                "error_cb": lambda _error: None,
+            }
+        )
+
+    def send(self, letters: Sequence[DeadLetter]) -> None:
+        """1. Queue all. 2. Wait until each is delivered or refused. 3. Cut those that are too large, once."""
+        now_ms = int(time.time() * 1000)
+        whole = [
+            _Outgoing(letter.message.key, letter.message.value, headers(letter, now_ms)) for letter in letters
+        ]
+        too_large = self._deliver(whole)
+        still_too_large = self._deliver([each.cut() for each in too_large])
+        if still_too_large:
+            raise BrokerUnavailableError(
+                f"topic {self._topic} refuses even messages of {CUT_BYTES} bytes; raise its max.message.bytes"
+            )
+
+    def _deliver(self, letters: Sequence[_Outgoing]) -> list[_Outgoing]:
+        """Those that the broker found too large."""
+        deadline = time.monotonic() + TIMEOUT_S
+        reports: list[Any] = [_PENDING] * len(letters)
+        for at, letter in enumerate(letters):
+            self._queue(letter, partial(_note, reports, at), deadline)
+        self._producer.flush(max(deadline - time.monotonic(), 0.1))
+        failures = [error for error in reports if error is not None and not _is_too_large(error)]
+        if failures:
+            self._producer.purge()
+            self._producer.flush(1)
+            raise BrokerUnavailableError(
+                f"{len(failures)} of {len(letters)} dead letters were not delivered to topic {self._topic}: "
+                f"{failures[0].str() if failures[0] is not _PENDING else 'no answer in time'}"
+            )
+        return [letter for letter, error in zip(letters, reports, strict=True) if error is not None]
+
+    def _queue(self, letter: _Outgoing, report: Callable[[Any, Any], None], deadline: float) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic,
+                    value=letter.value,
+                    key=letter.key,
+                    headers=letter.headers,
+                    on_delivery=report,
+                )
+            except BufferError:  # the client's queue is full
+                self._producer.poll(0.1)
+                if time.monotonic() > deadline:
+                    return  # stays pending
+            except KafkaException as error:
+                report(error.args[0], None)
+                return
+            else:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+
+    def cut(self) -> _Outgoing:
+        value, key = self.value or b"", self.key or b""
+        size = str(len(value) + len(key)).encode()
+        return _Outgoing(key[:1000], value[:CUT_BYTES], [*self.headers, ("cut", size)])
+
+
+_PENDING = object()
+
+
+def _note(reports: list[Any], at: int, error: Any, _message: object) -> None:
+    reports[at] = error
+
+
+def _is_too_large(error: Any) -> bool:
+    return error is not _PENDING and error.code() == KafkaError.MSG_SIZE_TOO_LARGE

@@ -1,0 +1,369 @@
+"""`lineage consume` against a real Kafka and a real flow store, as processes that are really killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from lineage_service.batches import DeadLetter, Message
+from lineage_service.consumer import Consumer, Limits
+from lineage_service.dead_letters import CUT_BYTES, KafkaDeadLetters
+from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.subscription import KafkaSubscription, Owner
+from spark_agent import contract
+from tests.flow_store_suite import rows
+from tests.lineage_messages import APP, block, event
+
+FLOW_PARTITIONS = 4
+DEADLINE_S = 60.0
+
+
+class Bench:
+    """Topics, a group and a store of one test."""
+
+    def __init__(self, servers: str, name: str, folder: Path) -> None:
+        self.servers, self.folder, self.group = servers, folder, f"group-{name}"
+        self.node_topic, self.flow_topic = f"node-{name}", f"flow-{name}"
+        self.dead_letter_topic = f"dead-{name}"
+        self.processes: list[subprocess.Popen[str]] = []
+        self.create(self.node_topic, 2)
+        self.create(self.flow_topic, FLOW_PARTITIONS)
+        self.create(self.dead_letter_topic, 1)
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 1})
+
+    def create(self, topic: str, partitions: int, **config: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        [made] = admin.create_topics([NewTopic(topic, partitions, config=config)]).values()
+        made.result(30)
+
+    def send_blocks(self, *blocks: bytes, partition: int = 0) -> None:
+        for each in blocks:
+            self._producer.produce(self.flow_topic, each, partition=partition)
+        assert self._producer.flush(30) == 0
+
+    def send_events(self, *events: bytes, application_id: str = APP) -> None:
+        for each in events:
+            self._producer.produce(self.node_topic, each, key=application_id.encode())
+        assert self._producer.flush(30) == 0
+
+    def consume(self, *flags: str, **settings: object) -> subprocess.Popen[str]:
+        """`lineage consume` as a process."""
+        chosen = {
+            "home": self.folder / "home",
+            "store": self.folder / "flows",
+            "kafka_bootstrap_servers": self.servers,
+            "node_topic": self.node_topic,
+            "flow_topic": self.flow_topic,
+            "dead_letter_topic": self.dead_letter_topic,
+            "consumer_group": self.group,
+            "batch_max_seconds": 0.2,
+            **settings,
+        }
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
+        environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lineage_service.cli", "consume", *flags],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.processes.append(process)
+        return process
+
+    @property
+    def store(self) -> DeltaFlowStore:
+        return DeltaFlowStore(self.folder / "flows")
+
+    def member(self, name: str = "flows") -> Consumer:
+        """A consumer in this process."""
+
+        def subscribe(owner: Owner) -> KafkaSubscription:
+            return KafkaSubscription(self.servers, self.group, [self.node_topic, self.flow_topic], owner)
+
+        return Consumer(
+            subscribe,
+            DeltaFlowStore(self.folder / name),
+            None,
+            KafkaDeadLetters(self.servers, self.dead_letter_topic),
+            group=self.group,
+            node_topic=self.node_topic,
+            limits=Limits(max_bytes=10**6, max_seconds=0.1),
+        )
+
+    def committed(self) -> dict[int, int]:
+        """What the group has committed of the flow topic."""
+        partitions = [TopicPartition(self.flow_topic, partition) for partition in range(FLOW_PARTITIONS)]
+        with contextlib.closing(self.reader(self.group)) as reader:
+            found = reader.committed(partitions, timeout=10)
+        return {each.partition: each.offset for each in found if each.offset >= 0}
+
+    def reader(self, group: str) -> Any:
+        return KafkaConsumer(
+            {"bootstrap.servers": self.servers, "group.id": group, "enable.auto.commit": False}
+        )
+
+    def dead_letters(self, count: int) -> list[Any]:
+        with contextlib.closing(self.reader("reader")) as reader:
+            reader.assign([TopicPartition(self.dead_letter_topic, 0, 0)])
+            found: list[Any] = []
+
+            def are_there() -> bool:
+                found.extend(reader.consume(100, 0.2))
+                return len(found) >= count
+
+            wait_until(are_there)
+            return found
+
+
+def wait_until(is_there: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_there():
+        if time.monotonic() > deadline or (process is not None and process.poll() is not None):
+            if process is not None:
+                process.kill()
+            said = process.stdout.read() if process is not None and process.stdout is not None else "nothing"
+            pytest.fail(f"the state did not come; the process said: {said}")
+        time.sleep(0.05)
+
+
+def output_of(process: subprocess.Popen[str], code: int) -> str:
+    out, _ = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == code, out
+    return out
+
+
+@pytest.fixture
+def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
+    made = Bench(kafka.bootstrap_servers, topic, tmp_path)
+    yield made
+    for process in made.processes:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def some_blocks(run: int, count: int, partition: int = 0) -> list[bytes]:
+    return [block(run, seq, split=partition, columns={"in": [seq, run + seq, 7]}) for seq in range(count)]
+
+
+def flows_of(run: int, count: int) -> list[tuple[int, int, int]]:
+    """(run, out_pos, in_pos) of `some_blocks`: the oracle."""
+    return sorted((run, at, value) for seq in range(count) for at, value in enumerate([seq, run + seq, 7]))
+
+
+def stored_flows(store: DeltaFlowStore) -> list[tuple[int, int, int]]:
+    return sorted((row["run"], row["out_pos"], row["in_pos"]) for row in rows(store, "flows"))
+
+
+def manifest(run: int, blocks: int, **fields: Any) -> bytes:
+    return event(contract.RUN_COMMITTED, run=run, blocks=blocks, **fields)
+
+
+def test_it_ends_when_the_application_is_complete(bench: Bench) -> None:
+    process = bench.consume("--until-complete", APP, "--timeout", "60")
+    bench.send_blocks(*some_blocks(1, 3))  # blocks before their manifest
+    bench.send_events(event(contract.APPLICATION_STARTED), manifest(1, 3), manifest(2, 2))
+    bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": 2}))
+    wait_until(lambda: len(bench.store.events(APP)) == 4, process)
+    assert process.poll() is None
+    bench.send_blocks(*some_blocks(2, 2), partition=1)  # blocks after their manifest
+    output_of(process, 0)
+    assert stored_flows(bench.store) == flows_of(1, 3) + flows_of(2, 2)
+
+
+def test_an_application_that_does_not_get_complete_is_an_error_that_says_what_is_missing(
+    bench: Bench,
+) -> None:
+    bench.send_blocks(*some_blocks(7, 1))
+    bench.send_events(manifest(7, 3), event(contract.APPLICATION_ENDED))
+    out = output_of(bench.consume("--until-complete", APP, "--timeout", "3"), 1)
+    missing = "2 blocks of 1 runs are not stored (run 7 of split 0: 1 of 3)"
+    assert f"lineage: {APP} is not complete after 3 s: {missing}" in out.splitlines()
+
+
+def test_an_application_that_is_complete_already_ends_it_at_once(bench: Bench) -> None:
+    bench.send_events(manifest(1, 0), event(contract.APPLICATION_ENDED))
+    output_of(bench.consume("--until-complete", APP), 0)
+    output_of(bench.consume("--until-complete", APP), 0)
+
+
+def test_a_term_signal_commits_and_leaves(bench: Bench) -> None:
+    bench.send_blocks(*some_blocks(1, 3))
+    process = bench.consume()
+    wait_until(lambda: bench.store.offset(f"{bench.group}/{bench.flow_topic}-0") == 3, process)
+    process.send_signal(signal.SIGTERM)
+    out = output_of(process, 0)
+    assert "3 blocks" in out
+    assert bench.committed() == {0: 3}
+
+
+def test_a_process_that_is_killed_again_and_again_loses_and_doubles_nothing(bench: Bench) -> None:
+    runs, blocks = 0, 8
+    chance = random.Random(1)
+    for _ in range(3):
+        for run in range(runs, runs + 40):
+            bench.send_blocks(*some_blocks(run, blocks), partition=run % FLOW_PARTITIONS)
+            bench.send_events(manifest(run, blocks))
+        runs += 40
+        stored = len(bench.store.receipts(APP))
+        process = bench.consume(batch_max_bytes=2_000)
+        few = stored + chance.randrange(10, 150)
+        wait_until(lambda few=few: len(bench.store.receipts(APP)) > few, process)
+        process.kill()
+        process.wait()
+        assert len(bench.store.receipts(APP)) < runs * blocks, "it was killed too late to say anything"
+    bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": runs}))
+    output_of(bench.consume("--until-complete", APP, batch_max_bytes=2_000), 0)
+    assert stored_flows(bench.store) == sorted(flow for run in range(runs) for flow in flows_of(run, blocks))
+    assert sorted(bench.store.receipts(APP)) == [(run, seq) for run in range(runs) for seq in range(blocks)]
+    assert len(rows(bench.store, "events")) == runs + 1
+
+
+def test_messages_that_are_read_and_sent_twice_double_nothing(bench: Bench) -> None:
+    blocks = some_blocks(1, 5)
+    events = [manifest(1, 5), event(contract.APPLICATION_ENDED)]
+    bench.send_blocks(*blocks)
+    bench.send_events(*events)
+    output_of(bench.consume("--until-complete", APP), 0)
+    before = {table: rows(bench.store, table) for table in ("events", "blocks", "flows")}
+    # Another group reads all of it again from the beginning, into the same store.
+    bench.group += "-2"
+    bench.send_blocks(*blocks)  # and a producer sends all of it again
+    process = bench.consume()
+    wait_until(lambda: bench.store.offset(f"{bench.group}/{bench.flow_topic}-0") == 10, process)
+    wait_until(lambda: len(rows(bench.store, "events")) == 4, process)
+    assert {table: rows(bench.store, table) for table in ("blocks", "flows")} == {
+        table: before[table] for table in ("blocks", "flows")
+    }
+    assert len(bench.store.events(APP)) == 2
+
+
+def test_poison_becomes_dead_letters_and_the_rest_is_kept(bench: Bench) -> None:
+    first, second = some_blocks(1, 2)
+    bench.send_blocks(first, b"poison", second)
+    bench.send_events(b"{}", manifest(1, 2), event(contract.APPLICATION_ENDED))
+    out = output_of(bench.consume("--until-complete", APP), 0)
+    assert stored_flows(bench.store) == flows_of(1, 2)
+    assert "cannot be used" in out
+    letters = {dict(letter.headers())["topic"].decode(): letter for letter in bench.dead_letters(2)}
+    assert letters[bench.flow_topic].value() == b"poison"
+    assert letters[bench.node_topic].value() == b"{}"
+    assert b"version" in dict(letters[bench.node_topic].headers())["reason"]
+
+
+def test_dead_letters_say_where_they_come_from_and_why(bench: Bench) -> None:
+    poison = Message(topic="flow", partition=3, offset=17, key=b"k", value=b"poison")
+    before = time.time() * 1000
+    KafkaDeadLetters(bench.servers, bench.dead_letter_topic).send([DeadLetter(message=poison, reason="no ä")])
+    [letter] = bench.dead_letters(1)
+    headers = {name: value.decode() for name, value in letter.headers()}
+    assert abs(int(headers.pop("time")) - before) < 60_000
+    assert headers == {"topic": "flow", "partition": "3", "offset": "17", "reason": "no ä"}
+    assert (letter.key(), letter.value()) == (b"k", b"poison")
+
+
+def test_a_dead_letter_that_is_too_large_is_cut_and_says_so(bench: Bench) -> None:
+    bench.dead_letter_topic += "-small"
+    bench.create(bench.dead_letter_topic, 1, **{"max.message.bytes": "200000"})
+    value = random.Random(1).randbytes(300_000)
+    poison = Message(topic="flow", partition=0, offset=0, key=None, value=value)
+    small = Message(topic="flow", partition=0, offset=1, key=None, value=b"small")
+    letters = [DeadLetter(message=each, reason="why") for each in (poison, small)]
+    KafkaDeadLetters(bench.servers, bench.dead_letter_topic).send(letters)
+    found = {dict(letter.headers())["offset"]: letter for letter in bench.dead_letters(2)}
+    assert found[b"0"].value() == value[:CUT_BYTES]
+    assert dict(found[b"0"].headers())["cut"] == b"300000"
+    assert found[b"1"].value() == b"small"
+
+
+def test_two_members_share_the_partitions(bench: Bench) -> None:
+    members = [bench.member(), bench.member()]
+    threads = [threading.Thread(target=member.run) for member in members]
+    for thread in threads:
+        thread.start()
+    try:
+        sent = 0
+        deadline = time.monotonic() + DEADLINE_S
+        while not all(member.counters.blocks for member in members):
+            assert time.monotonic() < deadline, [str(member.counters) for member in members]
+            for partition in range(FLOW_PARTITIONS):
+                bench.send_blocks(*some_blocks(sent, 1), partition=partition)
+                sent += 1
+            time.sleep(0.2)
+        wait_until(lambda: len(bench.store.receipts(APP)) == sent)
+    finally:
+        for member in members:
+            member.stop()
+        for thread in threads:
+            thread.join(DEADLINE_S)
+    assert stored_flows(bench.store) == sorted(flow for run in range(sent) for flow in flows_of(run, 1))
+
+
+def test_a_member_that_dies_is_replaced_by_the_other(bench: Bench) -> None:
+    process = bench.consume()
+    bench.send_blocks(*some_blocks(1, 2))
+    wait_until(lambda: len(bench.store.receipts(APP)) == 2, process)
+    other = bench.consume()
+    process.send_signal(signal.SIGTERM)
+    output_of(process, 0)
+    for partition in range(FLOW_PARTITIONS):
+        bench.send_blocks(*some_blocks(10 + partition, 2), partition=partition)
+    wait_until(lambda: len(bench.store.receipts(APP)) == 10, other)
+
+
+def test_a_store_that_was_removed_is_filled_again(bench: Bench) -> None:
+    bench.send_blocks(*some_blocks(1, 3))
+    bench.send_events(manifest(1, 3), event(contract.APPLICATION_ENDED))
+    output_of(bench.consume("--until-complete", APP), 0)
+    output_of(bench.consume("--until-complete", APP, store=bench.folder / "other"), 0)
+    assert stored_flows(DeltaFlowStore(bench.folder / "other")) == flows_of(1, 3)
+
+
+def test_a_topic_that_was_made_anew_is_refused(bench: Bench) -> None:
+    bench.send_blocks(*some_blocks(1, 3))
+    process = bench.consume()
+    wait_until(lambda: len(bench.store.receipts(APP)) == 3, process)
+    process.send_signal(signal.SIGTERM)
+    output_of(process, 0)
+    admin = AdminClient({"bootstrap.servers": bench.servers})
+    admin.delete_topics([bench.flow_topic])[bench.flow_topic].result(30)
+    wait_until(lambda: bench.flow_topic not in admin.list_topics(timeout=10).topics)
+    bench.create(bench.flow_topic, FLOW_PARTITIONS)
+    out = output_of(bench.consume(), 1)
+    assert "up to offset 3, but the topic ends at 0" in out
+
+
+def test_topics_are_made_when_they_are_missing(bench: Bench, group: str) -> None:
+    names = {name: f"{name}-{group}" for name in ("node_topic", "flow_topic", "dead_letter_topic")}
+    bench.node_topic, bench.flow_topic = names["node_topic"], names["flow_topic"]
+    process = bench.consume(**names)
+    admin = AdminClient({"bootstrap.servers": bench.servers})
+    wait_until(lambda: set(names.values()) <= admin.list_topics(timeout=10).topics.keys(), process)
+    assert (
+        len(admin.list_topics(timeout=10).topics[names["flow_topic"]].partitions) == contract.FLOW_PARTITIONS
+    )
+
+
+def test_a_broker_that_does_not_answer_is_one_clear_line(bench: Bench) -> None:
+    started = time.monotonic()
+    out = output_of(bench.consume(kafka_bootstrap_servers="127.0.0.1:1"), 1)
+    assert out.startswith("lineage: no Kafka broker answers at 127.0.0.1:1")
+    assert len(out.splitlines()) == 1
+    assert time.monotonic() - started < 20

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lineage_service.completeness import completeness
+from spark_agent import contract
+from tests.lineage_messages import event
+
+
+def decoded(event_type: str, **fields: Any) -> dict[str, Any]:
+    return contract.decode_event(event(event_type, **fields))
+
+
+STARTED = decoded(contract.APPLICATION_STARTED)
+
+
+def committed(run: int, blocks: int, dropped: int = 0) -> dict[str, Any]:
+    return decoded(contract.RUN_COMMITTED, run=run, blocks=blocks, dropped=dropped, split=4)
+
+
+def ended(**counters: Any) -> dict[str, Any]:
+    return decoded(contract.APPLICATION_ENDED, counters=counters)
+
+
+def test_all_blocks_of_all_runs_and_the_end_make_it_complete() -> None:
+    found = completeness([STARTED, committed(7, 2), ended(runs=1)], [(7, 0), (7, 1)])
+    assert found.is_complete
+    assert found.missing_blocks == 0
+    assert found.describe() == ""
+
+
+def test_a_missing_block_is_counted_and_named() -> None:
+    found = completeness([STARTED, committed(7, 3), committed(8, 1), ended()], [(7, 0), (7, 2), (8, 0)])
+    assert not found.is_complete
+    assert found.missing_blocks == 1
+    assert [(run.run, run.missing) for run in found.runs] == [(7, 1), (8, 0)]
+    assert found.describe() == "1 blocks of 1 runs are not stored (run 7 of split 4: 2 of 3)"
+
+
+def test_a_block_that_is_stored_twice_counts_once() -> None:
+    assert completeness([committed(7, 2), ended()], [(7, 0), (7, 0)]).missing_blocks == 1
+
+
+def test_a_manifest_that_came_twice_counts_once() -> None:
+    assert completeness([committed(7, 1), committed(7, 1), ended(runs=1)], [(7, 0)]).is_complete
+
+
+def test_blocks_of_runs_that_were_not_accepted_do_not_count() -> None:
+    found = completeness([committed(7, 1), ended()], [(7, 0), (99, 0), (99, 1)])
+    assert found.is_complete
+    assert [run.run for run in found.runs] == [7]
+
+
+def test_a_block_beyond_the_manifest_does_not_stand_for_another() -> None:
+    assert completeness([committed(7, 2), ended()], [(7, 0), (7, 5)]).missing_blocks == 1
+
+
+def test_a_dropped_block_makes_it_incomplete_for_ever() -> None:
+    found = completeness([committed(7, 2, dropped=1), ended()], [(7, 0), (7, 1)])
+    assert not found.is_complete
+    assert found.dropped == 1
+    assert found.describe() == "the agent dropped 1 blocks, which will never arrive"
+
+
+def test_without_its_end_it_is_not_complete() -> None:
+    found = completeness([STARTED, committed(7, 1)], [(7, 0)])
+    assert not found.is_complete
+    assert found.describe() == "its end has not arrived"
+
+
+def test_a_manifest_that_is_lost_is_noticed() -> None:
+    found = completeness([committed(7, 0), ended(runs=3)], [])
+    assert not found.is_complete
+    assert found.missing_runs == 2
+    assert found.describe() == "manifests of 2 runs have not arrived"
+
+
+def test_nothing_at_all_is_said_so() -> None:
+    found = completeness([], [])
+    assert not found.is_complete
+    assert found.describe() == "nothing of it has arrived"
+
+
+def test_counters_of_another_agent_do_not_matter() -> None:
+    assert completeness([ended(runs="many")], []).is_complete
+    assert completeness([ended()], []).is_complete
+
+
+@given(
+    st.dictionaries(st.integers(0, 5), st.integers(0, 4), max_size=4),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5))),
+    st.randoms(),
+)
+def test_order_and_repetition_change_nothing(
+    blocks: dict[int, int], receipts: list[Any], random: Any
+) -> None:
+    events = [STARTED, *(committed(run, count) for run, count in blocks.items()), ended(runs=len(blocks))]
+    before = completeness(events, receipts)
+    again = events + random.choices(events, k=2)
+    random.shuffle(again)
+    assert completeness(again, receipts + receipts[::-1]) == before
+    wanted = {(run, seq) for run, count in blocks.items() for seq in range(count)}
+    assert before.missing_blocks == len(wanted - set(receipts))
+    assert before.is_complete == (not wanted - set(receipts))

@@ -1,0 +1,708 @@
+"""The agent's operators without Spark: a chain runs as in a worker, and its blocks are read back naively."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import struct
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import pyspark.shuffle
+import pytest
+from pyspark.errors import PySparkRuntimeError
+from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
+from pyspark.shuffle import Aggregator, ExternalSorter
+
+from spark_agent import capture, contract, operators, transport
+from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
+from spark_agent.contract import Block
+from spark_agent.operators import Combine, Filter, FlatMap, Join, Map, Merge, Order, Sort, TextSink
+from spark_agent.settings import AgentSettings
+from spark_agent.shuffle import TAG, ShuffleWrite, TaggedSerializer
+
+Flows = dict[int, list[Any]]
+"""Output position -> its input positions; (run, position) where the input is of another run."""
+
+INPUT = 0
+PICKLE = CPickleSerializer()
+STRINGS = Aggregator(str, lambda a, b: f"{a}{b}", lambda a, b: f"{a}{b}")
+LISTS = Aggregator(lambda v: [v], lambda vs, v: [*vs, v], lambda vs, ws: vs + ws)
+
+
+@dataclass
+class Recorder:
+    """A sender that keeps the blocks, read back from the bytes that it was given."""
+
+    blocks: list[Block] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    refused: int = 0
+
+    def send(self, _topic: str, _partition: int, _key: bytes, message: bytes, _delivery: object) -> None:
+        self.sizes.append(len(message))
+        self.blocks.append(contract.decode_block(message))
+
+    def settle(self, delivery: transport.Delivery) -> int:
+        return self.refused + delivery.failed
+
+
+class ListSerializer:
+    """Writes into a list."""
+
+    def dump_stream(self, records: Iterable[Any], stream: list[Any]) -> None:
+        stream.extend(records)
+
+
+class Manifests(list[dict[str, Any]]):
+    def add(self, manifests: list[str]) -> None:
+        self.extend(map(json.loads, manifests))
+
+
+@dataclass
+class Task:
+    """What one task did: the records that it gave, its blocks and its manifest."""
+
+    outputs: list[Any]
+    sender: Recorder | None
+    manifest: dict[str, Any]
+
+    @property
+    def blocks(self) -> list[Block]:
+        assert self.sender is not None
+        return self.sender.blocks
+
+    def flows(self, node: int) -> Flows:
+        return flows_of(self.blocks, node)
+
+    def texts(self, node: int) -> list[contract.Text]:
+        found = [b for b in self.blocks if b.node == node and b.relation in (contract.KEYS, contract.VALUES)]
+        texts: dict[int, contract.Text] = {}
+        for block in found:
+            texts.update(enumerate(block.columns["text"], block.base_out))
+        assert sorted(texts) == list(range(len(texts)))
+        return [texts[position] for position in range(len(texts))]
+
+
+def flows_of(blocks: Iterable[Block], node: int) -> Flows:
+    """Every (output, input) that the blocks of a node speak of, in whatever order they come."""
+    mixed = [block for block in blocks if block.node == node]
+    random.Random(7).shuffle(mixed)
+    flows: Flows = defaultdict(list)
+    for block in mixed:
+        columns, out = block.columns, block.base_out
+        if block.relation == contract.POSITIONS:
+            for k, position in enumerate(columns["in"]):
+                flows[out + k].append(position)
+        elif block.relation == contract.COUNTS:
+            for k, count in enumerate(columns["count"]):
+                for _ in range(count):
+                    flows[out].append(block.base_in + k)
+                    out += 1
+        elif block.relation == contract.CODES:
+            for k, code in enumerate(columns["code"]):
+                flows[code].append(block.base_in + k)
+        elif block.relation == contract.SPANS:
+            runs = columns.get("run", [None] * len(columns["count"]))
+            for count, start, step, run in zip(
+                columns["count"], columns["in"], columns["step"], runs, strict=True
+            ):
+                for k in range(count):
+                    position = start + k * step
+                    flows[out].append(position if run is None else (run, position))
+                    out += 1
+        elif block.relation == contract.GATHER:
+            inputs = iter(columns["in"])
+            for k, count in enumerate(columns["count"]):
+                flows[out + k].extend(itertools.islice(inputs, count))
+    return {output: sorted(inputs) for output, inputs in sorted(flows.items())}
+
+
+def a_plan(nodes: int, manifests: Any = None, **given: Any) -> Plan:
+    fields: dict[str, Any] = {
+        "application_id": "app",
+        "settings": AgentSettings(bootstrap_servers="nowhere:1"),
+        "flow_partitions": 30,
+        "input_node": INPUT,
+        "reads_shuffle": False,
+        "nodes": tuple(range(1, nodes + 1)),
+        "value_nodes": (),
+        "manifests": manifests,
+    }
+    return Plan(**{**fields, **given})
+
+
+Start = Callable[..., Task]
+
+
+@pytest.fixture
+def task(monkeypatch: pytest.MonkeyPatch) -> Start:
+    """task(records, *functions) runs a chain whose nodes are 1, 2, ...; node 0 is its input."""
+
+    def run(records: Iterable[Any], *functions: Any, sender: Any = Recorder, **given: Any) -> Task:
+        made = sender() if sender is not None else None
+        monkeypatch.setattr(transport, "sender_for", lambda _settings: made)
+        for number, function in enumerate(functions, 1):
+            if isinstance(function, Operator):
+                function.node = number
+        manifests, stream = Manifests(), list[Any]()
+        chain = Capture(functions, a_plan(len(functions), manifests, **given))
+        serializer = CapturingSerializer(ListSerializer(), manifests)
+        serializer.dump_stream(chain(3, iter(records)), stream)
+        assert capture.current is None
+        (manifest,) = manifests
+        return Task(stream, made, manifest)
+
+    return run
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract, "MAX_COLUMN_VALUES", 5)
+    monkeypatch.setattr(capture, "CHUNK", 2)
+    monkeypatch.setattr(operators, "CHUNK", 2)
+
+
+@pytest.fixture
+def no_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """Every look at the memory finds that it is time to spill."""
+    monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: 1 << 20)
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+
+
+# -- one operator at a time -------------------------------------------------------------------------
+
+
+def test_a_map_says_nothing_but_its_counts(task: Start) -> None:
+    done = task(range(10), Map(lambda x: x * 2))
+    assert done.outputs == [x * 2 for x in range(10)]
+    assert done.blocks == []
+    assert (done.manifest["inputs"], done.manifest["outputs"], done.manifest["split"]) == (10, 10, 3)
+
+
+def test_a_filter_says_which_positions_passed(task: Start) -> None:
+    done = task(range(100), Filter(lambda x: x % 7 == 0))
+    assert done.outputs == list(range(0, 100, 7))
+    assert done.flows(1) == {k: [7 * k] for k in range(15)}
+
+
+def test_a_filter_takes_any_truth(task: Start) -> None:
+    assert task(["", "a", None, [0]], Filter(lambda x: x)).outputs == ["a", [0]]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: [x] * (x % 4),
+        lambda x: (x,) * (x % 3),
+        lambda x: (x for _ in range(x % 3)),
+        lambda x: "ab"[: x % 3],
+        lambda x: dict.fromkeys(range(x % 4)),
+        lambda x: {x, -x},
+        lambda x: map(str, range(x % 2)),
+    ],
+    ids=["list", "tuple", "generator", "string", "dict", "set", "map"],
+)
+def test_a_flat_map_says_how_many_each_input_made(made: Callable[[int], Any], task: Start) -> None:
+    done = task(range(50), FlatMap(made))
+    expected = [(record, x) for x in range(50) for record in made(x)]
+    assert done.outputs == [record for record, _ in expected]
+    assert done.flows(1) == {k: [x] for k, (_, x) in enumerate(expected)}
+
+
+def test_a_combine_says_where_each_record_went(task: Start) -> None:
+    pairs = [("a", 1), ("b", 2), ("a", 3), (None, 4), ("b", 5)]
+    order = Order()
+    done = task(pairs, Combine(STRINGS, 512, PICKLE, order), order)
+    assert done.outputs == [("a", "13"), ("b", "25"), (None, "4")]
+    assert done.flows(1) == {0: [0, 2], 1: [1, 4], 2: [3]}
+    assert done.flows(2) == {}
+
+
+def test_keys_that_are_equal_in_python_are_one_group(task: Start) -> None:
+    order = Order()
+    done = task([(1, "a"), (1.0, "b"), (True, "c"), (2, "d")], Merge(STRINGS, 512, PICKLE, order), order)
+    assert done.outputs == [(1, "abc"), (2, "d")]
+    assert done.flows(1) == {0: [0, 1, 2], 1: [3]}
+    assert done.texts(2) == [("int", "1"), ("int", "2")]
+
+
+@pytest.mark.parametrize("operation", [Combine, Merge])
+def test_a_merge_that_spills_gives_the_stock_rows_and_says_in_which_order(
+    operation: type[Combine], task: Start, no_memory: None
+) -> None:
+    pairs = [(f"k{i % 700}", str(i)) for i in range(5_000)]
+    order = Order()
+    done = task(pairs, operation(STRINGS, 1, PICKLE, order), order)
+    expected: dict[str, list[int]] = defaultdict(list)
+    for position, (key, _) in enumerate(pairs):
+        expected[key].append(position)
+    assert sorted(done.outputs) == sorted(
+        (key, "".join(map(str, positions))) for key, positions in expected.items()
+    )
+    assert done.manifest["overridden"] == [2]
+    assert sources(done, 2, 1) == [expected[key] for key, _ in done.outputs]
+
+
+def test_a_key_that_is_not_equal_to_itself_does_not_break_a_spilling_merge(
+    task: Start, no_memory: None
+) -> None:
+    order = Order()
+    done = task([(math.nan, 1), ("a", 2), (math.nan, 3)], Merge(STRINGS, 1, PICKLE, order), order)
+    assert sorted(str(value) for _, value in done.outputs) in (["1", "2", "3"], ["13", "2"])
+    (of_a,) = [k for k, (key, _) in enumerate(done.outputs) if key == "a"]
+    assert sources(done, 2, 1)[of_a] == [1]
+
+
+@pytest.mark.parametrize("keep_left", [False, True])
+@pytest.mark.parametrize("keep_right", [False, True])
+@pytest.mark.parametrize("spills", [False, True])
+def test_a_join_says_which_record_of_each_side_met(
+    keep_left: bool, keep_right: bool, spills: bool, task: Start, request: pytest.FixtureRequest
+) -> None:
+    if spills:
+        request.getfixturevalue("no_memory")
+    sides = [
+        ("a", (1, "x")),
+        ("b", (1, "y")),
+        ("a", (2, "p")),
+        ("c", (2, "q")),
+        ("a", (1, "z")),
+        ("a", (2, "r")),
+    ]
+    done = task(sides, Join(LISTS, 1, PICKLE, keep_left, keep_right))
+    expected = {
+        ("a", ("x", "p")): [0, 2],
+        ("a", ("x", "r")): [0, 5],
+        ("a", ("z", "p")): [2, 4],
+        ("a", ("z", "r")): [4, 5],
+        **({("b", ("y", None)): [1]} if keep_left else {}),
+        **({("c", (None, "q")): [3]} if keep_right else {}),
+    }
+    flows = done.flows(1)
+    assert {record: flows[k] for k, record in enumerate(done.outputs)} == expected
+
+
+@pytest.mark.parametrize("spills", [False, True])
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_sort_says_where_each_record_was(
+    spills: bool, descending: bool, task: Start, request: pytest.FixtureRequest
+) -> None:
+    if spills:
+        request.getfixturevalue("no_memory")
+    pairs = [(i * 7 % 5, f"v{i}") for i in range(300)]
+
+    def stock(records: Iterable[Any]) -> Iterable[Any]:
+        sorter = ExternalSorter[Any](1, PICKLE)
+        return iter(sorter.sorted(records, key=lambda kv: kv[0], reverse=descending))
+
+    done = task(pairs, Sort(stock))
+    expected = sorted(range(300), key=lambda i: pairs[i][0], reverse=descending)
+    assert done.outputs == [pairs[i] for i in expected]
+    assert done.flows(1) == {k: [i] for k, i in enumerate(expected)}
+
+
+def test_a_text_with_row_ends_is_several_rows_of_the_sink(task: Start) -> None:
+    texts = ["one", "two\nthree\r\nfour", "", "five\rsix", "seven\n", "eight"]
+    done = task(texts, TextSink(lambda _split, records: (text.encode() for text in records)))
+    rows = [0, 1, 1, 1, 2, 3, 3, 4, 4, 5]
+    assert done.outputs == [text.encode() for text in texts]
+    assert done.flows(1) == {row: [position] for row, position in enumerate(rows)}
+    assert done.manifest["overridden"] == [1]
+
+
+def test_a_sink_of_plain_rows_says_nothing(task: Start) -> None:
+    done = task(["a", "b"], TextSink(lambda _split, records: (text.encode() for text in records)))
+    assert (done.blocks, done.manifest["overridden"]) == ([], [])
+
+
+def sources(done: Task, *nodes: int) -> list[list[int]]:
+    """For each output of the first node: its inputs, through the nodes in turn."""
+    walked = [[position] for position in range(len(done.outputs))]
+    for node in nodes:
+        flows = done.flows(node)
+        walked = [sorted(i for position in at for i in flows.get(position, [])) for at in walked]
+    return walked
+
+
+# -- shuffles ---------------------------------------------------------------------------------------
+
+
+def test_every_record_read_from_a_shuffle_is_known_by_its_writer_and_position(task: Start) -> None:
+    pairs = [(i * i % 11, i) for i in range(3_000)]
+    write = ShuffleWrite(lambda key: key, 4, PICKLE, 512)
+    written = task(pairs, write)
+    writer, targets = written.manifest["run"], defaultdict(list)
+    for target, batch in zip(written.outputs[::2], written.outputs[1::2], strict=True):
+        targets[struct.unpack("!q", target)[0]].append(batch)
+    inputs = {position: from_[0] for position, from_ in written.flows(1).items()}
+    assert sorted(inputs.values()) == list(range(3_000))
+    for target, batches in targets.items():
+        framed = b"".join(struct.pack("!i", len(batch)) + batch for batch in batches)
+        stream = BatchedSerializer(TaggedSerializer(PICKLE)).load_stream(BytesIO(framed))
+        read = task(stream, Map(lambda pair: pair), reads_shuffle=True)
+        assert read.outputs == [pair for pair in pairs if pair[0] % 4 == target]
+        for k, [(run, position)] in read.flows(INPUT).items():
+            assert run == writer
+            assert pairs[inputs[position]] == read.outputs[k]
+        assert len(read.flows(INPUT)) == len(read.outputs)
+
+
+def test_batches_that_the_jvm_zipped_are_not_taken_for_the_input(task: Start) -> None:
+    tagged = TAG.pack(5, 0) + PICKLE.dumps([1, 2])
+    records = BatchedSerializer(TaggedSerializer(PICKLE)).load_stream(
+        BytesIO(struct.pack("!i", len(tagged)) + tagged)
+    )
+    assert task(records, Map(lambda x: x)).blocks == []
+
+
+def test_a_shuffle_is_read_without_a_run_too() -> None:
+    serializer = TaggedSerializer(PICKLE)
+    assert serializer.loads(serializer.dumps([1, "a"])) == [1, "a"]
+    assert BatchedSerializer(serializer) == BatchedSerializer(TaggedSerializer(PICKLE))
+
+
+# -- blocks -----------------------------------------------------------------------------------------
+
+
+def test_blocks_of_one_stream_stand_on_their_own(task: Start, small_blocks: None) -> None:
+    pairs = [(i % 3, i) for i in range(40)]
+    order = Order()
+    done = task(
+        pairs,
+        Filter(lambda kv: kv[1] % 2 == 0),
+        FlatMap(lambda kv: [kv] * (kv[1] % 5)),
+        Combine(STRINGS, 512, PICKLE, order),
+        order,
+        Sort(lambda records: sorted(records, key=lambda kv: -kv[0])),
+    )
+    kept = [i for i in range(40) if i % 2 == 0]
+    copies = [k for k, i in enumerate(kept) for _ in range(i % 5)]
+    keys = list(dict.fromkeys(kept[k] % 3 for k in copies))
+    assert done.flows(1) == {k: [i] for k, i in enumerate(kept)}
+    assert done.flows(2) == {out: [k] for out, k in enumerate(copies)}
+    assert done.flows(3) == {
+        code: [at for at, k in enumerate(copies) if kept[k] % 3 == key] for code, key in enumerate(keys)
+    }
+    assert done.flows(5) == {k: [keys.index(key)] for k, key in enumerate(sorted(keys, reverse=True))}
+    assert len(done.blocks) > 12
+    assert all(len(column) <= 5 for block in done.blocks for column in block.columns.values())
+    assert [block.seq for block in done.blocks] == list(range(done.manifest["blocks"]))
+
+
+def test_a_join_of_many_blocks_never_splits_an_output(task: Start, small_blocks: None) -> None:
+    sides = [("k", (1, i)) for i in range(5)] + [("k", (2, i)) for i in range(5)]
+    done = task(sides, Join(LISTS, 512, PICKLE, False, False))
+    assert done.flows(1) == {
+        k: [left, 5 + right] for k, (left, right) in enumerate(itertools.product(range(5), repeat=2))
+    }
+
+
+def test_positions_beyond_32_bits_may_be_followed_by_small_ones(task: Start) -> None:
+    rows = [7, 1 << 32, (1 << 40) + 1, 3, 0]
+
+    class Placed(Operator):
+        def __call__(self, split: int, records: Any) -> Any:
+            assert capture.current is not None
+            stream = capture.current.stream(self.node, contract.POSITIONS)
+            for position in rows:
+                stream.extend([(position,)])
+            return records
+
+    assert task([], Placed()).flows(1) == {k: [position] for k, position in enumerate(rows)}
+
+
+def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
+    count = contract.MAX_COLUMN_VALUES
+
+    class Wide(Operator):
+        def __call__(self, split: int, records: Any) -> Any:
+            assert capture.current is not None
+            spans = capture.current.stream(INPUT, contract.SPANS)
+            spans.extend((1, (1 << 33) - k, 0, (1 << 52) + k * 7919 % 4096) for k in range(count))
+            return records
+
+    done = task([], Wide())
+    assert done.sender is not None
+    assert max(done.sender.sizes) <= contract.MAX_BLOCK_BYTES
+    assert len(done.flows(INPUT)) == count
+
+
+def test_texts_are_cut_into_blocks(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "TEXT_CHARACTERS", 100)
+    order = Order()
+    done = task([(f"key {i}", i) for i in range(40)], Merge(STRINGS, 512, PICKLE, order), order)
+    assert done.texts(2) == [("str", f"key {i}") for i in range(40)]
+    assert len([block for block in done.blocks if block.relation == contract.KEYS]) > 5
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise OSError("no text")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [10**5_000, 10**4_290, (10**5_000,), Unspeakable(), "x" * 10**6, "\ud800", b"\xff" * 10**5],
+    ids=["huge int", "large int", "tuple of a huge int", "bad repr", "long", "half a surrogate", "bytes"],
+)
+def test_a_key_without_a_text_does_not_break_the_job(key: Any, task: Start) -> None:
+    order = Order()
+    done = task([(key, 1)], Merge(STRINGS, 512, PICKLE, order), order)
+    assert done.outputs == [(key, 1)]
+    ((_, text),) = done.texts(2)
+    assert len(text) <= contract.MAX_TEXT_CHARACTERS
+
+
+# -- the job is left as it is -----------------------------------------------------------------------
+
+
+CHAIN: tuple[Callable[[], Any], ...] = (
+    lambda: Map(lambda x: x),
+    lambda: Filter(lambda x: True),
+    lambda: FlatMap(lambda x: [x]),
+    lambda: FlatMap(lambda x: iter([x])),
+)
+
+
+@pytest.mark.parametrize("make", CHAIN)
+def test_nothing_is_read_ahead(make: Callable[[], Any], task: Start) -> None:
+    pulled: list[int] = []
+
+    def source() -> Iterator[int]:
+        for i in itertools.count():
+            pulled.append(i)
+            yield i
+
+    def first_five(_split: int, records: Any) -> Iterator[Any]:
+        return itertools.islice(iter(records), 5)
+
+    done = task(source(), make(), first_five)
+    assert done.outputs == pulled == list(range(5))
+    assert done.manifest["inputs"] == 5
+
+
+def test_outputs_of_a_flat_map_that_nobody_pulled_are_not_counted(task: Start) -> None:
+    done = task(
+        [10, 20, 30], FlatMap(lambda x: range(x)), lambda _split, records: itertools.islice(records, 13)
+    )
+    assert len(done.outputs) == 13
+    assert done.flows(1) == {k: [0 if k < 10 else 1] for k in range(13)}
+
+
+@pytest.mark.parametrize("make", CHAIN)
+def test_one_object_that_changes_may_be_yielded_again_and_again(make: Callable[[], Any], task: Start) -> None:
+    def reused() -> Iterator[list[int]]:
+        record = [0]
+        for i in range(20):
+            record[0] = i
+            yield record
+
+    assert task(reused(), make(), Map(lambda record: record[0])).outputs == list(range(20))
+
+
+def stubborn(_split: int, records: Any) -> Iterator[Any]:
+    """A user's mapPartitions that goes on after errors of the iterator it is given."""
+    records = iter(records)
+    while True:
+        try:
+            yield next(records)
+        except StopIteration:
+            return
+        except Exception as error:  # noqa: BLE001 - as users do
+            yield f"{type(error).__name__}"
+
+
+def odd(x: int) -> int:
+    if x % 4 == 2:
+        raise ValueError(x)
+    return x
+
+
+def test_a_map_whose_errors_are_caught_leaves_gaps(task: Start) -> None:
+    done = task(range(10), Map(odd), stubborn)
+    assert done.outputs == [0, 1, "ValueError", 3, 4, 5, "ValueError", 7, 8, 9]
+    assert done.flows(1) == {k: [i] for k, i in enumerate(i for i in range(10) if i % 4 != 2)}
+
+
+def test_an_error_from_above_is_no_gap_of_the_map_below(task: Start) -> None:
+    done = task(range(10), Map(odd), Map(lambda x: x), Map(lambda x: x), stubborn)
+    assert done.outputs == [0, 1, "ValueError", 3, 4, 5, "ValueError", 7, 8, 9]
+    assert done.manifest["overridden"] == [1]
+    assert [flow[0] for flow in done.flows(1).values()] == [0, 1, 3, 4, 5, 7, 8, 9]
+
+
+def test_a_filter_whose_errors_are_caught_goes_on(task: Start) -> None:
+    done = task(range(10), Filter(lambda x: odd(x) % 3 == 0), stubborn)
+    assert done.outputs == [0, "ValueError", 3, "ValueError", 9]
+    assert done.flows(1) == {0: [0], 1: [3], 2: [9]}
+
+
+def test_a_flat_map_whose_errors_are_caught_goes_on(task: Start) -> None:
+    def pair(x: int) -> Iterator[int]:
+        yield x
+        yield odd(x)
+
+    done = task(range(4), FlatMap(pair), stubborn)
+    assert done.outputs == [0, 0, 1, 1, 2, "ValueError", 3, 3]
+    assert done.flows(1) == {0: [0], 1: [0], 2: [1], 3: [1], 4: [2], 5: [3], 6: [3]}
+
+
+def test_a_flat_map_ends_with_an_error_of_its_function_as_in_pyspark(task: Start) -> None:
+    def twice(x: int) -> list[int]:
+        return [odd(x)] * 2
+
+    done = task(range(4), FlatMap(twice), stubborn)
+    assert done.outputs == list(stubborn(0, itertools.chain.from_iterable(map(twice, range(4)))))
+    assert done.flows(1) == {0: [0], 1: [0], 2: [1], 3: [1]}
+
+
+@pytest.mark.parametrize("make", [Map, Filter, FlatMap])
+@pytest.mark.parametrize("is_captured", [False, True])
+def test_a_stop_iteration_of_the_user_is_the_error_that_pyspark_makes_of_it(
+    make: type[Map], is_captured: bool, task: Start
+) -> None:
+    def stops(_record: Any) -> Any:
+        raise StopIteration("enough")
+
+    def run() -> None:
+        if is_captured:
+            task([1, 2], make(stops))
+        else:
+            list(make(stops)(0, iter([1, 2])))
+
+    with pytest.raises(PySparkRuntimeError, match=r"STOP_ITERATION_OCCURRED.*enough") as raised:
+        run()
+    assert isinstance(raised.value.__context__, StopIteration)
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "make", [Map, Filter, FlatMap, lambda f: Combine(Aggregator(f, f, f), 512, PICKLE, Order())]
+)
+def test_the_user_does_not_see_our_frames_in_a_traceback(make: Callable[..., Any], task: Start) -> None:
+    def bad(_record: Any) -> Any:
+        raise ValueError("bad") from KeyError("cause")
+
+    with pytest.raises(ValueError, match="bad") as raised:
+        task([("a", 1)], Map(lambda x: x), make(bad), Map(lambda x: x))
+    frames = [frame.filename for frame in traceback.extract_tb(raised.tb)]
+    assert [name for name in frames if name.endswith("operators.py") and "spark_agent" in name] == []
+    assert frames[-1] == __file__
+
+
+def test_a_user_function_gets_the_very_object_that_the_one_before_it_gave(task: Start) -> None:
+    chain = (lambda _split, records: list(records), lambda _split, records: [len(records)])
+    assert task(range(7), *chain).outputs == [7]
+    assert task(range(7), *chain, value_nodes=(1, 2)).outputs == [7]
+
+
+def test_values_of_every_node_are_texts_in_their_order(task: Start) -> None:
+    chain = (Map(lambda x: x + 1), lambda _split, records: list(records), Filter(lambda x: x > 2))
+    done = task(range(4), *chain, value_nodes=(1, 2, 3))
+    for node, values in ((1, "1234"), (2, "1234"), (3, "34")):
+        assert done.texts(node) == [("int", value) for value in values]
+
+
+def test_a_users_generator_is_finalised_when_the_task_ends(task: Start) -> None:
+    ended = []
+
+    def generator(_split: int, records: Any) -> Iterator[Any]:
+        try:
+            yield from records
+        finally:
+            ended.append(True)
+
+    task(
+        range(9),
+        generator,
+        FlatMap(lambda x: [x, x]),
+        Map(lambda x: x),
+        lambda _split, r: itertools.islice(r, 3),
+    )
+    assert ended == [True]
+
+
+@pytest.mark.parametrize(
+    ("make", "records", "given"),
+    [
+        (lambda: Map(str), [1, 2], ["1", "2"]),
+        (lambda: Filter(bool), [0, 1], [1]),
+        (lambda: FlatMap(list), ["ab", "c"], ["a", "b", "c"]),
+        (lambda: Combine(STRINGS, 512, PICKLE, Order()), [("a", 1), ("a", 2)], [("a", "12")]),
+        (lambda: Merge(STRINGS, 512, PICKLE, Order()), [("a", 1), ("a", 2)], [("a", "12")]),
+        (lambda: Join(LISTS, 512, PICKLE, False, False), [("a", (1, 8)), ("a", (2, 9))], [("a", (8, 9))]),
+        (lambda: Sort(sorted), [(2, 0), (1, 0)], [(1, 0), (2, 0)]),
+        (lambda: TextSink(lambda _split, records: records), [b"a\nb"], [b"a\nb"]),
+    ],
+)
+def test_without_a_run_an_operator_does_the_plain_thing(
+    make: Callable[[], Operator], records: list[Any], given: list[Any]
+) -> None:
+    assert capture.current is None
+    assert list(Capture((make(),), None)(0, iter(records))) == given
+
+
+# -- what is lost is counted ------------------------------------------------------------------------
+
+
+def test_blocks_without_a_sender_are_counted_as_dropped(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "unavailable", "confluent-kafka is not installed")
+    done = task(range(10), Filter(bool), FlatMap(lambda x: [x]), sender=None)
+    assert done.outputs == list(range(1, 10))
+    assert (done.manifest["blocks"], done.manifest["dropped"]) == (2, 2)
+    assert "not installed" in done.manifest["problem"]
+
+
+def test_a_block_that_cannot_be_written_is_counted_as_dropped(
+    task: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_block: Block) -> bytes:
+        raise OverflowError("a fault of ours")
+
+    monkeypatch.setattr(contract, "encode_block", broken)
+    done = task(range(10), Filter(bool))
+    assert done.outputs == list(range(1, 10))
+    assert (done.manifest["blocks"], done.manifest["dropped"]) == (1, 1)
+
+
+def test_a_fault_at_the_end_of_a_run_is_counted_and_not_raised(task: Start) -> None:
+    class Faulty(Operator):
+        def __call__(self, split: int, records: Any) -> Any:
+            assert capture.current is not None
+            capture.current.at_close(lambda: [][1])
+            return records
+
+    done = task(range(10), Faulty())
+    assert done.outputs == list(range(10))
+    assert done.manifest["dropped"] == 1
+
+
+def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> None:
+    def refusing() -> Recorder:
+        return Recorder(refused=1)
+
+    done = task(range(10), Filter(bool), sender=refusing)
+    assert (done.manifest["dropped"], done.manifest["problem"]) == (1, "")
+    partial = AgentSettings(bootstrap_servers="nowhere:1", on_error="partial")
+    assert "nowhere:1" in task(range(10), Filter(bool), sender=refusing, settings=partial).manifest["problem"]
+    fail = AgentSettings(bootstrap_servers="nowhere:1", on_error="fail")
+    with pytest.raises(DeliveryError, match=r"split 3.*onError=fail: 1 of 1 blocks.*Kafka at nowhere:1"):
+        task(range(10), Filter(bool), sender=refusing, settings=fail)
+    assert capture.current is None
+
+
+def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "sender_for", lambda _settings: Recorder())
+    stock, manifests, stream = AutoBatchedSerializer(PICKLE), Manifests(), BytesIO()
+    chain = Capture((Map(str),), a_plan(1, manifests))
+    CapturingSerializer(stock, manifests).dump_stream(chain(0, iter(range(1_000))), stream)
+    stream.seek(0)
+    assert list(stock.load_stream(stream)) == [str(i) for i in range(1_000)]
+    assert manifests[0]["outputs"] == 1_000
