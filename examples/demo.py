@@ -44,8 +44,6 @@ JOB = ROOT / "examples" / "wind_delays.py"
 JOB_NAME = "Wind and delays"
 #: The whole trace in one answer, the most that the API gives: the wrong row has 8,608 flights behind it.
 LIMIT = 10_000
-#: A trace goes into Neo4j whole only if each of its 19 nodes may bring those 8,608: the bound is shared out.
-GRAPH_MAX_FLOWS = 250_000
 #: Each of these ends the demo.
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -148,7 +146,7 @@ def _running_servers(demo: Demo) -> list[str]:
 @contextmanager
 def _api(demo: Demo) -> Iterator[Api]:
     port = choose_port("the API", [Settings.model_fields["api_port"].default])
-    command = ["lineage", "serve", "--api-port", str(port), "--graph-max-flows", str(GRAPH_MAX_FLOWS)]
+    command = ["lineage", "serve", "--api-port", str(port)]
     address = demo.home / "api.json"
     with _background(demo, command) as process:
         with demo.waiting("Waiting for the API"):

@@ -139,6 +139,12 @@ def _cannot_have(request: pytest.FixtureRequest, reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="session")
+def cannot_have(request: pytest.FixtureRequest) -> Callable[[str], NoReturn]:
+    """cannot_have(reason): skips, or fails with `--require-services`."""
+    return lambda reason: _cannot_have(request, reason)
+
+
 def _has_container_engine() -> bool:
     """True if one answers within 2 s."""
     address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")

@@ -32,6 +32,8 @@ def create_topics(bootstrap_servers: str, partitions: Mapping[str, int]) -> list
 
     Raises ServerError when the broker refuses or does not answer within 30 s.
     """
+    if not partitions:
+        return []
     admin = AdminClient({"bootstrap.servers": bootstrap_servers}, logger=silent_log)
     futures = admin.create_topics(
         [NewTopic(name, num_partitions=count) for name, count in partitions.items()],

@@ -1,7 +1,7 @@
 """Puts a traced subgraph into Neo4j as LineageFlow nodes and `flow` links, so that Browser and Bloom show it.
 
-Bounded: at most `max_records` records of one trace, shared out over the nodes of its way. Putting the same
-trace there again changes nothing.
+Bounded: at most `max_records` records of one trace; where there are more, each node of the way gets the same
+share. Putting the same trace there again changes nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 import cypher
-from lineage_service.answers import Materialized, Questions, Record, TraceQuery
+from lineage_service.answers import Materialized, Questions, Record, Trace, TraceQuery
 from lineage_service.graph_rows import GraphRecord
 from lineage_service.graph_store import GraphStore
 
@@ -24,9 +24,9 @@ class Materializer:
         self._max_records = max_records
 
     def __call__(self, application_id: str, query: TraceQuery) -> Materialized:
-        nodes = len(self._questions.graph(application_id).nodes)
-        per_node = max(1, self._max_records // max(nodes, 1))
-        trace = self._questions.trace(application_id, replace(query, limit=per_node, values=True))
+        trace = self._trace(application_id, query, self._max_records)
+        if sum(len(node.records) for node in trace.nodes) > self._max_records:
+            trace = self._trace(application_id, query, max(1, self._max_records // len(trace.nodes)))
         links = [(flow.hash_in, flow.hash_out) for flow in trace.flows]
         inputs: dict[str, list[str]] = defaultdict(list)
         for source, target in links:
@@ -53,6 +53,9 @@ class Materializer:
             truncated=trace.truncated,
             query=cypher.pasted(f"show/{trace.direction}", flowId=start).strip(),
         )
+
+    def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:
+        return self._questions.trace(application_id, replace(query, limit=limit, values=True))
 
 
 def _text(record: Record) -> str | None:
