@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,9 @@ from typing import Any
 import pytest
 
 from tests.spark.application import Application, run_application
+
+# Executors with and without lineage run this Python, not whichever `python3` comes first.
+os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 @pytest.fixture
