@@ -1,6 +1,6 @@
 """The values that the service answers with: applications, graphs, records, traces.
 
-Plain frozen data, in the words of the API (DESIGN of the HTTP shapes: docs/api.md). Knows nothing of HTTP,
+Plain frozen data, in the words of the API (docs/api.md has the HTTP shapes). Knows nothing of HTTP,
 of stores or of how a trace is found.
 """
 

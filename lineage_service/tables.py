@@ -1,6 +1,6 @@
 """The four tables, and the rows of many messages as record batches in the order in which files hold them.
 
-Sorted rows are what makes tracing fast and files small (FINDINGS, section 7): the positions of one run lie
+Sorted rows are what makes tracing fast and files small (measured): the positions of one run lie
 side by side, and ascending. Everything is made lazily, a row group at a time. Knows nothing of files.
 """
 
@@ -67,7 +67,7 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
 }
 
-#: Rows of a record batch and of a Parquet row group (FINDINGS, section 7).
+#: Rows of a record batch and of a Parquet row group (measured).
 ROW_GROUP = 122_880
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
 import duckdb
 
@@ -31,28 +30,14 @@ from lineage_service.answers import (
     Values,
     ValueStep,
 )
-from lineage_service.completeness import Completeness, completeness
 from lineage_service.tracing.engine import Position, Walked, time_budget, walk
+from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.snapshot import Receipt, Snapshot, open_snapshot
 from lineage_service.tracing.text_files import RowIndexes
-from lineage_service.tracing.topology import Run, Topology, TopologyNode, read_topology
+from lineage_service.tracing.topology import Run, Topology, TopologyNode
 from spark_agent import contract
-from spark_agent.contract import ContractError
 
 _KEPT_SNAPSHOTS = 8
-
-
-class StoreReader(Protocol):
-    """What the questions read of a flow store."""
-
-    def version(self) -> object: ...
-
-    def applications(self) -> Sequence[str]: ...
-
-    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
-
-    def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
 
 class LineageQuestions:
@@ -63,7 +48,7 @@ class LineageQuestions:
         self._time_budget_s = time_budget_s
         self._places = Places(RowIndexes())
         self._lock = threading.Lock()
-        self._opened: OrderedDict[str, tuple[object, _Opened]] = OrderedDict()
+        self._opened: OrderedDict[str, tuple[object, OpenedApplication]] = OrderedDict()
 
     # -- applications and graphs ---------------------------------------------------------------------
 
@@ -89,7 +74,7 @@ class LineageQuestions:
         ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
-    def _node(self, opened: _Opened, node: TopologyNode) -> Node:
+    def _node(self, opened: OpenedApplication, node: TopologyNode) -> Node:
         application_id = opened.application.application_id
         return Node(
             node_id=contract.node_id(application_id, node.number),
@@ -135,7 +120,7 @@ class LineageQuestions:
 
     def _page_of_all(
         self,
-        opened: _Opened,
+        opened: OpenedApplication,
         cursor: duckdb.DuckDBPyConnection,
         node: TopologyNode,
         runs: Sequence[Run],
@@ -160,7 +145,7 @@ class LineageQuestions:
 
     def _record_page(
         self,
-        opened: _Opened,
+        opened: OpenedApplication,
         cursor: duckdb.DuckDBPyConnection,
         node: TopologyNode,
         total: int,
@@ -218,7 +203,7 @@ class LineageQuestions:
 
     def _trace(
         self,
-        opened: _Opened,
+        opened: OpenedApplication,
         cursor: duckdb.DuckDBPyConnection,
         query: TraceQuery,
         node: TopologyNode,
@@ -260,7 +245,7 @@ class LineageQuestions:
         )
 
     def _start(
-        self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery
+        self, opened: OpenedApplication, cursor: duckdb.DuckDBPyConnection, query: TraceQuery
     ) -> tuple[TopologyNode, list[Position]]:
         """The node and the records, in the runs that hold them, that a query names."""
         if query.path is not None:
@@ -289,7 +274,11 @@ class LineageQuestions:
         return node, [Position(node.number, split, offset, run.number) for run in held]
 
     def _by_key(
-        self, opened: _Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, query: TraceQuery
+        self,
+        opened: OpenedApplication,
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        query: TraceQuery,
     ) -> list[Position]:
         rows = cursor.execute(
             "SELECT DISTINCT run, pos FROM records WHERE node = ? AND kind = 'key' AND text = ?",
@@ -351,7 +340,7 @@ class LineageQuestions:
 
     def _show(
         self,
-        opened: _Opened,
+        opened: OpenedApplication,
         cursor: duckdb.DuckDBPyConnection,
         node: TopologyNode,
         positions: Sequence[Position],
@@ -394,7 +383,7 @@ class LineageQuestions:
         ).fetchall()
         return {(run, pos, kind): text for run, pos, kind, text in rows}
 
-    def _open(self, application_id: str) -> _Opened:
+    def _open(self, application_id: str) -> OpenedApplication:
         version = self._store.version()
         with self._lock:
             held = self._opened.get(application_id)
@@ -404,137 +393,12 @@ class LineageQuestions:
         events = self._store.events(application_id)
         if not events:
             raise NotFoundError(f"no application {application_id} is known")
-        opened = _opened(self._store, application_id, events)
+        opened = open_application(self._store, application_id, events)
         with self._lock:
             self._opened[application_id] = (version, opened)
             while len(self._opened) > _KEPT_SNAPSHOTS:
                 self._opened.popitem(last=False)
         return opened
-
-
-class _Opened:
-    """One application, read."""
-
-    def __init__(self, application: Application, snapshot: Snapshot) -> None:
-        self.application = application
-        self.snapshot = snapshot
-
-    def node(self, text: str) -> TopologyNode:
-        """A node by its id or its number. Raises NotFoundError."""
-        application_id, _, number = text.rpartition("#")
-        known = self.snapshot.topology.nodes
-        if number.isdigit() and application_id in ("", self.application.application_id):
-            found = known.get(int(number))
-            if found is not None:
-                return found
-        raise NotFoundError(f"application {self.application.application_id} has no node {text}")
-
-    def parse_record(self, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
-        """A record id, alone where it is not ambiguous, or behind its node's id (a flow id)."""
-        parts = text.split("#")
-        if node is None and len(parts) >= 4 and parts[0] == self.application.application_id:
-            node, text = f"{parts[0]}#{parts[1]}", "#".join(parts[2:])
-        try:
-            kind, split, offset = contract.parse_record_id(text)
-        except ContractError as error:
-            raise InvalidQueryError(str(error)) from None
-        if node is not None:
-            return self.node(node), split, offset
-        if kind is None:
-            raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
-        nodes = [
-            each
-            for each in self.snapshot.topology.nodes.values()
-            if each.kind == kind and any(run.split == split for run in self.holders(each.number))
-        ]
-        if len(nodes) == 1:
-            return nodes[0], split, offset
-        if not nodes:
-            raise NotFoundError(f"no {kind} of this application has a partition {split}")
-        named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
-        raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
-
-    def holders(self, node: int) -> list[Run]:
-        """One run for each split of a node: the one whose records are shown."""
-        by_split: dict[int, Run] = {}
-        topology = self.snapshot.topology
-        for number in topology.runs_of.get(node, ()):
-            run = topology.runs[number]
-            if number in self.snapshot.effective:
-                by_split.setdefault(run.split, run)
-        return [by_split[split] for split in sorted(by_split)]
-
-    def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
-        """The runs that a trace from a record starts in.
-
-        Backward from one computation only, never from a mixture; forward from all that an output was made
-        from, so that every action over a shared RDD is reached.
-        """
-        runs = [
-            run
-            for run in self.snapshot.topology.runs_at(node, split)
-            if run.number in self.snapshot.effective
-        ]
-        return runs[:1] if direction == "backward" else runs
-
-    def flows(self, node: int) -> int | None:
-        """How many (input, output) pairs a node has; None where that is a bound."""
-        relation = self.snapshot.topology.nodes[node].relation
-        if node in self.snapshot.flows_of and node not in self.snapshot.spanning:
-            return self.snapshot.flows_of[node]
-        if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC):
-            return sum(self.snapshot.count(node, run.number) for run in self.holders(node))
-        return None
-
-
-def _opened(store: StoreReader, application_id: str, events: Sequence[Mapping[str, Any]]) -> _Opened:
-    topology = read_topology(application_id, events)
-    receipts = _receipts(store.files("blocks", application_id))
-    snapshot = open_snapshot(
-        topology,
-        store.files("flows", application_id),
-        store.files("records", application_id),
-        receipts,
-    )
-    complete = completeness(events, ((each.run, each.seq) for each in receipts))
-    return _Opened(_application(application_id, events, complete, receipts), snapshot)
-
-
-def _receipts(files: Sequence[str]) -> list[Receipt]:
-    if not files:
-        return []
-    rows = duckdb.execute(
-        "SELECT DISTINCT run, seq, node, relation, rows FROM read_parquet(?, hive_partitioning = false)",
-        [list(files)],
-    ).fetchall()
-    return [Receipt(*row) for row in rows]
-
-
-def _application(
-    application_id: str,
-    events: Sequence[Mapping[str, Any]],
-    complete: Completeness,
-    receipts: Sequence[Receipt],
-) -> Application:
-    started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
-    ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
-    texts = (contract.KEYS, contract.VALUES)
-    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in texts}
-    return Application(
-        application_id=application_id,
-        name=str(started[0]["name"]) if started else application_id,
-        state="ended" if ended else "running",
-        started=started[0]["time"] if started else min(event["time"] for event in events),
-        ended=ended[0]["time"] if ended else None,
-        complete=complete.is_complete,
-        missing_blocks=complete.missing_blocks,
-        counters={
-            "runs": len(complete.runs),
-            "blocks": len({(each.run, each.seq) for each in receipts}),
-            "flows": sum(flows.values()),
-            "dropped": complete.dropped,
-        },
-    )
 
 
 def _public_edges(topology: Topology) -> list[tuple[int, int, int]]:

@@ -1,0 +1,157 @@
+"""One application, read from the flow store: what it is, its snapshot, and what people call its parts.
+
+Knows nothing of how a trace is walked; keeps nothing between versions of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import duckdb
+
+from lineage_service.answers import Application, InvalidQueryError, NotFoundError
+from lineage_service.completeness import Completeness, completeness
+from lineage_service.tracing.snapshot import Receipt, Snapshot, open_snapshot
+from lineage_service.tracing.topology import Run, TopologyNode, read_topology
+from spark_agent import contract
+from spark_agent.contract import ContractError
+
+
+class StoreReader(Protocol):
+    """What the questions read of a flow store."""
+
+    def version(self) -> object: ...
+
+    def applications(self) -> Sequence[str]: ...
+
+    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
+
+    def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+
+class OpenedApplication:
+    """One application, read."""
+
+    def __init__(self, application: Application, snapshot: Snapshot) -> None:
+        self.application = application
+        self.snapshot = snapshot
+
+    def node(self, text: str) -> TopologyNode:
+        """A node by its id or its number. Raises NotFoundError."""
+        application_id, _, number = text.rpartition("#")
+        known = self.snapshot.topology.nodes
+        if number.isdigit() and application_id in ("", self.application.application_id):
+            found = known.get(int(number))
+            if found is not None:
+                return found
+        raise NotFoundError(f"application {self.application.application_id} has no node {text}")
+
+    def parse_record(self, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
+        """A record id, alone where it is not ambiguous, or behind its node's id (a flow id)."""
+        parts = text.split("#")
+        if node is None and len(parts) >= 4 and parts[0] == self.application.application_id:
+            node, text = f"{parts[0]}#{parts[1]}", "#".join(parts[2:])
+        try:
+            kind, split, offset = contract.parse_record_id(text)
+        except ContractError as error:
+            raise InvalidQueryError(str(error)) from None
+        if node is not None:
+            return self.node(node), split, offset
+        if kind is None:
+            raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
+        nodes = [
+            each
+            for each in self.snapshot.topology.nodes.values()
+            if each.kind == kind and any(run.split == split for run in self.holders(each.number))
+        ]
+        if len(nodes) == 1:
+            return nodes[0], split, offset
+        if not nodes:
+            raise NotFoundError(f"no {kind} of this application has a partition {split}")
+        named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
+        raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
+
+    def holders(self, node: int) -> list[Run]:
+        """One run for each split of a node: the one whose records are shown."""
+        by_split: dict[int, Run] = {}
+        topology = self.snapshot.topology
+        for number in topology.runs_of.get(node, ()):
+            run = topology.runs[number]
+            if number in self.snapshot.effective:
+                by_split.setdefault(run.split, run)
+        return [by_split[split] for split in sorted(by_split)]
+
+    def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
+        """The runs that a trace from a record starts in.
+
+        Backward from one computation only, never from a mixture; forward from all that an output was made
+        from, so that every action over a shared RDD is reached.
+        """
+        runs = [
+            run
+            for run in self.snapshot.topology.runs_at(node, split)
+            if run.number in self.snapshot.effective
+        ]
+        return runs[:1] if direction == "backward" else runs
+
+    def flows(self, node: int) -> int | None:
+        """How many (input, output) pairs a node has; None where that is a bound."""
+        relation = self.snapshot.topology.nodes[node].relation
+        if node in self.snapshot.flows_of and node not in self.snapshot.spanning:
+            return self.snapshot.flows_of[node]
+        if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC):
+            return sum(self.snapshot.count(node, run.number) for run in self.holders(node))
+        return None
+
+
+def open_application(
+    store: StoreReader, application_id: str, events: Sequence[Mapping[str, Any]]
+) -> OpenedApplication:
+    topology = read_topology(application_id, events)
+    receipts = _receipts(store.files("blocks", application_id))
+    snapshot = open_snapshot(
+        topology,
+        store.files("flows", application_id),
+        store.files("records", application_id),
+        receipts,
+    )
+    complete = completeness(events, ((each.run, each.seq) for each in receipts))
+    return OpenedApplication(_application(application_id, events, complete, receipts), snapshot)
+
+
+def _receipts(files: Sequence[str]) -> list[Receipt]:
+    if not files:
+        return []
+    rows = duckdb.execute(
+        "SELECT DISTINCT run, seq, node, relation, rows FROM read_parquet(?, hive_partitioning = false)",
+        [list(files)],
+    ).fetchall()
+    return [Receipt(*row) for row in rows]
+
+
+def _application(
+    application_id: str,
+    events: Sequence[Mapping[str, Any]],
+    complete: Completeness,
+    receipts: Sequence[Receipt],
+) -> Application:
+    started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
+    ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
+    texts = (contract.KEYS, contract.VALUES)
+    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in texts}
+    return Application(
+        application_id=application_id,
+        name=str(started[0]["name"]) if started else application_id,
+        state="ended" if ended else "running",
+        started=started[0]["time"] if started else min(event["time"] for event in events),
+        ended=ended[0]["time"] if ended else None,
+        complete=complete.is_complete,
+        missing_blocks=complete.missing_blocks,
+        counters={
+            "runs": len(complete.runs),
+            "blocks": len({(each.run, each.seq) for each in receipts}),
+            "flows": sum(flows.values()),
+            "dropped": complete.dropped,
+        },
+    )
