@@ -36,8 +36,6 @@ HEADER_BYTES = 4_000
 #: Text columns leave at this many characters, far below the block limit even as 4-byte UTF-8.
 TEXT_CHARACTERS = 150_000
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
 
 class DeliveryError(RuntimeError):
     """Lineage could not be delivered and spark.lineage.onError=fail."""
@@ -54,7 +52,6 @@ class Plan:
     reads_shuffle: bool
     nodes: tuple[int, ...]
     value_nodes: tuple[int, ...]
-    manifests: Any  # pyspark Accumulator of lists of JSON manifests
 
 
 class Counter:
@@ -421,17 +418,17 @@ class Capture(Pipeline):
     def __call__(self, split: int, records: Any) -> Any:
         global current
         current = None  # a task that failed early may have left its run in this worker
-        if self.plan is None:
-            return super().__call__(split, records)
-        current = run = Run(self.plan, split, transport.sender_for(self.plan.settings))
         try:
-            run.result = self._chained(self.plan, run, split, records)
+            if self.plan is None:
+                return super().__call__(split, records)
+            current = run = Run(self.plan, split, transport.sender_for(self.plan.settings))
+            run.result = self._captured(self.plan, run, split, records)
+            return run.outputs.through(run.result)
         except BaseException as error:
-            _hide_agent(error)
+            hide_agent(error)
             raise
-        return run.outputs.through(run.result)
 
-    def _chained(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
+    def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
         records = run.inputs.through(records)
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
             records = function(split, records)
@@ -447,7 +444,7 @@ class Capture(Pipeline):
         return records
 
 
-def _hide_agent(error: BaseException) -> None:
+def hide_agent(error: BaseException) -> None:
     """Take the agent's frames out of the tracebacks of `error` and of what led to it: its user reads them."""
     seen: set[int] = set()
     chained: BaseException | None = error
@@ -455,7 +452,7 @@ def _hide_agent(error: BaseException) -> None:
         seen.add(id(chained))
         entry, kept = chained.__traceback__, []
         while entry is not None:
-            if not entry.tb_frame.f_code.co_filename.startswith(_OURS):
+            if not entry.tb_frame.f_globals.get("__name__", "").startswith("spark_agent."):
                 kept.append(entry)
             entry = entry.tb_next
         for index, entry in enumerate(kept):
@@ -469,7 +466,7 @@ class CapturingSerializer:
 
     def __init__(self, inner: Any, manifests: Any) -> None:
         self.inner = inner
-        self.manifests = manifests
+        self.manifests = manifests  # a PySpark accumulator of lists of JSON manifests
 
     def dump_stream(self, records: Any, stream: Any) -> None:
         global current
@@ -478,7 +475,7 @@ class CapturingSerializer:
             try:
                 self.inner.dump_stream(records, stream)
             except BaseException as error:
-                _hide_agent(error)
+                hide_agent(error)
                 raise
             finally:
                 # PySpark closes a chain's generator here; ours hides it behind a counter.

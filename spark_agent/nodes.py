@@ -62,6 +62,23 @@ class Node:
                 stack.append((node, True))
                 stack.extend((parent, False) for parent in reversed(node.parents))
 
+    def ends(self, *relations: str) -> Iterator[Node]:
+        """Where the records last were in Python or came into Spark: what the JVM did since is passed through.
+
+        With `relations`, only nodes of these are passed through.
+        """
+        seen, stack = {self.number}, [self]
+        while stack:
+            node = stack.pop()
+            is_passed = not relations or node.relation in relations
+            if node.is_piped or node.kind == "source" or not node.parents or not is_passed:
+                yield node
+                continue
+            for parent in node.parents:
+                if parent.number not in seen:
+                    seen.add(parent.number)
+                    stack.append(parent)
+
 
 @dataclass
 class Frame:

@@ -36,8 +36,12 @@ class Map(Operator):
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         function, run = self.function, capture.current
+        if run is None:
+            from pyspark.util import fail_on_stopiteration
+
+            return map(fail_on_stopiteration(function), records)
         counter = Counter()
-        source = counter.through(records) if run is not None else iter(records)
+        source = counter.through(records)
         gaps: list[int] = []
         nothing = object()
 
@@ -58,11 +62,10 @@ class Map(Operator):
             ended.append(True)
 
         def close() -> None:
-            if gaps and run is not None:
+            if gaps:
                 run.override(self.node, contract.SPANS).extend(_around(gaps, counter.count))
 
-        if run is not None:
-            run.at_close(close)
+        run.at_close(close)
         return restarting(mapped)
 
 

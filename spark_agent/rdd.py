@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.capture import ACTION, CapturingSerializer, Operator, Pipeline
+from spark_agent.capture import ACTION, CapturingSerializer, Operator, Pipeline, hide_agent
 from spark_agent.nodes import Node, inexact
 from spark_agent.operators import Combine, Filter, FlatMap, Join, Map, Merge, Order, Sort, TextSink
 
@@ -148,12 +148,17 @@ def _operation(
     session: Session, name: str, function: Callable[..., Any], stock: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A transformation: what it makes is one public node and its steps."""
+    function.__qualname__ = stock.__qualname__  # Python names it where the arguments are wrong
 
     def operation(self: Any, *args: Any, **kwargs: Any) -> Any:
         if session.frames:
             return function(self, *args, **kwargs)
-        with session.operation(name, _inputs(self, args, kwargs)) as frame:
-            result = function(self, *args, **kwargs)
+        try:
+            with session.operation(name, _inputs(self, args, kwargs)) as frame:
+                result = function(self, *args, **kwargs)
+        except BaseException as error:
+            hide_agent(error)
+            raise
         session.finish(frame, result)
         return result
 
@@ -186,8 +191,12 @@ def _action(
             sink.relation, sink.exact = contract.DATASET, False
             sink.reason = inexact(name, contract.DATASET)
         session.publish(sink)
-        with session.operation(name, [self]), session.property_set(ACTION, str(sink.number)):
-            result = function(self, *args, **kwargs)
+        try:
+            with session.operation(name, [self]), session.property_set(ACTION, str(sink.number)):
+                result = function(self, *args, **kwargs)
+        except BaseException as error:
+            hide_agent(error)
+            raise
         session.describe(sink)
         return result
 
@@ -459,7 +468,9 @@ def _coalesce(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]
     def coalesce(self: Any, numPartitions: int, shuffle: bool = False) -> Any:
         if shuffle:
             return stock(self, numPartitions, shuffle)
-        part = self if _is_counted(session.node_of(self)) else _piped(session, self)
+        # A coalesce must know how many records each part has: the runs say it.
+        is_counted = all(end.is_piped for end in session.node_of(self).ends(contract.STATIC))
+        part = self if is_counted else _piped(session, self)
         result = stock(part, numPartitions, shuffle)
         node = result._lineage_node
         _settle(node, "coalesce", contract.STATIC, [session.node_of(part)])
@@ -475,20 +486,9 @@ def _piped(session: Session, dataset: Any) -> Any:
 
     Not where it comes from the driver: a worker may lack the classes to unpickle it.
     """
-    if _is_plain(session.node_of(dataset)):
+    if all(end.is_piped or end.name in PLAIN_SOURCES for end in session.node_of(dataset).ends()):
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
-
-
-def _is_plain(node: Node) -> bool:
-    if node.is_piped or node.kind == "source":
-        return node.is_piped or node.name in PLAIN_SOURCES
-    return bool(node.parents) and all(map(_is_plain, node.parents))
-
-
-def _is_counted(node: Node) -> bool:
-    """The runs say how many records each partition has, which a coalesce must know."""
-    return node.is_piped or (node.relation == contract.STATIC and all(map(_is_counted, node.parents)))
 
 
 def _placed(session: Session, dataset: Any) -> Any:

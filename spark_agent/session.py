@@ -69,7 +69,7 @@ class Session:
         self._local = threading.local()
         self._delivery = Delivery()
         self._flow_partitions = contract.FLOW_PARTITIONS
-        self._counters = {"runs": 0, "blocks": 0, "dropped": 0}
+        self._counters = {"runs": 0, "blocks": 0, "dropped": 0, "events_lost": 0}
         self._warnings: dict[str, bool] = {}  # text -> was it logged
         self._is_stopped = False
         parameter = Manifests()
@@ -100,13 +100,10 @@ class Session:
             self.settings.node_topic: contract.NODE_PARTITIONS,
             self.settings.flow_topic: contract.FLOW_PARTITIONS,
         }
-        is_there = transport.create_topics(self.settings, wanted, wait_s)
-        sender = transport.sender_for(self.settings)
-        if sender is not None and is_there:
-            found = sender.partitions(self.settings.flow_topic, wait_s)
+        if transport.create_topics(self.settings, wanted, wait_s):
+            sender = transport.sender_for(self.settings)
+            found = sender.partitions(self.settings.flow_topic, wait_s) if sender is not None else 0
             self._flow_partitions = found or contract.FLOW_PARTITIONS
-        elif sender is not None:
-            sender.pause()
         self._send(contract.APPLICATION_STARTED, started)
 
     def _wait_for_topics(self) -> None:
@@ -130,6 +127,7 @@ class Session:
         self.undo()
         if _active is self:
             _active = None
+        self._counters["events_lost"] = self._settle()
         self.emit(contract.APPLICATION_ENDED, counters=self._counters)
         self._settle()
         self._log_warnings()
@@ -327,7 +325,6 @@ class Session:
             reads_shuffle=pipeline.input_node.is_shuffle,
             nodes=nodes,
             value_nodes=valued if self.settings.detailed else (),
-            manifests=self.manifests,
         )
         return capture.Capture(pipeline.functions, plan)
 

@@ -90,7 +90,7 @@ class Sender:
             except BufferError:  # the queue is full: the broker is slower than the job, or gone
                 self._producer.poll(0.05)
                 if time.monotonic() > deadline:
-                    self.pause()
+                    self._pause()
                     delivery.report("full", None)
                     return
             except Exception as error:  # noqa: BLE001 - too large, unknown partition: drop, count, go on
@@ -108,13 +108,12 @@ class Sender:
             while delivery.pending and (left := deadline - time.monotonic()) > 0:
                 self._producer.flush(min(left, 0.2))
             if delivery.pending:
-                self.pause()
+                self._pause()
             else:
                 self._pause_s = PAUSE_S
         return delivery.failed + delivery.pending
 
-    def pause(self) -> None:
-        """Drop messages for a while: the broker is not there, and the job has waited for it."""
+    def _pause(self) -> None:
         logger.warning("lineage is dropped for %.0f s: the Kafka broker does not take it", self._pause_s)
         self._paused_until = time.monotonic() + self._pause_s
         self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)

@@ -123,7 +123,7 @@ def flows_of(blocks: Iterable[Block], node: int) -> Flows:
     return {output: sorted(inputs) for output, inputs in sorted(flows.items())}
 
 
-def a_plan(nodes: int, manifests: Any = None, **given: Any) -> Plan:
+def a_plan(nodes: int, **given: Any) -> Plan:
     fields: dict[str, Any] = {
         "application_id": "app",
         "settings": AgentSettings(bootstrap_servers="nowhere:1"),
@@ -132,7 +132,6 @@ def a_plan(nodes: int, manifests: Any = None, **given: Any) -> Plan:
         "reads_shuffle": False,
         "nodes": tuple(range(1, nodes + 1)),
         "value_nodes": (),
-        "manifests": manifests,
     }
     return Plan(**{**fields, **given})
 
@@ -151,7 +150,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
             if isinstance(function, Operator):
                 function.node = number
         manifests, stream = Manifests(), list[Any]()
-        chain = Capture(functions, a_plan(len(functions), manifests, **given))
+        chain = Capture(functions, a_plan(len(functions), **given))
         serializer = CapturingSerializer(ListSerializer(), manifests)
         serializer.dump_stream(chain(3, iter(records)), stream)
         assert capture.current is None
@@ -701,7 +700,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
 def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "sender_for", lambda _settings: Recorder())
     stock, manifests, stream = AutoBatchedSerializer(PICKLE), Manifests(), BytesIO()
-    chain = Capture((Map(str),), a_plan(1, manifests))
+    chain = Capture((Map(str),), a_plan(1))
     CapturingSerializer(stock, manifests).dump_stream(chain(0, iter(range(1_000))), stream)
     stream.seek(0)
     assert list(stock.load_stream(stream)) == [str(i) for i in range(1_000)]

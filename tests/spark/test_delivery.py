@@ -1,0 +1,277 @@
+"""What happens to the job and to the count of what was lost when lineage cannot leave."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+import venv
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from pyspark import SparkConf, SparkContext
+
+from spark_agent import contract, session, transport
+from spark_agent.capture import DeliveryError
+from spark_agent.settings import AgentSettings
+from spark_agent.transport import Delivery, Sender
+
+#: Far above the few seconds that the agent may take, far below what a client's own time-outs would.
+BOUND_S = 25.0
+
+
+@pytest.fixture
+def closed_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent_broker() -> Iterator[str]:
+    """Takes connections and says nothing."""
+    held: list[socket.socket] = []
+
+    def accept(server: socket.socket) -> None:
+        while True:
+            try:
+                held.append(server.accept()[0])
+            except OSError:
+                return
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=accept, args=(server,), daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in held:
+        connection.close()
+
+
+def job(context: SparkContext) -> list[tuple[int, int]]:
+    numbers = context.parallelize(range(1000), 4).filter(lambda i: i % 3 == 0)
+    return numbers.map(lambda i: (i % 5, i)).reduceByKey(max, 2).sortByKey(numPartitions=2).collect()
+
+
+RESULT = [(0, 990), (1, 996), (2, 987), (3, 993), (4, 999)]
+
+
+def run(
+    bootstrap_servers: str, job: Callable[[SparkContext], Any], **conf: str
+) -> tuple[Any, dict[str, int], float]:
+    """(what the job gave, the counters of the session, seconds from the start to the end of its stop)."""
+    settings = {
+        "spark.master": "local[2]",
+        "spark.app.name": "delivery",
+        "spark.ui.enabled": "false",
+        "spark.lineage.enabled": "true",
+        "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
+        "spark.lineage.topic.node": f"{uuid.uuid4().hex[:10]}-node",
+        "spark.lineage.topic.flow": f"{uuid.uuid4().hex[:10]}-flow",
+        **conf,
+    }
+    context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
+    context.setLogLevel("OFF")
+    running = session.active()
+    assert running is not None
+    begin = time.monotonic()
+    try:
+        result = job(context)
+    finally:
+        context.stop()
+    return result, running._counters, time.monotonic() - begin
+
+
+def test_what_arrives_is_counted_and_nothing_dropped(kafka: Any) -> None:
+    result, counters, _ = run(kafka.bootstrap_servers, job)
+    assert result == RESULT
+    assert (counters["dropped"], counters["events_lost"]) == (0, 0)
+    assert counters["runs"] > 0
+    assert counters["blocks"] > 0
+
+
+@pytest.mark.parametrize("broker", ["closed_port", "silent_broker"])
+def test_a_broker_that_does_not_answer_costs_seconds_once(
+    broker: str, request: pytest.FixtureRequest
+) -> None:
+    def jobs(context: SparkContext) -> list[Any]:
+        return [job(context) for _ in range(4)]
+
+    results, counters, seconds = run(request.getfixturevalue(broker), jobs)
+    assert results == [RESULT] * 4
+    assert counters["dropped"] == counters["blocks"] > 0
+    assert counters["events_lost"] > 0
+    assert seconds < BOUND_S
+
+
+def test_a_job_fails_before_it_runs_if_its_lineage_must_arrive_and_cannot(closed_port: str) -> None:
+    touched = []
+
+    def fails(context: SparkContext) -> None:
+        numbers = context.parallelize(range(10), 2).filter(bool)
+        with pytest.raises(DeliveryError, match=rf"onError=fail.*events are lost.*{closed_port}"):
+            numbers.saveAsTextFile("/nonexistent/never")
+        touched.append(True)
+
+    run(closed_port, fails, **{"spark.lineage.onError": "fail"})
+    assert touched == [True]
+
+
+def test_a_job_succeeds_if_its_lineage_must_arrive_and_does(kafka: Any) -> None:
+    result, counters, _ = run(kafka.bootstrap_servers, job, **{"spark.lineage.onError": "fail"})
+    assert (result, counters["dropped"]) == (RESULT, 0)
+
+
+def without_confluent_kafka(folder: Path) -> str:
+    """A PYTHONPATH on which confluent-kafka cannot be imported."""
+    (folder / "confluent_kafka.py").write_text("raise ImportError('none of it here')\n")
+    return str(folder)
+
+
+def test_executors_without_confluent_kafka_do_their_work_and_count_what_is_lost(
+    kafka: Any, tmp_path: Path
+) -> None:
+    path = without_confluent_kafka(tmp_path)
+    result, counters, _ = run(kafka.bootstrap_servers, job, **{"spark.executorEnv.PYTHONPATH": path})
+    assert result == RESULT
+    assert counters["dropped"] == counters["blocks"] > 0
+
+
+def test_topics_have_the_partitions_of_the_contract_from_the_first_message_on(kafka: Any) -> None:
+    names = {"spark.lineage.topic.node": "node", "spark.lineage.topic.flow": "flow"}
+    topics = {name: f"{uuid.uuid4().hex[:10]}-{kind}" for name, kind in names.items()}
+    run(kafka.bootstrap_servers, job, **topics)
+    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=10).topics
+    counts = [len(found[topic].partitions) for topic in topics.values()]
+    assert counts == [contract.NODE_PARTITIONS, contract.FLOW_PARTITIONS]
+
+
+JOB = """
+from pyspark import SparkContext
+context = SparkContext()
+numbers = context.parallelize(range(100), 4).filter(lambda i: i % 3 == 0)
+print(sum(numbers.map(lambda i: (i % 5, i)).reduceByKey(max, 2).values().collect()))
+"""
+
+
+def run_script(
+    folder: Path, bootstrap_servers: str, python_path: str = "", **conf: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs JOB, which never stops its context, as `python job.py`."""
+    (folder / "job.py").write_text(JOB)
+    settings = {
+        "spark.master": "local[2]",
+        "spark.app.name": "delivery",
+        "spark.ui.enabled": "false",
+        "spark.lineage.enabled": "true",
+        "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
+        **conf,
+    }
+    arguments = " ".join(f"--conf {name}={value}" for name, value in settings.items())
+    environment = {
+        **os.environ,
+        "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell",
+        "PYTHONPATH": python_path,
+    }
+    return subprocess.run(
+        [sys.executable, "job.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def warnings_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if "spark_agent" in line]
+
+
+def test_a_program_ends_soon_beside_a_silent_broker_and_prints_nothing_of_ours(
+    silent_broker: str, tmp_path: Path
+) -> None:
+    begin = time.monotonic()
+    done = run_script(tmp_path, silent_broker)
+    assert time.monotonic() - begin < 2 * BOUND_S
+    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
+    assert "lineage" not in done.stderr
+
+
+def test_a_driver_without_confluent_kafka_is_one_warning_in_sparks_log(kafka: Any, tmp_path: Path) -> None:
+    path = without_confluent_kafka(tmp_path)
+    done = run_script(tmp_path, kafka.bootstrap_servers, path)
+    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
+    (warning,) = warnings_of(done)
+    assert " WARN " in warning
+    assert f"confluent-kafka is not installed for {sys.executable}" in warning
+
+
+def test_executors_that_have_nothing_of_ours_are_one_warning_in_sparks_log(
+    kafka: Any, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    venv.create(bare, symlinks=True)
+    python = str(bare / "bin" / "python")
+    done = run_script(tmp_path, kafka.bootstrap_servers, **{"spark.pyspark.python": python})
+    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
+    (warning,) = warnings_of(done)
+    assert " WARN " in warning
+    assert f"confluent-kafka is not installed for {python}" in warning
+
+
+def test_a_loss_is_one_warning_if_the_user_wants_to_know(closed_port: str, tmp_path: Path) -> None:
+    done = run_script(tmp_path, closed_port, **{"spark.lineage.onError": "partial"})
+    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
+    (warning,) = warnings_of(done)
+    assert f"incomplete; Kafka at {closed_port} does not take them" in warning
+
+
+# -- the sender by itself ---------------------------------------------------------------------------
+
+
+def settings_for(bootstrap_servers: str) -> AgentSettings:
+    return AgentSettings(bootstrap_servers=bootstrap_servers, delivery_timeout_s=0.5)
+
+
+def test_a_sender_waits_once_and_then_drops_at_once(closed_port: str) -> None:
+    sender = Sender(settings_for(closed_port))
+    waits = []
+    for _ in range(3):
+        delivery = Delivery()
+        begin = time.monotonic()
+        sender.send("topic", -1, b"key", b"message", delivery)
+        assert sender.settle(delivery) == 1
+        waits.append(time.monotonic() - begin)
+    assert waits[0] >= 0.4
+    assert sum(waits[1:]) < 0.2
+    assert sender.is_paused
+
+
+def test_a_full_queue_costs_one_wait(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "QUEUE_KBYTES", 64)
+    sender, delivery = Sender(settings_for(silent_broker)), Delivery()
+    begin = time.monotonic()
+    for _ in range(50):
+        sender.send("topic", -1, b"key", bytes(10_000), delivery)
+    assert sender.settle(delivery) == 50
+    assert time.monotonic() - begin < 5
+
+
+def test_threads_that_come_at_once_share_one_sender(
+    monkeypatch: pytest.MonkeyPatch, closed_port: str
+) -> None:
+    made = []
+
+    class SlowSender:
+        def __init__(self, _settings: AgentSettings) -> None:
+            made.append(self)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(transport, "Sender", SlowSender)
+    monkeypatch.setattr(transport, "_sender", None)
+    monkeypatch.setattr(transport, "_sender_of", None)
+    with ThreadPoolExecutor(8) as pool:
+        given = set(pool.map(transport.sender_for, [settings_for(closed_port)] * 8))
+    assert given == set(made)
+    assert len(made) == 1
