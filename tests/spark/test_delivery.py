@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -161,7 +161,7 @@ print(sum(numbers.map(lambda i: (i % 5, i)).reduceByKey(max, 2).values().collect
 
 
 def run_script(
-    folder: Path, bootstrap_servers: str, python_path: str = "", **conf: str
+    folder: Path, bootstrap_servers: str, environment: Mapping[str, str] | None = None, **conf: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs JOB, which never stops its context, as `python job.py`."""
     (folder / "job.py").write_text(JOB)
@@ -174,13 +174,13 @@ def run_script(
         **conf,
     }
     arguments = " ".join(f"--conf {name}={value}" for name, value in settings.items())
-    environment = {
-        **os.environ,
-        "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell",
-        "PYTHONPATH": python_path,
-    }
     return subprocess.run(
-        [sys.executable, "job.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "job.py"],
+        cwd=folder,
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell", **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -200,7 +200,7 @@ def test_a_program_ends_soon_beside_a_silent_broker_and_prints_nothing_of_ours(
 
 def test_a_driver_without_confluent_kafka_is_one_warning_in_sparks_log(kafka: Any, tmp_path: Path) -> None:
     path = without_confluent_kafka(tmp_path)
-    done = run_script(tmp_path, kafka.bootstrap_servers, path)
+    done = run_script(tmp_path, kafka.bootstrap_servers, {"PYTHONPATH": path})
     assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
     (warning,) = warnings_of(done)
     assert " WARN " in warning
@@ -213,7 +213,7 @@ def test_executors_that_have_nothing_of_ours_are_one_warning_in_sparks_log(
     bare = tmp_path / "bare"
     venv.create(bare, symlinks=True)
     python = str(bare / "bin" / "python")
-    done = run_script(tmp_path, kafka.bootstrap_servers, **{"spark.pyspark.python": python})
+    done = run_script(tmp_path, kafka.bootstrap_servers, {"PYSPARK_PYTHON": python})
     assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
     (warning,) = warnings_of(done)
     assert " WARN " in warning
