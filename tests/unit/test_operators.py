@@ -31,6 +31,8 @@ Flows = dict[int, list[Any]]
 """Output position -> its input positions; (run, position) where the input is of another run."""
 
 INPUT = 0
+#: MiB that no test process reaches: it may hold a whole test run, and a merger that spills orders otherwise.
+ENOUGH = 1 << 20
 PICKLE = CPickleSerializer()
 STRINGS = Aggregator(str, lambda a, b: f"{a}{b}", lambda a, b: f"{a}{b}")
 LISTS = Aggregator(lambda v: [v], lambda vs, v: [*vs, v], lambda vs, ws: vs + ws)
@@ -170,7 +172,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """Every look at the memory finds that it is time to spill."""
-    monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: 1 << 20)
+    monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: 2 * ENOUGH)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     monkeypatch.setenv("PYTHONHASHSEED", "0")
 
@@ -218,7 +220,7 @@ def test_a_flat_map_says_how_many_each_input_made(made: Callable[[int], Any], ta
 def test_a_combine_says_where_each_record_went(task: Start) -> None:
     pairs = [("a", 1), ("b", 2), ("a", 3), (None, 4), ("b", 5)]
     order = Order()
-    done = task(pairs, Combine(STRINGS, 512, PICKLE, order), order)
+    done = task(pairs, Combine(STRINGS, ENOUGH, PICKLE, order), order)
     assert done.outputs == [("a", "13"), ("b", "25"), (None, "4")]
     assert done.flows(1) == {0: [0, 2], 1: [1, 4], 2: [3]}
     assert done.flows(2) == {}
@@ -226,7 +228,7 @@ def test_a_combine_says_where_each_record_went(task: Start) -> None:
 
 def test_keys_that_are_equal_in_python_are_one_group(task: Start) -> None:
     order = Order()
-    done = task([(1, "a"), (1.0, "b"), (True, "c"), (2, "d")], Merge(STRINGS, 512, PICKLE, order), order)
+    done = task([(1, "a"), (1.0, "b"), (True, "c"), (2, "d")], Merge(STRINGS, ENOUGH, PICKLE, order), order)
     assert done.outputs == [(1, "abc"), (2, "d")]
     assert done.flows(1) == {0: [0, 1, 2], 1: [3]}
     assert done.texts(2) == [("int", "1"), ("int", "2")]
@@ -335,7 +337,7 @@ def sources(done: Task, *nodes: int) -> list[list[int]]:
 
 def test_every_record_read_from_a_shuffle_is_known_by_its_writer_and_position(task: Start) -> None:
     pairs = [(i * i % 11, i) for i in range(3_000)]
-    write = ShuffleWrite(lambda key: key, 4, PICKLE, 512)
+    write = ShuffleWrite(lambda key: key, 4, PICKLE, ENOUGH)
     written = task(pairs, write)
     writer, targets = written.manifest["run"], defaultdict(list)
     for target, batch in zip(written.outputs[::2], written.outputs[1::2], strict=True):
@@ -377,7 +379,7 @@ def test_blocks_of_one_stream_stand_on_their_own(task: Start, small_blocks: None
         pairs,
         Filter(lambda kv: kv[1] % 2 == 0),
         FlatMap(lambda kv: [kv] * (kv[1] % 5)),
-        Combine(STRINGS, 512, PICKLE, order),
+        Combine(STRINGS, ENOUGH, PICKLE, order),
         order,
         Sort(lambda records: sorted(records, key=lambda kv: -kv[0])),
     )
@@ -397,7 +399,7 @@ def test_blocks_of_one_stream_stand_on_their_own(task: Start, small_blocks: None
 
 def test_a_join_of_many_blocks_never_splits_an_output(task: Start, small_blocks: None) -> None:
     sides = [("k", (1, i)) for i in range(5)] + [("k", (2, i)) for i in range(5)]
-    done = task(sides, Join(LISTS, 512, PICKLE, False, False))
+    done = task(sides, Join(LISTS, ENOUGH, PICKLE, False, False))
     assert done.flows(1) == {
         k: [left, 5 + right] for k, (left, right) in enumerate(itertools.product(range(5), repeat=2))
     }
@@ -436,7 +438,7 @@ def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
 def test_texts_are_cut_into_blocks(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "TEXT_CHARACTERS", 100)
     order = Order()
-    done = task([(f"key {i}", i) for i in range(40)], Merge(STRINGS, 512, PICKLE, order), order)
+    done = task([(f"key {i}", i) for i in range(40)], Merge(STRINGS, ENOUGH, PICKLE, order), order)
     assert done.texts(2) == [("str", f"key {i}") for i in range(40)]
     assert len([block for block in done.blocks if block.relation == contract.KEYS]) > 5
 
@@ -453,7 +455,7 @@ class Unspeakable:
 )
 def test_a_key_without_a_text_does_not_break_the_job(key: Any, task: Start) -> None:
     order = Order()
-    done = task([(key, 1)], Merge(STRINGS, 512, PICKLE, order), order)
+    done = task([(key, 1)], Merge(STRINGS, ENOUGH, PICKLE, order), order)
     assert done.outputs == [(key, 1)]
     ((_, text),) = done.texts(2)
     assert len(text) <= contract.MAX_TEXT_CHARACTERS
@@ -583,7 +585,7 @@ def test_a_stop_iteration_of_the_user_is_the_error_that_pyspark_makes_of_it(
 
 
 @pytest.mark.parametrize(
-    "make", [Map, Filter, FlatMap, lambda f: Combine(Aggregator(f, f, f), 512, PICKLE, Order())]
+    "make", [Map, Filter, FlatMap, lambda f: Combine(Aggregator(f, f, f), ENOUGH, PICKLE, Order())]
 )
 def test_the_user_does_not_see_our_frames_in_a_traceback(make: Callable[..., Any], task: Start) -> None:
     def bad(_record: Any) -> Any:
@@ -634,9 +636,9 @@ def test_a_users_generator_is_finalised_when_the_task_ends(task: Start) -> None:
         (lambda: Map(str), [1, 2], ["1", "2"]),
         (lambda: Filter(bool), [0, 1], [1]),
         (lambda: FlatMap(list), ["ab", "c"], ["a", "b", "c"]),
-        (lambda: Combine(STRINGS, 512, PICKLE, Order()), [("a", 1), ("a", 2)], [("a", "12")]),
-        (lambda: Merge(STRINGS, 512, PICKLE, Order()), [("a", 1), ("a", 2)], [("a", "12")]),
-        (lambda: Join(LISTS, 512, PICKLE, False, False), [("a", (1, 8)), ("a", (2, 9))], [("a", (8, 9))]),
+        (lambda: Combine(STRINGS, ENOUGH, PICKLE, Order()), [("a", 1), ("a", 2)], [("a", "12")]),
+        (lambda: Merge(STRINGS, ENOUGH, PICKLE, Order()), [("a", 1), ("a", 2)], [("a", "12")]),
+        (lambda: Join(LISTS, ENOUGH, PICKLE, False, False), [("a", (1, 8)), ("a", (2, 9))], [("a", (8, 9))]),
         (lambda: Sort(sorted), [(2, 0), (1, 0)], [(1, 0), (2, 0)]),
         (lambda: TextSink(lambda _split, records: records), [b"a\nb"], [b"a\nb"]),
     ],
