@@ -23,6 +23,7 @@ from typing import Any
 
 from spark_agent import contract, transport
 from spark_agent.contract import Block
+from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
 
 #: Local property that names the action that a job serves.
@@ -51,7 +52,10 @@ class Plan:
     input_node: int
     reads_shuffle: bool
     nodes: tuple[int, ...]
-    value_nodes: tuple[int, ...]
+    value_nodes: tuple[int, ...] = ()
+    user_nodes: tuple[int, ...] = ()  # mapPartitions with a function of the user's
+    read_by_action: int | None = None  # the last node of the user's, where the action goes on by itself
+    sides: tuple[int, ...] = ()  # the nodes of the two sides of the cartesian product that it reads
 
 
 class Counter:
@@ -87,6 +91,16 @@ def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
     return chain.from_iterable(generators())
 
 
+def last_read(made: Iterable[Any], given: Counter, stream: Stream) -> Iterator[Any]:
+    """The records of `made`, each noted in `stream` with the position of what `given` counted last."""
+    positions = stream.buffers[0]
+    for record in made:
+        positions.append(given.count - 1)
+        if len(positions) >= CHUNK:
+            stream.flush()
+        yield record
+
+
 class Stream:
     """One stream of integer columns of one operator, cut into blocks that stand on their own.
 
@@ -110,8 +124,8 @@ class Stream:
         self.node = node
         self._relation = relation
         names = contract.BLOCK_COLUMNS[relation]
-        if relation == contract.SPANS and node == run.plan.input_node:
-            names += contract.OPTIONAL_COLUMNS[relation]
+        if relation == contract.SPANS and node in (run.plan.input_node, *run.plan.sides):
+            names += contract.OPTIONAL_COLUMNS[relation]  # spans of what other runs wrote
         self._names = names
         self.buffers: tuple[list[int], ...] = tuple([] for _ in names)
         self._arrays = [array("I") for _ in names]
@@ -238,8 +252,10 @@ class Run:
         self._streams: list[Stream | TextStream] = []
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
+        self._sides: list[Stream] = []
+        self.written = 0  # records in the tagged batches that left
         self._overridden: set[int] = set()
-        self._counts: dict[int, Counter] = {}
+        self._counts: dict[int, Callable[[], int]] = {}
         self.blocks = 0
         self.result: Any = None
         self.inputs = Counter()
@@ -259,10 +275,15 @@ class Run:
         """Call `closer` when the last record was pulled, before the streams are closed."""
         self._closers.append(closer)
 
-    def count(self, node: int) -> Counter:
-        """A counter of the outputs of `node`, for the manifest."""
-        counter = self._counts[node] = Counter()
-        return counter
+    def counted(self, node: int, records: Any) -> Any:
+        """`records`, the outputs of `node`, counted for the manifest; a list stays the very list."""
+        if hasattr(records, "__len__"):
+            size = len(records)
+            self._counts[node] = lambda: size
+            return records
+        counter = Counter()
+        self._counts[node] = lambda: counter.count
+        return counter.through(records)
 
     def read_batch(self, writer: int, first: int, count: int) -> None:
         """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
@@ -278,8 +299,20 @@ class Run:
         if len(counts) >= CHUNK:
             self._batches.flush()
 
+    def read_product(self, left: tuple[int, int, int], right: tuple[int, int, int]) -> None:
+        """The next inputs are the pairs of two batches, each (writing run, first position, count)."""
+        if not self.plan.sides:
+            return
+        if not self._sides:
+            self._sides = [self.stream(side, contract.SPANS) for side in self.plan.sides]
+        writer, first, count = left
+        other, other_first, other_count = right
+        if count and other_count:
+            self._sides[0].extend((other_count, first + i, 0, writer) for i in range(count))
+            self._sides[1].extend((other_count, other_first, 1, other) for _ in range(count))
+
     def override(self, node: int, relation: str) -> Stream:
-        """A stream for this run's outputs of `node`, which is an identity in other runs."""
+        """A stream for this run's outputs of `node`, which is an identity or a bound in other runs."""
         self._overridden.add(node)
         return self.stream(node, relation)
 
@@ -332,13 +365,13 @@ class Run:
             problem = f"Kafka at {self.plan.settings.bootstrap_servers} does not take them"
         return dropped, problem if dropped else ""
 
-    def manifest(self, dropped: int, problem: str) -> str:
-        """The fields of the run's `run_committed` event as JSON."""
+    def manifest(self, dropped: int, problem: str, action: int | None = None) -> str:
+        """The fields of the run's `run_committed` event as JSON; `action` is the one that a driver serves."""
         return json.dumps(
             {
                 "run": self.number,
                 "split": self.split,
-                **_task(),
+                **(_task() if action is None else {"attempt": 0, "stage": 0, "action": action}),
                 "input": self.plan.input_node,
                 "nodes": self.plan.nodes,
                 "overridden": sorted(self._overridden),
@@ -347,7 +380,7 @@ class Run:
                 "problem": problem,
                 "inputs": self.inputs.count,
                 "outputs": self.outputs.count,
-                "counts": {str(node): counter.count for node, counter in self._counts.items()},
+                "counts": {str(node): count() for node, count in self._counts.items()},
             }
         )
 
@@ -431,17 +464,35 @@ class Capture(Pipeline):
     def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
         records = run.inputs.through(records)
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
-            records = function(split, records)
+            if node in plan.user_nodes:
+                records = _of_user(run, node, function, split, records)
+            else:
+                records = function(split, records)
             following = self.functions[index + 1] if index + 1 < len(self.functions) else None
-            if following is not None and not isinstance(following, Operator):
-                # A user's function may want the very object of the one before it (the length of a list).
-                if not hasattr(records, "__next__"):
-                    continue
-            elif following is not None and not isinstance(function, Operator):
-                records = run.count(node).through(records)
-            if node in plan.value_nodes:
+            if node == plan.read_by_action or (isinstance(following, Operator) and _says_no_count(function)):
+                records = run.counted(node, records)
+            # A user's function may want the very object of the one before it (the length of a list).
+            is_wanted = following is not None and not isinstance(following, Operator)
+            if node in plan.value_nodes and (not is_wanted or hasattr(records, "__next__")):
                 records = map(run.texts(node, contract.VALUES).note, records)
         return records
+
+
+def _of_user(run: Run, node: int, function: Callable[[int, Any], Any], split: int, records: Any) -> Any:
+    """What a user's function makes of a partition; where it reads row by row, these rows are noted."""
+    if not hasattr(records, "__next__"):
+        return function(split, records)
+    counter = Counter()
+    given = counter.through(records)
+    made = function(split, given)
+    if not is_row_by_row(made, given):
+        return made
+    return last_read(made, counter, run.override(node, contract.POSITIONS))
+
+
+def _says_no_count(function: Any) -> bool:
+    """Do neither flows nor the inputs tell how many outputs the function had?"""
+    return not isinstance(function, Operator) or function.relation == contract.PARTITION
 
 
 def hide_agent(error: BaseException) -> None:

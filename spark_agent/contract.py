@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -82,12 +82,15 @@ EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.
 IDENTITY = "identity"  # output k is input k
-PARTITION = "partition"  # bound: any output of a split may come from any input of that split
+PARTITION = "partition"  # every input of its split; a bound unless the node is exact
 DATASET = "dataset"  # bound: any output may come from any input record of any split
 SOURCE = "source"  # no inputs: the records come from outside
 STATIC = "static"  # a table from the driver (`partitions`): which parent splits make a split, in order
 FLOWS = "flows"  # the flow store holds (output, input) positions
-RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS)
+ZIP = "zip"  # output k of a split is made of record k of the same split of each parent
+PRODUCT = "product"  # as `zip`; the parents' records are known from blocks of the run that reads the node
+AGGREGATE = "aggregate"  # one record, made of every record that the jobs of this action read
+RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS, ZIP, PRODUCT, AGGREGATE)
 
 #: Kinds of nodes. A `step` is a part of a public operation (the shuffle inside a join, say).
 KINDS = ("source", "operator", "step", "sink")

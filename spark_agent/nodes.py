@@ -32,7 +32,8 @@ class Node:
     describe: Callable[[], list[Any]] | None = None
     is_published: bool = False
     is_piped: bool = False  # a Python worker gives its records, so that they have runs and are counted
-    is_shuffle: bool = False  # the reading side of partitionBy, whose batches are tagged
+    is_shuffle: bool = False  # its batches are tagged with the runs that wrote them
+    sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
@@ -90,6 +91,8 @@ class Frame:
     made: list[Node] = field(default_factory=list)
     #: Wraps what a stock operation gives to mapPartitions while it runs (Sort in sortByKey).
     adapter: Callable[[Any], Any] | None = None
+    #: The same for mapPartitionsWithIndex (LastRead in sample).
+    indexed_adapter: Callable[[Any], Any] | None = None
     #: Set while saveAsTextFile runs: the next RDD is the sink, and its job is about to start.
     sink: Callable[[Node], None] | None = None
 

@@ -8,11 +8,11 @@ a run (a suppressed job) each does the plain thing. Nothing is read ahead throug
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import chain, compress, islice, repeat
+from itertools import chain, compress, count, islice, repeat
 from typing import Any, NoReturn
 
 from spark_agent import capture, contract
-from spark_agent.capture import CHUNK, FOREVER, Counter, Operator, restarting
+from spark_agent.capture import CHUNK, FOREVER, Counter, Operator, last_read, restarting
 
 
 def report(error: StopIteration) -> NoReturn:
@@ -160,6 +160,48 @@ class FlatMap(Operator):
         return chain.from_iterable(generator)
 
 
+class LastRead(Operator):
+    """A stock function that gives only what it has just read (a sampler): the positions that it read."""
+
+    def __init__(self, stock: Callable[[int, Any], Iterable[Any]]) -> None:
+        self.stock = stock
+
+    def __call__(self, split: int, records: Any) -> Iterable[Any]:
+        run = capture.current
+        if run is None:
+            return self.stock(split, records)
+        counter = Counter()
+        given = counter.through(records)
+        return last_read(self.stock(split, given), counter, run.stream(self.node, contract.POSITIONS))
+
+
+class Known(Operator):
+    """A stock function that gives one output for each input, in order: output k is input k."""
+
+    relation = contract.IDENTITY
+
+    def __init__(self, stock: Callable[[int, Any], Iterable[Any]]) -> None:
+        self.stock = stock
+
+    def __call__(self, split: int, records: Any) -> Iterable[Any]:
+        return self.stock(split, records)
+
+
+class Whole(Known):
+    """A stock function whose every output is made of its whole partition (glom)."""
+
+    relation = contract.PARTITION
+
+
+class Tag(Operator):
+    """Gives (record, run, position): a driver that keeps some of the records knows which."""
+
+    relation = contract.IDENTITY
+
+    def __call__(self, split: int, records: Any) -> Iterator[tuple[Any, int, int]]:
+        return zip(records, repeat(capture.current.number if capture.current else 0), count(), strict=False)
+
+
 class Order(Operator):
     """Stands behind a merge: output k is input k, unless the merge spilled and gave another order."""
 
@@ -172,13 +214,18 @@ class Order(Operator):
 class Combine(Operator):
     """The map side of combineByKey: input k went into output code[k]."""
 
+    records_between_looks = 2 * CHUNK
+
     def __init__(self, aggregator: Any, memory: float, serializer: Any, order: Order) -> None:
         self.aggregator, self.memory, self.serializer, self.order = aggregator, memory, serializer, order
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+    def merger(self) -> Any:
         from pyspark.shuffle import ExternalMerger
 
-        merger = ExternalMerger(self.aggregator, self.memory, self.serializer)
+        return ExternalMerger(self.aggregator, self.memory, self.serializer)
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        merger = self.merger()
         stock, create, combine = self.functions(merger)
         if capture.current is None:
             stock(records)
@@ -201,6 +248,18 @@ class Merge(Combine):
         if capture.current is None:
             return merged
         return map(capture.current.texts(self.order.node, contract.KEYS).note_key, merged)
+
+
+class Group(Merge):
+    """The reduce side of groupByKey: a Merge of lists; what spilled is read again group by group."""
+
+    #: Lists grow with every record: look at the memory more often.
+    records_between_looks = 1_000
+
+    def merger(self) -> Any:
+        from pyspark.shuffle import ExternalGroupBy
+
+        return ExternalGroupBy(self.aggregator, self.memory, self.serializer)
 
 
 def _same(value: Any) -> Any:
@@ -247,7 +306,7 @@ def _merge(
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]
         stream.flush()
-        batch = min(batch * 1.5, 2 * CHUNK)
+        batch = min(batch * 1.5, operation.records_between_looks)
         if get_used_memory() >= merger.memory_limit:
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
@@ -290,59 +349,6 @@ def _merge_spilled(
     return outputs()
 
 
-class Join(Operator):
-    """The reduce side of the joins: each output comes from one record of each side that matched.
-
-    Records arrive as (key, (side, value)), side 1 or 2. The position travels with the value, so that
-    grouping may spill. `keep_left` and `keep_right` keep keys without a match on the other side.
-    """
-
-    def __init__(
-        self, aggregator: Any, memory: float, serializer: Any, keep_left: bool, keep_right: bool
-    ) -> None:
-        self.aggregator, self.memory, self.serializer = aggregator, memory, serializer
-        self.keep_left, self.keep_right = keep_left, keep_right
-
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        from pyspark.shuffle import ExternalGroupBy
-
-        merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
-        merger.mergeValues(
-            (key, (position, side, value)) for position, (key, (side, value)) in enumerate(records)
-        )
-        groups = merger.items()
-        return self._pairs(groups, capture.current)
-
-    def _pairs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
-        stream = run.stream(self.node, contract.GATHER) if run is not None else None
-        for key, group in groups:
-            left: list[tuple[int, Any]] = []
-            right: list[tuple[int, Any]] = []
-            for position, side, value in group:
-                (left if side == 1 else right).append((position, value))
-            if not right and self.keep_left:
-                right.append((-1, None))
-            if not left and self.keep_right:
-                left.append((-1, None))
-            for left_position, left_value in left:
-                for right_position, right_value in right:
-                    if stream is not None:
-                        _gather(stream, left_position, right_position)
-                    yield key, (left_value, right_value)
-
-
-def _gather(stream: capture.Stream, left: int, right: int) -> None:
-    counts, inputs = stream.buffers
-    if left < 0 or right < 0:
-        counts.append(1)
-        inputs.append(max(left, right))
-    else:
-        counts.append(2)
-        inputs += (left, right)
-    if len(counts) >= CHUNK:
-        stream.flush()
-
-
 class Sort(Operator):
     """A stock sort of one partition by `record[0]`: output k is input in[k].
 
@@ -367,50 +373,3 @@ class Sort(Operator):
             if len(positions) >= CHUNK:
                 stream.flush()
             yield record
-
-
-class TextSink(Operator):
-    """saveAsTextFile: output k is input k, but a record with row ends in it is several rows of the file."""
-
-    relation = contract.IDENTITY
-
-    def __init__(self, stock: Callable[[int, Any], Iterable[bytes]]) -> None:
-        self.stock = stock
-
-    def __call__(self, split: int, records: Any) -> Iterable[bytes]:
-        encoded, run = self.stock(split, records), capture.current
-        return encoded if run is None else self._rows(encoded, run)
-
-    def _rows(self, encoded: Iterable[bytes], run: capture.Run) -> Iterator[bytes]:
-        counter = Counter()
-        several: list[tuple[int, int]] = []  # (input position, rows)
-
-        def close() -> None:
-            if several:
-                run.override(self.node, contract.SPANS).extend(_rows_of(several, counter.count))
-
-        run.at_close(close)
-        for text in counter.through(encoded):
-            if b"\n" in text or b"\r" in text:
-                rows = physical_rows(text)
-                if rows > 1:
-                    several.append((counter.count - 1, rows))
-            yield text
-
-
-def physical_rows(text: bytes) -> int:
-    """Rows that a record makes in a text file, by Spark's row ends: LF, CR LF, lone CR."""
-    return (text + b"\n").replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n")
-
-
-def _rows_of(several: list[tuple[int, int]], records: int) -> list[tuple[int, int, int]]:
-    """Spans (count, in, step): records of one row side by side, records of several rows on their own."""
-    spans, start = [], 0
-    for position, rows in several:
-        if position > start:
-            spans.append((position - start, start, 1))
-        spans.append((rows, position, 0))
-        start = position + 1
-    if records > start:
-        spans.append((records - start, start, 1))
-    return spans

@@ -8,17 +8,21 @@ name the parents' partitions that they read one after the other. Each function g
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 
-def dataset(path: str) -> dict[str, str]:
-    """OpenLineage's naming of a dataset: scheme and authority as namespace, the path as name."""
+def dataset(path: str, format: str) -> dict[str, str]:
+    """OpenLineage's naming of a dataset: scheme and authority as namespace, the path as name.
+
+    `format` is text, file (a record is a whole file), binary (records of one length), pickle or hadoop.
+    """
     parsed = urlparse(path)
     if not parsed.scheme or parsed.scheme == "file":
         name = unquote(parsed.path) if parsed.scheme else path
-        return {"namespace": "file", "name": os.path.abspath(name), "format": "text"}
-    return {"namespace": f"{parsed.scheme}://{parsed.netloc}", "name": parsed.path or "/", "format": "text"}
+        return {"namespace": "file", "name": os.path.abspath(name), "format": format}
+    return {"namespace": f"{parsed.scheme}://{parsed.netloc}", "name": parsed.path or "/", "format": format}
 
 
 def file_splits(jvm_rdd: Any) -> list[dict[str, Any]]:
@@ -27,24 +31,40 @@ def file_splits(jvm_rdd: Any) -> list[dict[str, Any]]:
     `size` in bytes and `modified` in Unix milliseconds are those of the file when the job ended, None where
     the driver cannot see it.
     """
-    described, seen = [], {}
+    return [
+        _range(split, partition.inputSplit().value())
+        for split, partition in enumerate(jvm_rdd.rdd().partitions())
+    ]
+
+
+def binary_splits(jvm_rdd: Any, record_length: int) -> list[dict[str, Any]]:
+    """As `file_splits`, with `record_length` in bytes: record k begins at a multiple of it."""
+    return [
+        {**_range(split, partition.serializableHadoopSplit().value()), "record_length": record_length}
+        for split, partition in enumerate(jvm_rdd.rdd().partitions())
+    ]
+
+
+def whole_files(jvm_rdd: Any) -> list[dict[str, Any]]:
+    """{split, files: [{path, size, modified}, ...]}: record k of the split is file k."""
+    described = []
     for split, partition in enumerate(jvm_rdd.rdd().partitions()):
-        range_ = partition.inputSplit().value()
-        path = local_path(range_.getPath().toString())
-        if path not in seen:
-            seen[path] = _status(path)
-        size, modified = seen[path]
-        described.append(
-            {
-                "split": split,
-                "path": path,
-                "start": range_.getStart(),
-                "length": range_.getLength(),
-                "size": size,
-                "modified": modified,
-            }
-        )
+        paths = [
+            local_path(path.toString()) for path in partition.serializableHadoopSplit().value().getPaths()
+        ]
+        described.append({"split": split, "files": [{"path": path, **_status(path)} for path in paths]})
     return described
+
+
+def _range(split: int, range_: Any) -> dict[str, Any]:
+    path = local_path(range_.getPath().toString())
+    return {
+        "split": split,
+        "path": path,
+        "start": range_.getStart(),
+        "length": range_.getLength(),
+        **_status(path),
+    }
 
 
 def local_path(uri: str) -> str:
@@ -53,28 +73,29 @@ def local_path(uri: str) -> str:
     return unquote(parsed.path) if parsed.scheme == "file" else uri
 
 
-def _status(path: str) -> tuple[int | None, int | None]:
+def _status(path: str) -> dict[str, int | None]:
     try:
         status = os.stat(path)
     except (OSError, ValueError):
-        return None, None
-    return status.st_size, status.st_mtime_ns // 1_000_000
+        return {"size": None, "modified": None}
+    return {"size": status.st_size, "modified": status.st_mtime_ns // 1_000_000}
 
 
 def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]:
     """The part file of each of `count` partitions that saveAsTextFile wrote."""
     extension = _extension(codec) if codec else ""
+    base = _folder(path)
+    return [_part(split, f"{base}/part-{split:05d}{extension}") for split in range(count)]
+
+
+def _folder(path: str) -> str:
     base = local_path(path)
-    if "://" not in base:
-        base = os.path.abspath(base)
-    described = []
-    for split in range(count):
-        file = f"{base.rstrip('/')}/part-{split:05d}{extension}"
-        size, modified = _status(file)
-        described.append(
-            {"split": split, "path": file, "start": 0, "length": size, "size": size, "modified": modified}
-        )
-    return described
+    return (base if "://" in base else os.path.abspath(base)).rstrip("/")
+
+
+def _part(split: int, file: str) -> dict[str, Any]:
+    status = _status(file)
+    return {"split": split, "path": file, "start": 0, "length": status["size"], **status}
 
 
 def _extension(codec: str) -> str:
@@ -84,6 +105,21 @@ def _extension(codec: str) -> str:
     return str(
         jvm.java.lang.Class.forName(codec).getDeclaredConstructor().newInstance().getDefaultExtension()
     )
+
+
+#: part-00000 of Hadoop's old interface, part-r-00000 and part-m-00000 of the new one.
+_PART = re.compile(r"part-(?:[mr]-)?([0-9]{5,})(?:\.[A-Za-z0-9.]+)?")
+
+
+def hadoop_files(path: str) -> list[dict[str, Any]]:
+    """The part files that one of the Hadoop savers wrote; empty where the driver cannot see them."""
+    base = _folder(path)
+    try:
+        names = sorted(os.listdir(base))
+    except (OSError, ValueError):
+        return []
+    parts = [(_PART.fullmatch(name), name) for name in names]
+    return [_part(int(match.group(1)), f"{base}/{name}") for match, name in parts if match is not None]
 
 
 def union(jvm_rdd: Any, jvm_parts: list[Any]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from spark_agent import capture, contract, rdd, settings, transport
+from spark_agent import capture, contract, patches, rdd, settings, transport
 from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.nodes import Frame, Node
 from spark_agent.transport import Delivery, logger
@@ -63,7 +63,7 @@ class Session:
         self.context = context
         self.application_id: str = context.applicationId
         self.settings = settings.read(lambda key, default: context._conf.get(key, default))
-        self.patches = rdd.Patches()
+        self.patches = patches.Patches()
         self._numbers = itertools.count()
         self._lock = threading.RLock()
         self._local = threading.local()
@@ -199,6 +199,12 @@ class Session:
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
             logger.warning("a manifest is lost: %r", error)
 
+    def commit(self, run: capture.Run, action: int) -> None:
+        """Close and publish a run of the driver itself, which serves the action of this number."""
+        dropped, problem = run.close()
+        self._publish_manifest(run.manifest(dropped, problem, action))
+        self.insist()
+
     def publish(self, node: Node) -> None:
         """Publish `node` and what it comes from, once."""
         with self._lock:
@@ -276,15 +282,21 @@ class Session:
             self.frames.pop()
 
     def finish(self, frame: Frame, result: Any) -> None:
-        """Name the node of the operation's result after it; the others that it made are its steps."""
-        node: Node | None = getattr(result, "_lineage_node", None)
-        if node is None or node not in frame.made:
+        """Name the node of the operation's result after it; the others that it made are its steps.
+
+        An operation may give several RDDs in a list (randomSplit): each is a result, with no steps.
+        """
+        results = result if isinstance(result, list) else [result]
+        nodes = [getattr(each, "_lineage_node", None) for each in results]
+        public = [node for node in nodes if node is not None and node in frame.made]
+        if not public:
             return
         for made in frame.made:
-            if made is not node:
-                made.operation, made.name = node.number, f"{frame.name}: {made.name}"
+            if made not in public:
+                made.operation, made.name = public[0].number, f"{frame.name}: {made.name}"
                 made.kind = "step"
-        node.operation, node.name, node.call_site = None, frame.name, frame.call_site
+        for node in public:
+            node.operation, node.name, node.call_site = None, frame.name, frame.call_site
 
     @contextlib.contextmanager
     def property_set(self, key: str, value: str) -> Iterator[None]:
@@ -296,6 +308,20 @@ class Session:
         finally:
             if getattr(self.context, "_jsc", None) is not None:
                 self.context.setLocalProperty(key, before)
+
+    @contextlib.contextmanager
+    def adapting(self, **adapters: Any) -> Iterator[None]:
+        """Adapters of the current operation (see Frame) while a part of it runs."""
+        if not self.frames:
+            yield
+            return
+        frame = self.frames[-1]
+        before = {name: getattr(frame, name) for name in adapters}
+        vars(frame).update(adapters)
+        try:
+            yield
+        finally:
+            vars(frame).update(before)
 
     @contextlib.contextmanager
     def inner_job(self) -> Iterator[None]:
@@ -317,14 +343,18 @@ class Session:
             return capture.Capture(pipeline.functions, None)
         nodes = tuple(node.number for node in pipeline.nodes)
         valued = tuple(node.number for node in pipeline.nodes if node.kind == "operator")
+        ours = [node.number for node in pipeline.nodes if node.is_published]
         plan = Plan(
             application_id=self.application_id,
             settings=self.settings,
             flow_partitions=self.flow_partitions,
             input_node=pipeline.input_node.number,
             reads_shuffle=pipeline.input_node.is_shuffle,
+            read_by_action=ours[-1] if ours and ours[-1] != nodes[-1] else None,
+            sides=pipeline.input_node.sides,
             nodes=nodes,
             value_nodes=valued if self.settings.detailed else (),
+            user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),
         )
         return capture.Capture(pipeline.functions, plan)
 

@@ -1,18 +1,27 @@
-"""Exact identity through Python's shuffles: a tag of 16 bytes before each pickled batch.
+"""Exact identity through the JVM: a tag of 16 bytes before each pickled batch.
 
 All of PySpark's keyed shuffles go through `RDD.partitionBy`, which pickles records in batches for each
 target. The tag names the run that wrote a batch and the written position of its first record; the
 reading side notes it when it loads the batch, and the next batch is only loaded when the last is used up.
 So every record read is known by its run and position, whatever the order in which blocks were fetched.
+What else moves whole batches in the JVM (repartition, cartesian) is told in the same way.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain, islice, product
 from typing import Any
 
-from pyspark.serializers import FramedSerializer, pack_long
+from pyspark.serializers import (
+    BatchedSerializer,
+    FramedSerializer,
+    Serializer,
+    pack_long,
+    write_with_length,
+)
 
 from spark_agent import capture, contract
 from spark_agent.capture import FOREVER, Operator
@@ -21,15 +30,23 @@ from spark_agent.capture import FOREVER, Operator
 TAG = struct.Struct("<QQ")
 
 
-class TaggedSerializer(FramedSerializer):  # type: ignore[misc]
-    """Reads batches that `ShuffleWrite` wrote. Works without a run too (a driver that collects)."""
+class TaggedSerializer(FramedSerializer):  # type: ignore[misc] # PySpark's is not typed
+    """Tags the batches that it writes with this run, and notes the tags of those that it reads.
+
+    Works without a run too (a driver that collects).
+    """
 
     def __init__(self, inner: Any) -> None:
         super().__init__()
         self.inner = inner
 
     def dumps(self, batch: Any) -> bytes:
-        return TAG.pack(0, 0) + bytes(self.inner.dumps(batch))
+        run = capture.current
+        if run is None:
+            return TAG.pack(0, 0) + bytes(self.inner.dumps(batch))
+        tagged = TAG.pack(run.number, run.written) + bytes(self.inner.dumps(batch))
+        run.written += len(batch)
+        return tagged
 
     def loads(self, tagged: bytes) -> Any:
         batch = self.inner.loads(tagged[TAG.size :])
@@ -37,6 +54,84 @@ class TaggedSerializer(FramedSerializer):  # type: ignore[misc]
             run, first = TAG.unpack_from(tagged)
             capture.current.read_batch(run, first, len(batch))
         return batch
+
+
+class TaggedBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not typed
+    """Batches of the sizes that AutoBatchedSerializer makes, tagged. The tag does not count as size."""
+
+    def __init__(self, inner: Any, best_size: int) -> None:
+        super().__init__(TaggedSerializer(inner), self.UNKNOWN_BATCH_SIZE)
+        self.best_size = best_size
+
+    def dump_stream(self, records: Any, stream: Any) -> None:
+        wanted, source = 1, iter(records)
+        while batch := list(islice(source, wanted)):
+            tagged = self.serializer.dumps(batch)
+            write_with_length(tagged, stream)
+            size = len(tagged) - TAG.size
+            if size < self.best_size:  # Spark's rule
+                wanted *= 2
+            elif size > self.best_size * 10 and wanted > 1:
+                wanted //= 2
+
+
+#: Sizes of the batches that `BatchesIn` has read and `SameBatches` has not written yet, in this process.
+_sizes: deque[int] = deque()
+
+
+class BatchesIn(Serializer):  # type: ignore[misc] # PySpark's is not typed
+    """Reads as `inner` does and notes the sizes of its batches, for `SameBatches`."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def load_stream(self, stream: Any) -> Iterator[Any]:
+        _sizes.clear()
+        for batch in self.inner._load_stream_without_unbatching(stream):
+            records = batch if hasattr(batch, "__len__") else list(batch)
+            if records:
+                _sizes.append(len(records))
+                yield from records
+
+
+class SameBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not typed
+    """Writes tagged batches of the sizes in which `BatchesIn` read them: what the JVM does with whole batches
+    (a product of them, a repartitioning) gives the order of stock PySpark."""
+
+    def __init__(self, inner: Any, batch_size: int) -> None:
+        super().__init__(TaggedSerializer(inner), batch_size)
+
+    def dump_stream(self, records: Any, stream: Any) -> None:
+        source = iter(records)
+        for record in source:  # when it has come, the size of its batch is known
+            write_with_length(self.serializer.dumps([record, *islice(source, _sizes.popleft() - 1)]), stream)
+
+
+class Tags(TaggedSerializer):
+    """Reads tagged batches as (writing run, first position, records)."""
+
+    def loads(self, tagged: bytes) -> tuple[int, int, Any]:
+        run, first = TAG.unpack_from(tagged)
+        return run, first, self.inner.loads(tagged[TAG.size :])
+
+
+class PairsOfBatches(Serializer):  # type: ignore[misc] # PySpark's is not typed
+    """Reads the JVM's cartesian product of tagged batches, as PySpark's CartesianDeserializer does."""
+
+    def __init__(self, left: Any, right: Any) -> None:
+        super().__init__()
+        self.left, self.right = Tags(left), Tags(right)
+
+    def _load_stream_without_unbatching(self, stream: Any) -> Iterator[Any]:
+        lefts, rights = self.left.load_stream(stream), self.right.load_stream(stream)
+        for (writer, first, left), (other, other_first, right) in zip(lefts, rights, strict=False):
+            if capture.current is not None:
+                capture.current.read_product((writer, first, len(left)), (other, other_first, len(right)))
+            yield product(left, right)
+
+    def load_stream(self, stream: Any) -> Iterator[Any]:
+        return chain.from_iterable(self._load_stream_without_unbatching(stream))
 
 
 class ShuffleWrite(Operator):

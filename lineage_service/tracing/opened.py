@@ -100,7 +100,11 @@ class OpenedApplication:
         relation = self.snapshot.topology.nodes[node].relation
         if node in self.snapshot.flows_of and node not in self.snapshot.spanning:
             return self.snapshot.flows_of[node]
-        if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC):
+        if relation == contract.AGGREGATE:
+            parents = self.snapshot.topology.nodes[node].parents
+            entered = self.snapshot.topology.entered.get(node, ())
+            return sum(self.snapshot.count(parent, run) for parent in parents for run in entered)
+        if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC, contract.ZIP, contract.PRODUCT):
             return sum(self.snapshot.count(node, run.number) for run in self.holders(node))
         return None
 

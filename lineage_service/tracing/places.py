@@ -13,6 +13,9 @@ from lineage_service.answers import InvalidQueryError, NotFoundError, SourceRow
 from lineage_service.tracing.text_files import RowIndexes
 from lineage_service.tracing.topology import Topology, TopologyNode
 
+#: How much of a record that is a whole file, or of bytes, is shown.
+_SHOWN_BYTES = 4_096
+
 
 class Places:
     """Looks rows up in the files of one application's sources and sinks."""
@@ -29,11 +32,23 @@ class Places:
             by_split[split].append(offset)
         found = {}
         for split, offsets in by_split.items():
-            partition = node.partitions.get(split)
-            if partition is not None and "path" in partition:
-                for offset, row in self._rows_of_file(partition, offsets).items():
-                    found[split, offset] = row
+            partition = node.partitions.get(split, {})
+            for offset, row in self._rows_of_partition(node, partition, offsets).items():
+                found[split, offset] = row
         return found
+
+    def _rows_of_partition(
+        self, node: TopologyNode, partition: Mapping[str, Any], offsets: Sequence[int]
+    ) -> dict[int, SourceRow]:
+        if "files" in partition:
+            return _whole_files(partition["files"], offsets)
+        if "path" not in partition:
+            return {}
+        if "record_length" in partition:
+            return _records_of_one_length(partition, offsets)
+        if node.dataset is not None and node.dataset.format != "text":
+            return {offset: _row(str(partition["path"]), offset, None, None) for offset in offsets}
+        return self._rows_of_file(partition, offsets)
 
     def _rows_of_file(self, partition: Mapping[str, Any], offsets: Sequence[int]) -> dict[int, SourceRow]:
         path = str(partition["path"])
@@ -79,7 +94,7 @@ class Places:
         found: dict[int, list[Mapping[str, Any]]] = {}
         for node in topology.nodes.values():
             for partition in node.partitions.values():
-                if "path" in partition and normal_path(str(partition["path"])) == wanted:
+                if any(normal_path(path) == wanted for path in _paths(partition)):
                     found.setdefault(node.number, []).append(partition)
         if not found:
             raise NotFoundError(f"no source or sink of this application has the file {wanted}")
@@ -89,7 +104,15 @@ class Places:
             raise InvalidQueryError(
                 f"several nodes have the file {wanted}: {named}; give node, partition and offset"
             )
+        if "files" in found[node_number][0]:
+            partition = found[node_number][0]
+            at = [normal_path(path) for path in _paths(partition)].index(wanted)
+            return node_number, int(partition["split"]), at
         partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
+        if "record_length" in partitions[0]:
+            firsts = [_first_record(each) for each in partitions]
+            at = max(position for position, first in enumerate(firsts) if first <= row)
+            return node_number, int(partitions[at]["split"]), row - firsts[at]
         if "://" in wanted and len(partitions) > 1:
             raise InvalidQueryError(
                 f"rows of {wanted} cannot be counted from here; give node, partition and offset"
@@ -111,7 +134,8 @@ class Places:
     def matching(self, node: TopologyNode, split: int, text: str) -> list[int]:
         """Offsets of the records of a file partition whose text holds `text`, case-insensitively."""
         partition = node.partitions.get(split)
-        if partition is None or "path" not in partition or "://" in str(partition["path"]):
+        is_text = node.dataset is None or node.dataset.format == "text"
+        if not is_text or partition is None or "path" not in partition or "://" in str(partition["path"]):
             return []
         try:
             index = self._indexes.of(str(partition["path"]))
@@ -127,6 +151,63 @@ class Places:
             for offset, row in zip(range(last - first), index.read_from(first), strict=False)
             if wanted in row.casefold()
         ]
+
+
+def _paths(partition: Mapping[str, Any]) -> list[str]:
+    if "files" in partition:
+        return [str(file["path"]) for file in partition["files"]]
+    return [str(partition["path"])] if "path" in partition else []
+
+
+def _row(path: str, row: int, text: str | None, warning: str | None) -> SourceRow:
+    return SourceRow(path=path, row=row, line=row + 1, text=text, warning=warning)
+
+
+def _whole_files(files: Sequence[Mapping[str, Any]], offsets: Sequence[int]) -> dict[int, SourceRow]:
+    """Records that are files: row 0 stands for the whole of each, its beginning is shown."""
+    rows = {}
+    for offset in offsets:
+        if offset < len(files):
+            path = str(files[offset]["path"])
+            text, warning = _beginning(path, files[offset])
+            rows[offset] = _row(path, 0, text, warning)
+    return rows
+
+
+def _beginning(path: str, described: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    if "://" in path:
+        return None, "the file is not on a file system that this service reads"
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_SHOWN_BYTES).decode("utf-8", "replace"), _changed(path, described)
+    except OSError as error:
+        return None, f"the file cannot be read any more ({error.strerror or error})"
+
+
+def _first_record(partition: Mapping[str, Any]) -> int:
+    """A later split of a file of records of one length begins with the first record that starts in it."""
+    return -(-int(partition["start"]) // int(partition["record_length"]))
+
+
+def _records_of_one_length(partition: Mapping[str, Any], offsets: Sequence[int]) -> dict[int, SourceRow]:
+    """The bytes of records as hexadecimal text; `row` counts records."""
+    path, length, first = str(partition["path"]), int(partition["record_length"]), _first_record(partition)
+    if "://" in path:
+        warning = "the file is not on a file system that this service reads"
+        return {offset: _row(path, first + offset, None, warning) for offset in offsets}
+    rows = {}
+    try:
+        with Path(path).open("rb") as file:
+            for offset in offsets:
+                file.seek((first + offset) * length)
+                data = file.read(length)
+                rows[offset] = _row(
+                    path, first + offset, data[:_SHOWN_BYTES].hex(), _changed(path, partition)
+                )
+    except OSError as error:
+        warning = f"the file cannot be read any more ({error.strerror or error})"
+        return {offset: _row(path, first + offset, None, warning) for offset in offsets}
+    return rows
 
 
 def normal_path(path: str) -> str:

@@ -83,8 +83,8 @@ class LineageQuestions:
             description=node.description,
             kind="source" if node.kind == "source" else "sink" if node.kind == "sink" else "operator",
             call_site=node.call_site,
-            exact=node.exact,
-            reason=node.reason,
+            exact=opened.snapshot.is_exact(node.number),
+            reason="" if opened.snapshot.is_exact(node.number) else node.reason,
             dataset=node.dataset,
             records=sum(
                 opened.snapshot.count(node.number, run.number) for run in opened.holders(node.number)
@@ -217,7 +217,7 @@ class LineageQuestions:
                 node_id=contract.node_id(topology.application_id, each.node),
                 name=topology.nodes[each.node].name,
                 kind=topology.nodes[each.node].kind,
-                exact=topology.nodes[each.node].exact,
+                exact=opened.snapshot.is_exact(each.node),
                 total=each.total,
                 records=self._show(
                     opened, cursor, topology.nodes[each.node], each.positions, values=query.values
@@ -230,7 +230,7 @@ class LineageQuestions:
             start=self._show(opened, cursor, node, _distinct(start)[: query.limit], values=query.values),
             start_node=contract.node_id(topology.application_id, node.number),
             complete=opened.application.complete,
-            exact=walked.is_exact and all(topology.nodes[each.node].exact for each in walked.reached),
+            exact=walked.is_exact and all(_is_known(topology.nodes[each.node]) for each in walked.reached),
             truncated=any(each.total > len(each.positions) for each in walked.reached),
             nodes=nodes,
             flows=tuple(
@@ -418,6 +418,11 @@ def _public_edges(topology: Topology) -> list[tuple[int, int, int]]:
             else:
                 stack.extend((parent, number) for parent in topology.nodes[number].parents)
     return [(source, reader, target) for (source, target), reader in sorted(edges.items())]
+
+
+def _is_known(node: TopologyNode) -> bool:
+    """May an answer that passes here be exact? The walk says itself where it took a partition as a bound."""
+    return node.exact or node.relation == contract.PARTITION
 
 
 def _record_id(node: TopologyNode, split: int, offset: int) -> str:

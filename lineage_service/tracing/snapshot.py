@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import duckdb
 
-from lineage_service.tracing.topology import Link, Topology, effective_runs
+from lineage_service.tracing.topology import Link, Topology, effective_runs, sides_of
 from spark_agent import contract
 
 T = TypeVar("T")
@@ -35,6 +35,7 @@ class Snapshot:
     effective: frozenset[int]
     spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
     stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
+    repeating: frozenset[int]  # those whose spans name an input many times: sides of cartesian products
     flowing: frozenset[int]  # nodes with flows
     keyed: frozenset[int]  # nodes with keys or values
     valued: frozenset[int]  # nodes with values
@@ -46,11 +47,21 @@ class Snapshot:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _largest: dict[tuple[int, int], int] = field(default_factory=dict)
 
+    def is_exact(self, node: int) -> bool:
+        """Is each record's way through `node` known? A partition whose rows were followed is no bound."""
+        at = self.topology.nodes[node]
+        runs = [
+            self.topology.runs[run] for run in self.topology.runs_of.get(node, ()) if run in self.effective
+        ]
+        return at.exact or (
+            at.relation == contract.PARTITION and bool(runs) and all(node in run.overridden for run in runs)
+        )
+
     def count(self, node: int, run_number: int) -> int:
         """How many records `node` has in a run."""
         run = self.topology.runs[run_number]
         nodes = self.topology.nodes
-        if node == run.input:
+        if node == run.input or node in sides_of(nodes.get(run.input)):
             return run.inputs
         if node not in run.nodes:  # the sink of an action
             parents = nodes[node].parents
@@ -61,9 +72,8 @@ class Snapshot:
             return self._outputs_in_flows(node, run_number)
         index = run.nodes.index(node)
         # What follows without changing the count says it too: the counter at the end of the chain.
-        action = nodes.get(run.action) if run.action is not None else None
         for later in run.nodes[index + 1 :]:
-            following = nodes.get(later, action)  # a step of the action itself was never registered
+            following = nodes.get(later)  # what an action adds for itself was never registered
             if following is None or following.relation != contract.IDENTITY or later in run.overridden:
                 break
         else:
@@ -110,7 +120,8 @@ def open_snapshot(
     flows = [each for each in known if each.relation not in texts]
     stepping = frozenset(each.node for each in flows if each.relation == contract.SPANS)
     counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
-    shuffles = sorted({run.input for run in runs.values()} & stepping)
+    repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
+    shuffles = sorted(({run.input for run in runs.values()} | repeating) & stepping)
     shuffled: list[tuple[int, int]] = []
     if shuffles:
         shuffled = database.execute(
@@ -131,6 +142,7 @@ def open_snapshot(
         effective=effective,
         spanning=stepping | counting,
         stepping=stepping,
+        repeating=repeating,
         flowing=frozenset(each.node for each in flows),
         keyed=frozenset(each.node for each in known if each.relation in texts),
         valued=frozenset(each.node for each in known if each.relation == contract.VALUES),

@@ -77,6 +77,9 @@ class Walk:
         if relation == contract.DATASET:
             self._every_input(node, here)
             return
+        if relation == contract.AGGREGATE:
+            self._everything_that_entered(node, here)
+            return
         for link in self._snapshot.links_of.get(node, ()):
             if link.run in here and link.parent_node != node:
                 origins, positions = here[link.run]
@@ -91,7 +94,7 @@ class Walk:
             if relation == contract.IDENTITY:
                 self.add(parent, run, *records, are_distinct=True)
             elif relation == contract.PARTITION:
-                self._every_record(parent, records[0], [run])
+                self._every_record(parent, records[0], [run], is_exact=self._topology.nodes[node].exact)
         self._backward_flows(node, {run: r for run, r in here.items() if self._is_flowing(node, run)})
 
     def _is_flowing(self, node: int, run: int) -> bool:
@@ -135,15 +138,15 @@ class Walk:
             self._add_input(node, run, writer, origins[chosen], inputs[chosen])
 
     def _add_input(self, node: int, reader: int, run: int, origins: Integers, positions: Integers) -> None:
-        """The input is at the node before in the run, or at the last node of a shuffle's writer."""
+        """The input is at the node before in the run, or at what another run wrote for `node` to read."""
         parent: int | None
         if reader == run:
             parent = self._snapshot.parent_in_run.get((run, node))
         else:
-            writer = self._topology.runs.get(run)
-            parent = writer.nodes[-1] if writer is not None and writer.nodes else None
+            is_known = run in self._topology.runs  # else the writer's manifest has not arrived
+            parent = next(iter(self._topology.nodes[node].parents), None) if is_known else None
         if parent is None or parent not in self._topology.nodes:
-            self.is_exact = False  # a writer whose manifest has not arrived
+            self.is_exact = False
         else:
             self.add(parent, run, origins, positions)
 
@@ -153,6 +156,13 @@ class Walk:
         for run, (origins, _) in here.items():
             for parent in self._topology.nodes[node].parents:
                 self._every_record(parent, origins, [run] if is_sink else self._runs_of(parent))
+
+    def _everything_that_entered(self, sink: int, here: Mapping[int, Records]) -> None:
+        """The one record of an aggregating action: made of all that its jobs read."""
+        runs = [run for run in self._topology.entered.get(sink, ()) if run in self._snapshot.effective]
+        for origins, _ in here.values():
+            for parent in self._topology.nodes[sink].parents:
+                self._every_record(parent, origins, runs, is_exact=True)
 
     # -- forward -------------------------------------------------------------------------------------
 
@@ -174,6 +184,11 @@ class Walk:
                 for origins, _ in here.values():
                     self._every_record(child, origins, self._runs_of(child))
                 continue
+            if relation == contract.AGGREGATE:
+                for run, (origins, _) in here.items():
+                    if run in self._topology.entered.get(child, ()):
+                        self._every_record(child, origins, [self._topology.result_of[child]], is_exact=True)
+                continue
             in_run = {
                 run: records
                 for run, records in here.items()
@@ -185,7 +200,7 @@ class Walk:
                 if relation == contract.IDENTITY:
                     self.add(child, run, *records, are_distinct=True)
                 elif relation == contract.PARTITION:
-                    self._every_record(child, records[0], [run])
+                    self._every_record(child, records[0], [run], is_exact=self._topology.nodes[child].exact)
             self._forward_flows(child, {run: r for run, r in in_run.items() if self._is_flowing(child, run)})
             self._forward_shuffle(child, here)
 
@@ -218,6 +233,9 @@ class Walk:
         written = {run: records for run, records in here.items() if run in self._snapshot.readers_of}
         if child not in self._snapshot.stepping or not written:
             return
+        if child in self._snapshot.repeating:
+            self._forward_product(child, written)
+            return
         self._add_found(
             child,
             "SELECT here.origin, flows.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM "
@@ -226,6 +244,25 @@ class Walk:
             f"(SELECT * FROM flows WHERE node = {child} AND in_run IN ({_listed(written)})) AS flows "
             "ON here.reader = flows.run AND here.run = flows.in_run AND here.pos >= flows.in_pos "
             "WHERE here.pos < flows.in_pos + flows.out_count",
+            written,
+        )
+
+    def _forward_product(self, side: int, written: Mapping[int, Records]) -> None:
+        """As a shuffle, but each record was read many times: a span of step 0 is one record, all of it."""
+        spans = f"(SELECT * FROM flows WHERE node = {side} AND in_run IN ({_listed(written)}))"
+        self._add_found(
+            side,
+            "SELECT here.origin, spans.run, "
+            "unnest(range(spans.out_pos, spans.out_pos + spans.out_count)) AS pos "
+            f"FROM here JOIN {spans} AS spans ON here.run = spans.in_run AND here.pos = spans.in_pos "
+            "WHERE spans.in_step = 0",
+            written,
+        )
+        self._add_found(
+            side,
+            "SELECT here.origin, spans.run, spans.out_pos + here.pos - spans.in_pos AS pos "
+            f"FROM here JOIN {spans} AS spans ON here.run = spans.in_run AND here.pos >= spans.in_pos "
+            "AND here.pos < spans.in_pos + spans.out_count WHERE spans.in_step = 1",
             written,
         )
 
@@ -254,8 +291,10 @@ class Walk:
     def _runs_of(self, node: int) -> list[int]:
         return [run for run in self._topology.runs_of.get(node, ()) if run in self._snapshot.effective]
 
-    def _every_record(self, node: int, origins: Integers, runs: Iterable[int]) -> None:
-        self.is_exact = False
+    def _every_record(
+        self, node: int, origins: Integers, runs: Iterable[int], *, is_exact: bool = False
+    ) -> None:
+        self.is_exact &= is_exact
         for origin in np.unique(origins):
             for run in runs:
                 count = self._snapshot.count(node, run)

@@ -74,6 +74,10 @@ class Topology:
     #: (run, node, node before it in the run), sinks of actions included.
     chain: tuple[tuple[int, int, int], ...]
     runs_of: Mapping[int, tuple[int, ...]] = field(repr=False)
+    #: Sink of an aggregating action that ended well -> the run that holds its one record.
+    result_of: Mapping[int, int]
+    #: Sink of an aggregating action -> the runs whose records entered.
+    entered: Mapping[int, tuple[int, ...]]
     #: Runs whose input came from runs that are not known: their inputs can only be bounded.
     unplaced: frozenset[int]
 
@@ -111,10 +115,15 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
             children[parent].append(node.number)
     placing = _Placing(nodes, runs)
     runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
+    entered = {number: tuple(_entered(nodes, node, runs.values())) for number, node in _aggregates(nodes)}
+    result_of = {number: -1 - len(placing.jvm_runs) - at for at, number in enumerate(entered)}
+    runs.update({result_of[number]: _result(result_of[number], number) for number in entered})
     chain = tuple(_chain(nodes, runs.values()))
     runs_of: dict[int, dict[int, None]] = defaultdict(dict)
     for run in runs.values():
         runs_of[run.input][run.number] = None
+        for side in sides_of(nodes.get(run.input)):
+            runs_of[side][run.number] = None
     for run_number, node_number, _ in chain:
         runs_of[node_number][run_number] = None
     return Topology(
@@ -126,6 +135,42 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         unplaced=frozenset(placing.unplaced),
         chain=chain,
         runs_of={number: tuple(found) for number, found in runs_of.items()},
+        result_of=result_of,
+        entered=entered,
+    )
+
+
+def sides_of(node: TopologyNode | None) -> tuple[int, ...]:
+    """The nodes that stand for the sides of a cartesian product; their records are those of its runs."""
+    return node.parents if node is not None and node.relation == contract.PRODUCT else ()
+
+
+def _aggregates(nodes: Mapping[int, TopologyNode]) -> Iterable[tuple[int, TopologyNode]]:
+    """Aggregating actions that have given their result; one that failed has none."""
+    for number, node in nodes.items():
+        if node.relation == contract.AGGREGATE and node.partitions:
+            yield number, node
+
+
+def _entered(nodes: Mapping[int, TopologyNode], sink: TopologyNode, runs: Iterable[Run]) -> Iterable[int]:
+    """Runs of the action that hold records of what it aggregates."""
+    for run in runs:
+        if run.action == sink.number and set(sink.parents) & {run.input, *run.nodes}:
+            yield run.number
+
+
+def _result(number: int, sink: int) -> Run:
+    return Run(
+        number=number,
+        split=0,
+        attempt=0,
+        action=sink,
+        input=sink,
+        nodes=(),
+        overridden=frozenset(),
+        inputs=1,
+        outputs=1,
+        counts={},
     )
 
 
@@ -212,11 +257,26 @@ class _Placing:
             return self._concatenate(node, run.split, run, run.number, run.inputs) is not None
         if node.relation in (contract.SOURCE, contract.DATASET) or not node.parents:
             return True
+        if node.relation == contract.PRODUCT:
+            for side in node.parents:
+                self._link(node.number, run.number, side, run.number, 0, run.inputs)
+            return True
+        if node.relation == contract.ZIP:
+            return self._zip(node, run)
         found = _computed(self._by_output[node.number, run.split], run)
         if found is not None:  # computed by Python, kept by cache(), read again
             self._link(node.number, run.number, node.number, found.number, 0, found.outputs)
             return True
         return node.relation == contract.FLOWS  # a shuffle: its batches say where they come from
+
+    def _zip(self, node: TopologyNode, run: Run) -> bool:
+        """Link record k of each parent to input k of `run`."""
+        for parent in node.parents:
+            placed = self._place(parent, run.split, run, run.inputs)
+            if placed is None:
+                return False
+            self._link(node.number, run.number, parent, placed[0], 0, run.inputs)
+        return True
 
     def _concatenate(
         self, node: TopologyNode, split: int, reader: Run, into: int, count: int | None
@@ -279,6 +339,17 @@ def _computed(candidates: Sequence[Run], reader: Run) -> Run | None:
     return found[0] if found else None
 
 
+def _ended_in_nothing(topology: Topology, reached: set[int]) -> set[int]:
+    """One run for each split whose records went into no output: all were filtered out, say."""
+    known = {(run.input, run.nodes, run.split) for run in map(topology.runs.__getitem__, reached)}
+    found: dict[tuple[int, tuple[int, ...], int], int] = {}
+    for run in topology.runs.values():
+        place = (run.input, run.nodes, run.split)
+        if run.number >= 0 and place not in known:
+            found.setdefault(place, run.number)
+    return set(found.values())
+
+
 def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozenset[int]:
     """The runs that an output was made from: those of sinks, and what these read, transitively.
 
@@ -296,7 +367,11 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
             for parent in node.parents:
                 reads[run.number].update(topology.runs_of.get(parent, ()))
     sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}
+    for sink, result in topology.result_of.items():
+        reads[result].update(topology.entered[sink])
     reached = {run for run, node, _ in topology.chain if node in sinks}
+    # What a driver kept or aggregated: the run reads the sink itself.
+    reached.update(run.number for run in topology.runs.values() if run.input in sinks)
     if not reached:
         return frozenset(topology.runs)
     frontier = list(reached)
@@ -305,4 +380,4 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
             if read not in reached and read in topology.runs:
                 reached.add(read)
                 frontier.append(read)
-    return frozenset(reached)
+    return frozenset(reached | _ended_in_nothing(topology, reached))

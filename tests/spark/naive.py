@@ -61,3 +61,42 @@ def join(left: Data, right: Data, *, keep_left: bool = False, keep_right: bool =
         keys = [key for (key, _), _ in left]
         joined += [((key, (None, value)), of_it) for (key, value), of_it in right if key not in keys]
     return joined
+
+
+def group(data: Data) -> dict[Any, tuple[list[Any], Sources]]:
+    """Key -> (values in order, sources of all of them)."""
+    groups: dict[Any, tuple[list[Any], Sources]] = {}
+    for (key, value), sources in data:
+        values, of_all = groups.get(key, ([], frozenset()))
+        groups[key] = ([*values, value], of_all | sources)
+    return groups
+
+
+def group_by_key(data: Data) -> Data:
+    return [((key, sorted(values)), sources) for key, (values, sources) in group(data).items()]
+
+
+def cogroup(*sides: Data) -> Data:
+    groups = [group(side) for side in sides]
+    none: tuple[list[Any], Sources] = ([], frozenset())
+    return [
+        (
+            (key, [sorted(side.get(key, none)[0]) for side in groups]),
+            frozenset().union(*(side.get(key, none)[1] for side in groups)),
+        )
+        for key in dict.fromkeys(key for side in groups for key in side)
+    ]
+
+
+def subtract_by_key(left: Data, right: Data) -> Data:
+    keys = {key for (key, _), _ in right}
+    return [(kv, sources) for kv, sources in left if kv[0] not in keys]
+
+
+def intersection(left: Data, right: Data) -> Data:
+    sides = [dict(distinct(side)) for side in (left, right)]
+    return [(value, sources | sides[1][value]) for value, sources in sides[0].items() if value in sides[1]]
+
+
+def product(left: Data, right: Data) -> Data:
+    return [((one, other), s | t) for one, s in left for other, t in right]

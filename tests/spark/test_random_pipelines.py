@@ -42,6 +42,15 @@ def lazily(n: int, kv: Pair) -> Any:
     return (kv for _ in range((kv[1] + n) % 3))
 
 
+def is_last(n: int, kv: Pair) -> bool:
+    return kv[1] % 5 == n % 5
+
+
+def paired(pairs: tuple[Pair, Pair]) -> Pair:
+    (key, value), (_, other) = pairs
+    return key, value + other
+
+
 @dataclass(frozen=True)
 class Operation:
     """How a step is taken in Spark and naively: (data, the other data, n) -> data."""
@@ -97,6 +106,29 @@ OPERATIONS = {
     ),
     "partitionBy": Operation(lambda data, _, n: data.partitionBy(1 + n % 3), same),
     "coalesce": Operation(lambda data, _, n: data.coalesce(1 + n % 3), same),
+    "repartition": Operation(lambda data, _, n: data.repartition(1 + n % 3), same),
+    "groupByKey": Operation(
+        lambda data, _, n: data.groupByKey(1 + n % 3).mapValues(sum),
+        lambda data, _, n: naive.reduce_by_key(data, operator.add),
+    ),
+    "subtractByKey": Operation(
+        lambda data, other, n: data.subtractByKey(other.filter(partial(is_kept, n)), 2),
+        lambda data, other, n: naive.subtract_by_key(data, naive.filter_(other, partial(is_kept, n))),
+    ),
+    "cartesian": Operation(
+        lambda data, other, n: data.cartesian(other.filter(partial(is_last, n))).map(paired),
+        lambda data, other, n: naive.map_(
+            naive.product(data, naive.filter_(other, partial(is_last, n))), paired
+        ),
+    ),
+    "zip of itself": Operation(
+        lambda data, _, n: data.zip(data.mapValues(n.__add__)).map(paired),
+        lambda data, _, n: naive.map_(data, lambda kv: paired((kv, (kv[0], kv[1] + n)))),
+    ),
+    "mapPartitions": Operation(
+        lambda data, _, n: data.mapPartitions(lambda it: (changed(n, kv) for kv in it if is_kept(n, kv))),
+        lambda data, _, n: naive.map_(naive.filter_(data, partial(is_kept, n)), partial(changed, n)),
+    ),
     "cache": Operation(lambda data, _, n: data.cache(), same),
 }  # fmt: skip
 
@@ -132,7 +164,7 @@ def pipelines(draw: st.DrawFn) -> Steps:
 
 @pytest.mark.timeout(900)
 @settings(
-    max_examples=10,
+    max_examples=12,
     derandomize=True,
     deadline=None,
     database=None,

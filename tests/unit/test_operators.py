@@ -23,9 +23,11 @@ from pyspark.shuffle import Aggregator, ExternalSorter
 from spark_agent import capture, contract, operators, transport
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
-from spark_agent.operators import Combine, Filter, FlatMap, Join, Map, Merge, Order, Sort, TextSink
+from spark_agent.joining import Join
+from spark_agent.operators import Combine, Filter, FlatMap, Map, Merge, Order, Sort
 from spark_agent.settings import AgentSettings
 from spark_agent.shuffle import TAG, ShuffleWrite, TaggedSerializer
+from spark_agent.sinks import TextSink
 
 Flows = dict[int, list[Any]]
 """Output position -> its input positions; (run, position) where the input is of another run."""

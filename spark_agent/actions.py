@@ -1,0 +1,242 @@
+"""The actions of RDDs while lineage is on: each is a sink, and gives its jobs a number for their manifests.
+
+Four kinds. *Rows*: each record that the action took is a record of the sink. *Chosen*: the driver keeps some
+records (take, top), and tells which. *Aggregates*: the result is one record, made of all that the jobs read.
+*Savers*: as rows, with the files that they are in. Inside a transformation (sortBy counts and samples) an
+action is the library's own job and captures nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract, partitions, transport
+from spark_agent.capture import ACTION, Plan, Run, hide_agent
+from spark_agent.nodes import Node, inexact
+from spark_agent.operators import Tag
+from spark_agent.patches import like
+from spark_agent.transformations import is_pipelinable, piped
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+
+Action = Callable[..., Any]
+
+ROWS = ("collect", "collectAsMap", "collectWithJobGroup", "foreach", "foreachPartition", "toLocalIterator")
+CHOSEN = ("first", "take", "takeOrdered", "takeSample", "top")
+AGGREGATES = (
+    "aggregate", "count", "countApprox", "countApproxDistinct", "countByKey", "countByValue", "fold",
+    "histogram", "isEmpty", "max", "mean", "meanApprox", "min", "reduce", "reduceByKeyLocally",
+    "sampleStdev", "sampleVariance", "stats", "stdev", "sum", "sumApprox", "treeAggregate", "treeReduce",
+    "variance",
+)  # fmt: skip
+SAVERS = {
+    "saveAsHadoopDataset": "hadoop",
+    "saveAsHadoopFile": "hadoop",
+    "saveAsNewAPIHadoopDataset": "hadoop",
+    "saveAsNewAPIHadoopFile": "hadoop",
+    "saveAsPickleFile": "pickle",
+    "saveAsSequenceFile": "hadoop",
+}
+#: Where a Hadoop configuration names the folder that is written.
+_OUTPUT_FOLDERS = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output.dir")
+ACTIONS = frozenset((*ROWS, *CHOSEN, *AGGREGATES, *SAVERS, "lookup", "saveAsTextFile", "runJob"))
+
+
+def replaced(session: Session, stock: Callable[[str], Action]) -> dict[str, Action]:
+    """Name -> what runs in the place of `stock(name)`."""
+    return {
+        **{name: _rows(session, name, stock(name)) for name in ROWS},
+        **{name: _chosen(session, name, stock(name)) for name in CHOSEN},
+        **{name: _aggregate(session, name, stock(name)) for name in AGGREGATES},
+        **{name: _saver(session, name, stock(name)) for name in SAVERS},
+        "lookup": _lookup(session, stock("lookup")),
+        "saveAsTextFile": _save_as_text_file(session, stock("saveAsTextFile")),
+    }
+
+
+def run_job(session: Session, stock: Action) -> Action:
+    """SparkContext.runJob: what its function makes of the partitions is not known."""
+
+    def action(self: Any, rdd: Any, *args: Any, **kwargs: Any) -> Any:
+        if session.frames:
+            return stock(self, rdd, *args, **kwargs)
+        sink = _sink(session, "runJob", rdd, contract.DATASET)
+        sink.exact, sink.reason = False, inexact("runJob", contract.DATASET)
+        return _run(session, sink, [rdd], lambda: stock(self, rdd, *args, **kwargs))
+
+    return like(stock, action)
+
+
+def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
+    return session.new_node(name, kind="sink", relation=relation, parents=[session.node_of(dataset)])
+
+
+def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], Any]) -> Any:
+    """Publish the sink, run the action with its number, describe what it read and wrote."""
+    session.publish(sink)
+    try:
+        with session.operation(sink.name, inputs), session.property_set(ACTION, str(sink.number)):
+            result = action()
+    except BaseException as error:
+        hide_agent(error)
+        raise
+    session.describe(sink)
+    return result
+
+
+def _top_level(session: Session, stock: Action, action: Action) -> Action:
+    """`action` where the user calls it; inside another operation the stock one."""
+
+    def dispatched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        frames = session.frames
+        if not frames:
+            return action(self, *args, **kwargs)
+        if frames[0].name in ACTIONS:
+            return stock(self, *args, **kwargs)
+        with session.adapting(adapter=None, indexed_adapter=None), session.inner_job():
+            return stock(self, *args, **kwargs)
+
+    return like(stock, dispatched)
+
+
+def _rows(session: Session, name: str, stock: Action) -> Action:
+    is_read_by_jvm = name in ("collect", "collectAsMap", "collectWithJobGroup", "toLocalIterator")
+
+    def action(self: Any, *args: Any, **kwargs: Any) -> Any:
+        sink = _sink(session, name, self, contract.IDENTITY)
+
+        def run() -> Any:
+            # Its records have runs only if a Python worker reads them.
+            dataset = piped(session, self) if is_read_by_jvm and not is_pipelinable(self) else self
+            return stock(dataset, *args, **kwargs)
+
+        return _run(session, sink, [self], run)
+
+    return _top_level(session, stock, action)
+
+
+def _aggregate(session: Session, name: str, stock: Action) -> Action:
+    def action(self: Any, *args: Any, **kwargs: Any) -> Any:
+        sink = _sink(session, name, self, contract.AGGREGATE)
+        sink.describe = lambda: [{"split": 0}]  # the result is there
+        return _run(session, sink, [self], lambda: stock(self, *args, **kwargs))
+
+    return _top_level(session, stock, action)
+
+
+# -- records that the driver keeps ------------------------------------------------------------------
+
+_RECORD = operator.itemgetter(0)
+
+
+def _chosen(session: Session, name: str, stock: Action) -> Action:
+    def action(self: Any, *args: Any, **kwargs: Any) -> Any:
+        sink = _sink(session, name, self, contract.FLOWS)
+        if name in ("top", "takeOrdered"):
+            args, kwargs = _keyed(args, kwargs)
+
+        def run() -> Any:
+            kept = stock(self.mapPartitionsWithIndex(Tag(), True), *args, **kwargs)
+            return _told(session, sink, [kept])[0] if name == "first" else _told(session, sink, kept)
+
+        return _run(session, sink, [self], run)
+
+    return _top_level(session, stock, action)
+
+
+def _keyed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments (num, key) of top and takeOrdered, with a key that looks at a tagged record's record."""
+    key = kwargs.get("key", args[1] if len(args) > 1 else None)
+    tagged = _RECORD if key is None else lambda record: key(record[0])
+    if len(args) > 1:
+        return (args[0], tagged, *args[2:]), kwargs
+    return args, {**kwargs, "key": tagged}
+
+
+def _told(session: Session, sink: Node, kept: list[Any]) -> list[Any]:
+    """The records of tagged ones; which they are is sent as a run of the driver that read them."""
+    plan = Plan(
+        application_id=session.application_id,
+        settings=session.settings,
+        flow_partitions=session.flow_partitions,
+        input_node=sink.number,
+        reads_shuffle=True,
+        nodes=(),
+    )
+    run = Run(plan, 0, transport.sender_for(session.settings))
+    stream = run.stream(sink.number, contract.SPANS)
+    stream.extend((1, position, 1, writer) for _, writer, position in kept)
+    deque(run.inputs.through(kept), 0)
+    session.commit(run, sink.number)
+    return [record for record, _, _ in kept]
+
+
+def _lookup(session: Session, stock: Action) -> Action:
+    def action(self: Any, key: Any) -> Any:
+        with session.operation("lookup", [self]) as frame:
+            values = self.filter(lambda pair: pair[0] == key).values()
+        session.finish(frame, values)
+        sink = _sink(session, "lookup", values, contract.IDENTITY)
+
+        def run() -> Any:
+            if self.partitioner is not None:
+                return self.ctx.runJob(values, lambda records: records, [self.partitioner(key)])
+            return values.collect()
+
+        return _run(session, sink, [values], run)
+
+    return _top_level(session, stock, action)
+
+
+# -- savers -----------------------------------------------------------------------------------------
+
+
+def _saver(session: Session, name: str, stock: Action) -> Action:
+    def action(self: Any, *args: Any, **kwargs: Any) -> Any:
+        sink = _sink(session, name, self, contract.IDENTITY)
+        path = _written_to(args, kwargs)
+        if path:
+            sink.description, sink.dataset = path, partitions.dataset(path, SAVERS[name])
+            sink.describe = lambda: partitions.hadoop_files(path)
+        return _run(session, sink, [self], lambda: stock(self, *args, **kwargs))
+
+    return _top_level(session, stock, action)
+
+
+def _written_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The folder that a saver's arguments name; empty where they do not."""
+    target = args[0] if args else kwargs.get("path", kwargs.get("conf"))
+    if isinstance(target, dict):
+        return next((str(target[key]) for key in _OUTPUT_FOLDERS if key in target), "")
+    return str(target) if target is not None else ""
+
+
+def _save_as_text_file(session: Session, stock: Action) -> Action:
+    def action(self: Any, path: str, compressionCodecClass: str | None = None) -> None:
+        sinks: list[Node] = []
+
+        def begin(sink: Node) -> None:
+            sink.name, sink.kind, sink.description = "saveAsTextFile", "sink", str(path)
+            sink.dataset, sink.operation = partitions.dataset(str(path), "text"), None
+            sinks.append(sink)
+            session.publish(sink)
+            session.context.setLocalProperty(ACTION, str(sink.number))
+
+        try:
+            with session.operation("saveAsTextFile", [self]) as frame, session.property_set(ACTION, ""):
+                frame.sink = begin
+                stock(self, path, compressionCodecClass)
+        except BaseException as error:
+            hide_agent(error)
+            raise
+        for sink in sinks:
+            sink.describe = lambda: partitions.text_files(
+                self.getNumPartitions(), str(path), compressionCodecClass
+            )
+            session.describe(sink)
+
+    return _top_level(session, stock, action)

@@ -1,0 +1,51 @@
+"""Replaced attributes of PySpark's classes: put in place, and given back.
+
+Knows nothing of lineage. `like` lets a replacement pass for the original where Spark and Python name it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+class Patches:
+    """Replaced attributes and how to give them back."""
+
+    def __init__(self) -> None:
+        self._replaced: list[tuple[Any, str, Any]] = []
+
+    def replace(self, owner: Any, name: str, value: Any) -> None:
+        self._replaced.append((owner, name, owner.__dict__[name]))
+        setattr(owner, name, value)
+
+    def undo(self) -> None:
+        while self._replaced:
+            owner, name, original = self._replaced.pop()
+            setattr(owner, name, original)
+
+
+def rdd_module() -> Any:
+    """The module that holds RDD and PipelinedRDD."""
+    try:
+        from pyspark.core import rdd
+    except ImportError:  # PySpark 3.5
+        from pyspark import rdd
+    return rdd
+
+
+def like(stock: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` under the name and file of `stock`: PySpark takes the first frame of its own as the call.
+
+    Spark's UI shows that call and the user's line before it; with our file there it would show ours.
+    """
+    functools.update_wrapper(function, stock)
+    code = function.__code__
+    stock_code = stock.__code__
+    function.__code__ = code.replace(
+        co_filename=stock_code.co_filename,
+        co_name=stock_code.co_name,
+        co_firstlineno=stock_code.co_firstlineno,
+    )
+    return function

@@ -1,0 +1,102 @@
+"""Tells whether what a user's `mapPartitions` function returned reads its partition row by row.
+
+Then each of its outputs is made of the row that was read last, and nothing needs to be assumed: it is one
+of Python's own `map` and `filter` objects over the partition, or a generator whose bytecode says so. One
+loop runs over the partition itself, the partition is named nowhere else, what is yielded is yielded inside
+of that loop, and no local variable is carried from one row to the next. What such code keeps outside of its
+own variables (a global, a closure) is not looked at, just as in the function of a `map`.
+
+For code of any other shape the answer is no, and the partition stays the bound.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import re
+from collections.abc import Iterator
+from types import CodeType, GeneratorType
+
+#: Accesses of local variables in an instruction's name; newer Pythons put two into one instruction.
+_ACCESSES = re.compile(r"(LOAD|STORE|DELETE)_FAST(?:_CHECK|_BORROW)?(?!_AND_CLEAR)")
+_ENDS = ("RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS")
+_CONSTANTS = (int, float, str, bytes, type(None))
+
+
+def is_row_by_row(made: object, given: object) -> bool:
+    """Is each output of `made`, not yet started, made of the item that it takes last from `given`?"""
+    if type(made) in (map, filter):
+        sources = made.__reduce__()[1][1:]
+        return len(sources) == 1 and sources[0] is given
+    if not isinstance(made, GeneratorType) or made.gi_frame is None:
+        return False
+    known = made.gi_frame.f_locals
+    names = [name for name, value in known.items() if value is given]
+    constants = frozenset(name for name, value in known.items() if isinstance(value, _CONSTANTS))
+    return len(names) == 1 and _is_one_loop(made.gi_code, names[0], constants)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_one_loop(code: CodeType, partition: str, constants: frozenset[str]) -> bool:
+    if code.co_cellvars:  # a function of its own may keep what it saw
+        return False
+    instructions = [
+        each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")
+    ]
+    loops = [at for at, each in enumerate(instructions) if ("LOAD", partition) in _accesses(each)]
+    if len(loops) != 1:
+        return False
+    head = loops[0] + 1
+    if instructions[head].opname == "GET_ITER":
+        head += 1
+    if instructions[head].opname != "FOR_ITER":
+        return False
+    exit_offset = instructions[head].argval
+    body = [each for each in instructions[head + 1 :] if each.offset < exit_offset]
+    outside = instructions[: head + 1] + instructions[head + 1 + len(body) :]
+    if any(each.opname in ("YIELD_VALUE", "YIELD_FROM") for each in outside):
+        return False
+    return _carries_nothing(body, constants)
+
+
+def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
+    """(LOAD | STORE | DELETE, local variable) in the order in which the instruction does them."""
+    kinds = _ACCESSES.findall(instruction.opname)
+    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    return list(zip(kinds, names, strict=False)) if kinds else []
+
+
+def _carries_nothing(body: list[dis.Instruction], constants: frozenset[str]) -> bool:
+    """Is each local variable that the loop reads set before in the same turn, on every way?"""
+    place = {each.offset: at for at, each in enumerate(body)}
+    stored = {name for each in body for kind, name in _accesses(each) if kind != "LOAD"}
+    allowed = constants - stored
+    known: dict[int, frozenset[str]] = {}  # instruction -> variables that were set on every way to it
+    pending: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
+    while pending:
+        at, is_set = pending.pop()
+        before = known.get(at)
+        if before is not None:
+            is_set &= before
+            if is_set == before:
+                continue
+        known[at] = is_set
+        for kind, name in _accesses(body[at]):
+            if kind == "LOAD" and name not in is_set and name not in allowed:
+                return False
+            is_set = is_set | {name} if kind == "STORE" else is_set - {name} if kind == "DELETE" else is_set
+        pending += [(place[offset], is_set) for offset in _next(body, at) if offset in place]
+    # Not reached: handlers of exceptions. They may do nothing but end the generator.
+    return not any(
+        _accesses(each) or each.opname == "YIELD_VALUE" for at, each in enumerate(body) if at not in known
+    )
+
+
+def _next(body: list[dis.Instruction], at: int) -> Iterator[int]:
+    """Offsets of what may run after instruction `at`."""
+    instruction = body[at]
+    if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+        yield instruction.argval
+    is_final = instruction.opname in _ENDS or instruction.opname.startswith(("JUMP_F", "JUMP_B", "JUMP_A"))
+    if not is_final and at + 1 < len(body):
+        yield body[at + 1].offset

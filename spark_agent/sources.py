@@ -1,0 +1,67 @@
+"""SparkContext's makers of RDDs while lineage is on: the sources of a graph.
+
+A source's records are known by their split and their offset in it. Where a split is a part of a file, or
+some whole files, the driver says which after the first job, so that people can be shown the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract, partitions
+from spark_agent.patches import like
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+
+#: SparkContext's makers of RDDs -> the parameter that names their files, if any.
+SOURCES = {
+    "binaryFiles": "path",
+    "binaryRecords": "path",
+    "emptyRDD": None,
+    "hadoopFile": "path",
+    "hadoopRDD": None,
+    "newAPIHadoopFile": "path",
+    "newAPIHadoopRDD": None,
+    "parallelize": None,
+    "pickleFile": "name",
+    "range": None,
+    "sequenceFile": "path",
+    "textFile": "name",
+    "wholeTextFiles": "path",
+}
+#: Of these, the ones whose records any Python can unpickle.
+PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "textFile", "wholeTextFiles"))
+#: Format of the dataset in the record of the node.
+FORMATS = {"textFile": "text", "wholeTextFiles": "file", "binaryFiles": "file", "binaryRecords": "binary"}
+
+
+def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[..., Any]:
+    """`stock` with its result registered as a source."""
+
+    def maker(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if session.frames:
+            return stock(self, *args, **kwargs)
+        with session.operation(name, []) as frame:
+            result = stock(self, *args, **kwargs)
+        session.finish(frame, result)
+        node = session.node_of(result)
+        node.kind, node.relation, node.exact, node.reason = "source", contract.SOURCE, True, ""
+        node.parents = []
+        parameter = SOURCES[name]
+        if parameter is not None:
+            path = str(args[0] if args else kwargs.get(parameter))
+            node.description = path
+            node.dataset = partitions.dataset(path, FORMATS.get(name, "hadoop"))
+            jvm_rdd = result._jrdd
+            if name == "textFile":
+                node.describe = lambda: partitions.file_splits(jvm_rdd)
+            elif name == "binaryRecords":
+                length = int(kwargs.get("recordLength", args[1] if len(args) > 1 else 0))
+                node.describe = lambda: partitions.binary_splits(jvm_rdd, length)
+            elif name in FORMATS:
+                node.describe = lambda: partitions.whole_files(jvm_rdd)
+        return result
+
+    return like(stock, maker)

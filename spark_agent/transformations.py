@@ -1,0 +1,444 @@
+"""The transformations of RDDs that are replaced, or adapted, while lineage is on.
+
+Each gives the rows of stock PySpark in the same order. Some are made anew of captured operators; others run
+the stock code with its `mapPartitions` function wrapped by an operator that knows what it does. A
+transformation that is not here is made of these (`NAMED`), or keeps the bound of `mapPartitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract, partitions
+from spark_agent.capture import Operator
+from spark_agent.joining import Join, Subtract
+from spark_agent.nodes import Node
+from spark_agent.operators import (
+    Combine,
+    Filter,
+    FlatMap,
+    Group,
+    Known,
+    LastRead,
+    Map,
+    Merge,
+    Order,
+    Sort,
+    Whole,
+)
+from spark_agent.patches import like, rdd_module
+from spark_agent.sources import PLAIN_SOURCES
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+
+Operation = Callable[..., Any]
+
+#: Operations that only need their name; what they do is made of the captured ones, or is a bound.
+NAMED = (
+    "aggregateByKey", "cogroup", "distinct", "flatMapValues", "foldByKey", "groupBy", "groupWith",
+    "intersection", "keyBy", "keys", "mapValues", "pipe", "reduceByKey", "repartition", "sortBy", "subtract",
+    "values",
+)  # fmt: skip
+
+
+def replaced(session: Session, stock: Callable[[str], Operation]) -> dict[str, Operation]:
+    """Name -> what runs in the place of `stock(name)`."""
+    index_adapted = {
+        "randomSplit": LastRead,
+        "sample": LastRead,
+        "sampleByKey": LastRead,
+        "zipWithIndex": Known,
+        "zipWithUniqueId": Known,
+    }
+    adapted = {
+        "glom": _whole,
+        "repartitionAndSortWithinPartitions": Sort,
+        "sortByKey": Sort,
+    }
+    return {
+        "map": _map,
+        "flatMap": _flat_map,
+        "filter": _filter,
+        "mapPartitions": _map_partitions(session, stock("mapPartitions")),
+        "mapPartitionsWithIndex": _map_partitions_with_index(session, stock("mapPartitionsWithIndex")),
+        "combineByKey": _combine_by_key,
+        "groupByKey": _group_by_key,
+        "partitionBy": _partition_by(session),
+        "subtractByKey": _subtract_by_key,
+        "join": _join(keep_left=False, keep_right=False),
+        "leftOuterJoin": _join(keep_left=True, keep_right=False),
+        "rightOuterJoin": _join(keep_left=False, keep_right=True),
+        "fullOuterJoin": _join(keep_left=True, keep_right=True),
+        "union": _union(session, stock("union")),
+        "coalesce": _coalesce(session, stock("coalesce")),
+        "cartesian": _cartesian(session),
+        "zip": _zip(session, stock("zip")),
+        **{name: _adapted(session, stock(name), "adapter", operator) for name, operator in adapted.items()},
+        **{
+            name: _adapted(session, stock(name), "indexed_adapter", operator)
+            for name, operator in index_adapted.items()
+        },
+        **{name: stock(name) for name in NAMED},
+    }
+
+
+# -- one partition ----------------------------------------------------------------------------------
+
+
+def _map(self: Any, f: Callable[[Any], Any], preservesPartitioning: bool = False) -> Any:
+    return self.mapPartitionsWithIndex(Map(f), preservesPartitioning)
+
+
+def _flat_map(self: Any, f: Callable[[Any], Iterable[Any]], preservesPartitioning: bool = False) -> Any:
+    return self.mapPartitionsWithIndex(FlatMap(f), preservesPartitioning)
+
+
+def _filter(self: Any, f: Callable[[Any], Any]) -> Any:
+    return self.mapPartitionsWithIndex(Filter(f), True)
+
+
+def _map_partitions(session: Session, stock: Operation) -> Operation:
+    def map_partitions(self: Any, f: Callable[[Any], Any], preservesPartitioning: bool = False) -> Any:
+        adapter = session.frames[-1].adapter if session.frames else None
+        if adapter is not None:
+            return self.mapPartitionsWithIndex(adapter(f), preservesPartitioning)
+        with session.adapting(indexed_adapter=None):  # the stock one calls mapPartitionsWithIndex
+            return stock(self, f, preservesPartitioning)
+
+    return map_partitions
+
+
+def _map_partitions_with_index(session: Session, stock: Operation) -> Operation:
+    def map_partitions(self: Any, f: Callable[[int, Any], Any], preservesPartitioning: bool = False) -> Any:
+        adapter = session.frames[-1].indexed_adapter if session.frames else None
+        if adapter is not None and not isinstance(f, Operator):
+            f = adapter(f)
+        return stock(self, f, preservesPartitioning)
+
+    return map_partitions
+
+
+def _adapted(session: Session, stock: Operation, kind: str, operator: Any) -> Operation:
+    """`stock` with the functions that it gives to mapPartitions(WithIndex) wrapped by `operator`."""
+
+    def adapted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with session.adapting(**{kind: operator}):
+            return stock(self, *args, **kwargs)
+
+    return adapted
+
+
+def _whole(stock: Callable[[Any], Any]) -> Whole:
+    return Whole(lambda _, records: stock(records))
+
+
+# -- by key -----------------------------------------------------------------------------------------
+
+
+def _combine_by_key(
+    self: Any,
+    createCombiner: Callable[[Any], Any],
+    mergeValue: Callable[[Any, Any], Any],
+    mergeCombiners: Callable[[Any, Any], Any],
+    numPartitions: int | None = None,
+    partitionFunc: Callable[[Any], int] | None = None,
+) -> Any:
+    from pyspark.shuffle import Aggregator
+
+    aggregator = Aggregator(createCombiner, mergeValue, mergeCombiners)
+    return _aggregated(self, aggregator, Merge, numPartitions, partitionFunc)
+
+
+def _group_by_key(
+    self: Any, numPartitions: int | None = None, partitionFunc: Callable[[Any], int] | None = None
+) -> Any:
+    from pyspark.resultiterable import ResultIterable
+
+    return _aggregated(self, _lists(), Group, numPartitions, partitionFunc).mapValues(ResultIterable)
+
+
+def _aggregated(
+    dataset: Any,
+    aggregator: Any,
+    merging: type[Merge],
+    partitions_wanted: int | None,
+    hashed: Callable[[Any], int] | None,
+) -> Any:
+    if partitions_wanted is None:
+        partitions_wanted = dataset._defaultReducePartitions()
+    serializer, memory = dataset.ctx.serializer, dataset._memory_limit()
+    order = Order()
+    combined = dataset.mapPartitionsWithIndex(Combine(aggregator, memory * 0.9, serializer, order), True)
+    ordered = combined.mapPartitionsWithIndex(order, True)
+    shuffled = ordered.partitionBy(partitions_wanted, hashed or rdd_module().portable_hash)
+    order = Order()
+    merged = shuffled.mapPartitionsWithIndex(merging(aggregator, memory, serializer, order), True)
+    return merged.mapPartitionsWithIndex(order, True)
+
+
+def _lists() -> Any:
+    from pyspark.shuffle import Aggregator
+
+    return Aggregator(_list_of, _append, _extend)
+
+
+def _list_of(value: Any) -> list[Any]:
+    return [value]
+
+
+def _append(values: list[Any], value: Any) -> list[Any]:
+    values.append(value)
+    return values
+
+
+def _extend(values: list[Any], more: list[Any]) -> list[Any]:
+    values.extend(more)
+    return values
+
+
+def _partition_by(session: Session) -> Operation:
+    def partition_by(
+        self: Any, numPartitions: int | None, partitionFunc: Callable[[Any], int] | None = None
+    ) -> Any:
+        from pyspark.serializers import BatchedSerializer
+        from pyspark.traceback_utils import SCCallSiteSync
+
+        from spark_agent.shuffle import ShuffleWrite, TaggedSerializer
+
+        module = rdd_module()
+        hashed = partitionFunc or module.portable_hash
+        count = self._defaultReducePartitions() if numPartitions is None else numPartitions
+        partitioner = module.Partitioner(count, hashed)
+        if self.partitioner == partitioner:
+            return self
+        inner = self.ctx._unbatched_serializer
+        write = ShuffleWrite(hashed, count, inner, self._memory_limit() / 2)
+        keyed = self.mapPartitionsWithIndex(write, preservesPartitioning=True)
+        keyed._bypass_serializer = True
+        jvm = self.ctx._jvm
+        with SCCallSiteSync(self.context):
+            pairs = jvm.PairwiseRDD(keyed._jrdd.rdd()).asJavaPairRDD()
+            jvm_partitioner = jvm.PythonPartitioner(count, id(hashed))
+        values = jvm.PythonRDD.valueOfPair(pairs.partitionBy(jvm_partitioner))
+        shuffled = module.RDD(values, self.ctx, BatchedSerializer(TaggedSerializer(inner)))
+        shuffled.partitioner = partitioner
+        _settle_shuffle(session, shuffled, keyed)
+        return shuffled
+
+    return partition_by
+
+
+def _settle(node: Node, name: str, relation: str, parents: list[Node]) -> None:
+    """The operation knows better than the bound with which every JVM-side RDD begins."""
+    node.name, node.relation, node.parents, node.exact, node.reason = name, relation, parents, True, ""
+
+
+def _settle_shuffle(session: Session, shuffled: Any, written: Any) -> None:
+    node = session.node_of(shuffled)
+    _settle(node, "shuffle", contract.FLOWS, [session.node_of(written)])
+    node.is_shuffle = True
+
+
+# -- two inputs -------------------------------------------------------------------------------------
+
+
+def _join(*, keep_left: bool, keep_right: bool) -> Operation:
+    def join(self: Any, other: Any, numPartitions: int | None = None) -> Any:
+        both, serializer, memory = _both_sides(self, other)
+        joining = Join(_lists(), memory, serializer, keep_left, keep_right)
+        return _by_sides(both, joining, numPartitions)
+
+    return join
+
+
+def _subtract_by_key(self: Any, other: Any, numPartitions: int | None = None) -> Any:
+    both, serializer, memory = _both_sides(self, other)
+    return _by_sides(both, Subtract(_lists(), memory, serializer), numPartitions)
+
+
+def _both_sides(left: Any, right: Any) -> tuple[Any, Any, float]:
+    """(both sides in one, each value with its side; serializer and memory for grouping them)."""
+    both = left.mapValues(lambda value: (1, value)).union(right.mapValues(lambda value: (2, value)))
+    return both, both._jrdd_deserializer, both._memory_limit()
+
+
+def _by_sides(both: Any, operator: Join | Subtract, partitions_wanted: int | None) -> Any:
+    count = both._defaultReducePartitions() if partitions_wanted is None else partitions_wanted
+    return both.partitionBy(count).mapPartitionsWithIndex(operator, True)
+
+
+def _union(session: Session, stock: Operation) -> Operation:
+    def union(self: Any, other: Any) -> Any:
+        parts = [_placed(session, each) for each in (self, other)]
+        result = stock(*parts)
+        _concatenate(session, result, parts)
+        return result
+
+    return union
+
+
+def context_union(session: Session, stock: Operation) -> Operation:
+    """SparkContext.union."""
+
+    def union(self: Any, rdds: list[Any]) -> Any:
+        if session.frames:
+            return stock(self, rdds)
+        with session.operation("union", list(rdds)) as frame:
+            parts = [_placed(session, each) for each in rdds]
+            result = stock(self, parts)
+            _concatenate(session, result, parts)
+        session.finish(frame, result)
+        return result
+
+    return like(stock, union)
+
+
+def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
+    node = result._lineage_node
+    # Inputs in another serialised form were copied by a map first; that keeps partitions and positions.
+    _settle(node, "union", contract.STATIC, [session.node_of(part) for part in parts])
+    jvm_rdd, jvm_parts = result._jrdd, [part._jrdd for part in parts]
+    node.describe = lambda: partitions.union(jvm_rdd, jvm_parts)
+
+
+def _cartesian(session: Session) -> Operation:
+    def cartesian(self: Any, other: Any) -> Any:
+        from spark_agent.shuffle import PairsOfBatches
+
+        left, right = _tagged(session, self), _tagged(session, other)
+        pairs = PairsOfBatches(
+            left._jrdd_deserializer.serializer.inner, right._jrdd_deserializer.serializer.inner
+        )
+        result = rdd_module().RDD(left._jrdd.cartesian(right._jrdd), self.ctx, pairs)
+        sides = [
+            session.new_node(name, relation=contract.FLOWS, parents=[session.node_of(side)])
+            for name, side in (("left side", left), ("right side", right))
+        ]
+        node = session.node_of(result)
+        _settle(node, "cartesian", contract.PRODUCT, sides)
+        node.sides = tuple(side.number for side in sides)
+        return result
+
+    return cartesian
+
+
+def _tagged(session: Session, dataset: Any) -> Any:
+    """`dataset` in tagged batches, of the sizes in which stock PySpark would hand it to the JVM."""
+    from pyspark.serializers import AutoBatchedSerializer
+
+    from spark_agent.shuffle import SameBatches, TaggedBatches
+
+    stock = dataset._jrdd_deserializer
+    inner = dataset.ctx._unbatched_serializer
+    if is_pipelinable(dataset) and isinstance(stock, AutoBatchedSerializer):
+        tagged = dataset.mapPartitionsWithIndex(Order(), True)
+        tagged._jrdd_deserializer = TaggedBatches(inner, stock.bestSize)
+        return tagged
+    return _same_batches(session, dataset, SameBatches(inner, getattr(stock, "batchSize", 1)))
+
+
+def is_pipelinable(dataset: Any) -> bool:
+    return isinstance(dataset, rdd_module().PipelinedRDD) and dataset._is_pipelinable()
+
+
+def _same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
+    """`dataset` read through a Python worker that keeps its batches and tags them."""
+    from spark_agent.shuffle import BatchesIn
+
+    read = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(dataset._jrdd_deserializer))
+    read._lineage_node = session.node_of(dataset)
+    tagged = read.mapPartitionsWithIndex(Order(), True)
+    tagged._jrdd_deserializer = serializer
+    return tagged
+
+
+def _zip(session: Session, stock: Operation) -> Operation:
+    def zip_(self: Any, other: Any) -> Any:
+        from pyspark.serializers import BatchedSerializer, CPickleSerializer
+
+        sides = [self, other]
+        sizes = [
+            side._jrdd_deserializer.batchSize if isinstance(side._jrdd_deserializer, BatchedSerializer) else 1
+            for side in sides
+        ]
+        if sizes[0] != sizes[1] or not sizes[0]:  # Spark's rule: the JVM zips whole batches
+            size = min(sizes)
+            sides = [
+                _batched(side, BatchedSerializer(CPickleSerializer(), size if size > 0 else 100))
+                for side in sides
+            ]
+        if not all(_has_known_records(session.node_of(side)) for side in sides):
+            sides = [_batched(side, BatchedSerializer(CPickleSerializer(), 100)) for side in sides]
+        result = stock(*sides)
+        _settle(session.node_of(result), "zip", contract.ZIP, [session.node_of(side) for side in sides])
+        return result
+
+    return zip_
+
+
+def _batched(dataset: Any, serializer: Any) -> Any:
+    return dataset._reserialize(serializer)
+
+
+def _has_known_records(node: Node) -> bool:
+    return node.is_piped or node.relation == contract.SOURCE
+
+
+# -- other partitions -------------------------------------------------------------------------------
+
+
+def _coalesce(session: Session, stock: Operation) -> Operation:
+    def coalesce(self: Any, numPartitions: int, shuffle: bool = False) -> Any:
+        if shuffle and numPartitions > 0:
+            return _repartitioned(session, self, numPartitions)
+        # A coalesce must know how many records each part has: the runs say it.
+        is_counted = all(end.is_piped for end in session.node_of(self).ends(contract.STATIC))
+        part = self if is_counted else piped(session, self)
+        result = stock(part, numPartitions, shuffle)
+        node = result._lineage_node
+        _settle(node, "coalesce", contract.STATIC, [session.node_of(part)])
+        jvm_rdd = result._jrdd
+        node.describe = lambda: partitions.coalesced(jvm_rdd)
+        return result
+
+    return coalesce
+
+
+def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> Any:
+    """The JVM deals out batches of ten; their tags say where each came from."""
+    from pyspark.serializers import BatchedSerializer, CPickleSerializer
+
+    from spark_agent.shuffle import SameBatches, TaggedSerializer
+
+    size, stock = min(10, dataset.ctx._batchSize or 1024), dataset._jrdd_deserializer
+    inner = CPickleSerializer()
+    is_dealt_out = isinstance(stock, BatchedSerializer) and stock.batchSize == size
+    if is_dealt_out and isinstance(stock.serializer, (TaggedSerializer, CPickleSerializer)):
+        tagged = _same_batches(session, dataset, SameBatches(inner, size))
+    else:
+        tagged = dataset.mapPartitionsWithIndex(Order(), True)
+        tagged._jrdd_deserializer = BatchedSerializer(TaggedSerializer(inner), size)
+    jvm_rdd = tagged._jrdd.coalesce(partitions_wanted, True)
+    result = rdd_module().RDD(jvm_rdd, dataset.ctx, tagged._jrdd_deserializer)
+    _settle_shuffle(session, result, tagged)
+    return result
+
+
+def piped(session: Session, dataset: Any) -> Any:
+    """`dataset` read through a Python worker, so that its records have runs and are counted.
+
+    Not where it comes from the driver: a worker may lack the classes to unpickle it.
+    """
+    if all(end.is_piped or end.name in PLAIN_SOURCES for end in session.node_of(dataset).ends()):
+        return dataset.mapPartitionsWithIndex(Order(), True)
+    return dataset
+
+
+def _placed(session: Session, dataset: Any) -> Any:
+    """A part of a union: a static boundary can name the partitions of a file or of runs, not of a shuffle."""
+    node = session.node_of(dataset)
+    if node.is_piped or node.relation in (contract.STATIC, contract.SOURCE):
+        return dataset
+    return piped(session, dataset)

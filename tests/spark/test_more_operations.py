@@ -1,0 +1,260 @@
+"""The transformations that group, pair, move and choose records, traced record by record."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark import naive
+from tests.spark.application import Application, check_against
+from tests.spark.naive import Data
+from tests.spark.test_operations import AWKWARD, pair, show, write
+
+Run = Callable[..., tuple[Any, Application]]
+
+
+def row_by_row(records: Iterator[Any]) -> Iterator[Any]:
+    for key, value in records:
+        if value % 3:
+            yield key, -value
+        for i in range(value % 2):
+            yield key, i
+
+
+def in_rows(kv: tuple[str, int]) -> list[Any]:
+    return [*([(kv[0], -kv[1])] if kv[1] % 3 else []), *((kv[0], i) for i in range(kv[1] % 2))]
+
+
+def sides_shown(kv: Any) -> Any:
+    return kv[0], [sorted(side) for side in kv[1]]
+
+
+def numbers(dataset: Any) -> Any:
+    return dataset.map(lambda kv: kv[1] % 6)
+
+
+def naive_numbers(data: Data) -> Data:
+    return naive.map_(data, lambda kv: kv[1] % 6)
+
+
+# name -> (in Spark, naively); both take (left, right), datasets of (key, int).
+PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = {
+    "groupByKey": (
+        lambda left, right: left.groupByKey().mapValues(sorted),
+        lambda left, right: naive.group_by_key(left),
+    ),
+    "groupBy": (
+        lambda left, right: left.groupBy(lambda kv: kv[1] % 4, 3).mapValues(sorted),
+        lambda left, right: naive.group_by_key(naive.map_(left, lambda kv: (kv[1] % 4, kv))),
+    ),
+    "aggregateByKey and foldByKey": (
+        lambda left, right: left.aggregateByKey(0, lambda a, v: a + v, operator.add)
+        .union(right.foldByKey(1, operator.mul).mapValues(lambda v: v > 0)),
+        lambda left, right: naive.reduce_by_key(left, operator.add)
+        + naive.map_values(naive.reduce_by_key(right, operator.mul), lambda v: v > 0),
+    ),
+    "keys and values": (
+        lambda left, right: left.keys().union(right.values()),
+        lambda left, right: naive.map_(left, lambda kv: kv[0]) + naive.map_(right, lambda kv: kv[1]),
+    ),
+    "cogroup": (
+        lambda left, right: left.cogroup(right, 3).map(sides_shown),
+        lambda left, right: naive.cogroup(left, right),
+    ),
+    "groupWith of three": (
+        lambda left, right: left.groupWith(right, left.filter(lambda kv: kv[1] > 5)).map(sides_shown),
+        lambda left, right: naive.cogroup(left, right, naive.filter_(left, lambda kv: kv[1] > 5)),
+    ),
+    "subtractByKey": (
+        lambda left, right: left.subtractByKey(right, 2),
+        lambda left, right: naive.subtract_by_key(left, right),
+    ),
+    "subtract": (
+        lambda left, right: numbers(left).subtract(numbers(right).filter(lambda v: v % 2 == 0)),
+        lambda left, right: [
+            (value, sources)
+            for value, sources in naive_numbers(left)
+            if value not in {v for v, _ in naive_numbers(right) if v % 2 == 0}
+        ],
+    ),
+    "intersection": (
+        lambda left, right: numbers(left).intersection(numbers(right)),
+        lambda left, right: naive.intersection(naive_numbers(left), naive_numbers(right)),
+    ),
+    "cartesian": (
+        lambda left, right: left.filter(lambda kv: kv[1] < 3).cartesian(right.filter(lambda kv: kv[1] < 7)),
+        lambda left, right: naive.product(
+            naive.filter_(left, lambda kv: kv[1] < 3), naive.filter_(right, lambda kv: kv[1] < 7)
+        ),
+    ),
+    "cartesian of itself, twice": (
+        lambda left, right: right.cartesian(right).cartesian(right.filter(lambda kv: kv[1] == 5)),
+        lambda left, right: naive.product(naive.product(right, right), naive.filter_(right, lambda kv: kv[1] == 5)),
+    ),
+    "zip": (
+        lambda left, right: left.zip(left.map(lambda kv: kv[1])),
+        lambda left, right: naive.map_(left, lambda kv: (kv, kv[1])),
+    ),
+    "zip of shuffles": (
+        lambda left, right: numbers(left).repartition(1).zip(numbers(left).repartition(1)).map(lambda v: 0),
+        lambda left, right: naive.map_(left, lambda kv: 0),
+    ),
+    "zipWithIndex": (
+        lambda left, right: left.zipWithIndex(),
+        lambda left, right: [((kv, i), sources) for i, (kv, sources) in enumerate(left)],
+    ),
+    "zipWithUniqueId": (
+        lambda left, right: left.zipWithUniqueId().keys(),
+        lambda left, right: left,
+    ),
+    "repartition": (
+        lambda left, right: left.repartition(3),
+        lambda left, right: left,
+    ),
+    "repartition, twice, of a union": (
+        lambda left, right: left.union(right).repartition(4).repartition(2),
+        lambda left, right: left + right,
+    ),
+    "coalesce with a shuffle": (
+        lambda left, right: left.coalesce(2, shuffle=True).map(lambda kv: kv),
+        lambda left, right: left,
+    ),
+    "repartition of a file": (
+        lambda left, right: left.context.textFile(left.path, 3).repartition(2).map(pair),
+        lambda left, right: left,
+    ),
+    "repartitionAndSortWithinPartitions": (
+        lambda left, right: left.map(lambda kv: (kv[1], kv[0])).repartitionAndSortWithinPartitions(2),
+        lambda left, right: naive.map_(left, lambda kv: (kv[1], kv[0])),
+    ),
+    "partitionBy": (
+        lambda left, right: left.partitionBy(3),
+        lambda left, right: left,
+    ),
+    "glom of a coalesce": (
+        lambda left, right: left.coalesce(1).glom().map(sorted),
+        lambda left, right: [(sorted(kv for kv, _ in left), frozenset().union(*(s for _, s in left)))],
+    ),
+    "mapPartitions, row by row": (
+        lambda left, right: left.mapPartitions(row_by_row).mapPartitions(lambda it: map(str, it)),
+        lambda left, right: naive.map_(naive.flat_map(left, in_rows), str),
+    ),
+    "mapPartitionsWithIndex, row by row": (
+        lambda left, right: left.mapPartitionsWithIndex(lambda i, it: (kv for kv in it if kv[1] > 2)),
+        lambda left, right: naive.filter_(left, lambda kv: kv[1] > 2),
+    ),
+    "checkpoint": (
+        lambda left, right: checkpointed(left.map(lambda kv: kv)).map(lambda kv: kv),
+        lambda left, right: left,
+    ),
+    "localCheckpoint": (
+        lambda left, right: locally_checkpointed(left.reduceByKey(operator.add)).map(lambda kv: kv),
+        lambda left, right: naive.reduce_by_key(left, operator.add),
+    ),
+}  # fmt: skip
+
+
+def checkpointed(dataset: Any) -> Any:
+    dataset.checkpoint()
+    dataset.count()
+    return dataset
+
+
+def locally_checkpointed(dataset: Any) -> Any:
+    dataset.localCheckpoint()
+    dataset.count()
+    return dataset
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_traces_equal_the_naive_interpreter(name: str, run: Run, tmp_path: Path) -> None:
+    in_spark, naively = PIPELINES[name]
+    left = write(tmp_path / "left.txt", [f"{AWKWARD[i % 7]}|{i % 11}" for i in range(21)])
+    right = write(tmp_path / "right.txt", [f"{AWKWARD[i % 10]}|{i}" for i in range(3, 12)])
+    output = tmp_path / "out"
+
+    def job(context: Any) -> None:
+        context.setCheckpointDir(str(tmp_path / "checkpoints"))
+        datasets = [
+            context.textFile(str(path), splits).filter(lambda line: line != "").map(pair)
+            for path, splits in ((left, 7), (right, 2))
+        ]
+        datasets[0].path = str(left)
+        in_spark(*datasets).map(show).saveAsTextFile(str(output))
+
+    _, application = run(job)
+    data = [naive.map_(naive.text_file(path), pair) for path in (left, right)]
+    expected = Counter((show(value), sources) for value, sources in naively(*data))
+    files = {file for _, sources in expected for file, _ in sources}
+    inputs = [path for path in (left, right) if path.name in files]
+    check_against(application, output, inputs, expected)
+
+
+SAMPLES: dict[str, Callable[[Any], list[Any]]] = {
+    "sample": lambda pairs: [pairs.sample(False, 0.4, 7)],
+    "sample with replacement": lambda pairs: [pairs.sample(True, 1.5, 7)],
+    "sampleByKey": lambda pairs: [pairs.sampleByKey(False, {0: 0.9, 1: 0.1, 2: 0.5}, 7)],
+    "randomSplit": lambda pairs: pairs.randomSplit([1, 2, 1], 7),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sampled_record_comes_from_itself(name: str, run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", [f"{i}" for i in range(60)])
+
+    def job(context: Any) -> None:
+        pairs = context.textFile(str(source), 3).map(lambda line: (int(line) % 3, int(line)))
+        for at, sampled in enumerate(SAMPLES[name](pairs)):
+            sampled.map(lambda kv: f"{kv[1]}").saveAsTextFile(str(tmp_path / f"out{at}"))
+
+    _, application = run(job)
+    taken: Counter[int] = Counter()
+    for at in range(len(SAMPLES[name](_Lists()))):
+        for part in sorted((tmp_path / f"out{at}").glob("part-*")):
+            for row, text in enumerate(part.read_text().splitlines()):
+                assert application.sources_of(part, row) == {("in.txt", int(text))}
+                taken[int(text)] += 1
+    assert taken
+    for line in range(0, 60, 7):
+        assert len(application.outputs_of(source, line)) == taken[line]
+
+
+class _Lists:
+    """Tells how many datasets each of SAMPLES makes."""
+
+    def sample(self, *_: Any) -> list[Any]:
+        return []
+
+    sampleByKey = sample
+
+    def randomSplit(self, weights: list[Any], _seed: int) -> list[Any]:
+        return weights
+
+
+def test_a_partition_that_is_not_read_row_by_row_stays_a_bound(run: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.txt", [str(i) for i in range(8)])
+
+    def totals(records: Iterator[str]) -> Iterator[int]:
+        total = 0
+        for record in records:
+            total += int(record)
+            yield total
+
+    def job(context: Any) -> list[int]:
+        lines = context.textFile(str(source), 2).mapPartitions(totals)
+        lines.map(str).saveAsTextFile(str(tmp_path / "out"))
+        return lines.collect()  # type: ignore[no-any-return]
+
+    result, application = run(job)
+    assert result == [*itertools.accumulate(range(5)), *itertools.accumulate(range(5, 8))]
+    trace = application.trace(direction="backward", path=str(tmp_path / "out" / "part-00001"), row=0)
+    assert not trace.exact
+    assert {r.source.row for n in trace.nodes if n.kind == "source" for r in n.records} == {5, 6, 7}  # type: ignore[union-attr]
+    nodes = application.questions.graph(application.application_id).nodes
+    assert [node.name for node in nodes if not node.exact] == ["mapPartitions"]
