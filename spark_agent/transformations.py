@@ -311,11 +311,12 @@ def _cartesian(session: Session) -> Operation:
         pairs = PairsOfBatches(
             left._jrdd_deserializer.serializer.inner, right._jrdd_deserializer.serializer.inner
         )
-        result = rdd_module().RDD(left._jrdd.cartesian(right._jrdd), self.ctx, pairs)
+        # Before the result: a node has a larger number than what it reads.
         sides = [
             session.new_node(name, relation=contract.FLOWS, parents=[session.node_of(side)])
             for name, side in (("left side", left), ("right side", right))
         ]
+        result = rdd_module().RDD(left._jrdd.cartesian(right._jrdd), self.ctx, pairs)
         node = session.node_of(result)
         _settle(node, "cartesian", contract.PRODUCT, sides)
         node.sides = tuple(side.number for side in sides)

@@ -95,7 +95,9 @@ PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = 
     ),
     "cartesian of itself, twice": (
         lambda left, right: right.cartesian(right).cartesian(right.filter(lambda kv: kv[1] == 5)),
-        lambda left, right: naive.product(naive.product(right, right), naive.filter_(right, lambda kv: kv[1] == 5)),
+        lambda left, right: naive.product(
+            naive.product(right, right), naive.filter_(right, lambda kv: kv[1] == 5)
+        ),
     ),
     "zip": (
         lambda left, right: left.zip(left.map(lambda kv: kv[1])),
