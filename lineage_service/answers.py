@@ -32,7 +32,7 @@ class Application:
     ended: int | None
     complete: bool
     missing_blocks: int
-    counters: dict[str, int]  # runs, blocks, flows, dropped, plus what the agent reported
+    counters: dict[str, int]  # runs, blocks, flows, dropped; cut and withheld texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

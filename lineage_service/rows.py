@@ -150,6 +150,8 @@ def _check_event(event: Mapping[str, Any]) -> None:
     if event["type"] == contract.RUN_COMMITTED:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
+        for name in ("cut", "withheld"):
+            _check_number(name, event.get(name, 0), MAX_POSITION)
         counts = event.get("counts", {})
         if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):
             raise ContractError("counts is not an object with node numbers as names")

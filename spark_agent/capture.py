@@ -25,6 +25,7 @@ from spark_agent import contract, transport
 from spark_agent.contract import Block
 from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
+from spark_agent.values import Tally, TextStream
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
@@ -34,8 +35,6 @@ FOREVER = 1 << 62
 CHUNK = 4_096
 #: What a block's preamble and header take at most.
 HEADER_BYTES = 4_000
-#: Text columns leave at this many characters, far below the block limit even as 4-byte UTF-8.
-TEXT_CHARACTERS = 150_000
 
 
 class DeliveryError(RuntimeError):
@@ -56,6 +55,7 @@ class Plan:
     user_nodes: tuple[int, ...] = ()  # mapPartitions with a function of the user's
     read_by_action: int | None = None  # the last node of the user's, where the action goes on by itself
     sides: tuple[int, ...] = ()  # the nodes of the two sides of the cartesian product that it reads
+    names: tuple[str, ...] = ()  # of `nodes`, for a redaction function
 
 
 class Counter:
@@ -201,45 +201,6 @@ def _coverage(relation: str, columns: dict[str, Sequence[int]]) -> tuple[int, in
     return 0, len(columns[contract.BLOCK_COLUMNS[relation][0]])
 
 
-class TextStream:
-    """Typed texts of the outputs of one node, in output order: its keys or its values."""
-
-    __slots__ = ("_characters", "_relation", "_run", "_shipped", "_texts", "node")
-
-    def __init__(self, run: Run, node: int, relation: str) -> None:
-        self._run = run
-        self.node = node
-        self._relation = relation
-        self._texts: list[contract.Text] = []
-        self._characters = 0
-        self._shipped = 0
-
-    def add(self, value: Any) -> None:
-        text = contract.typed_text(value)
-        self._texts.append(text)
-        self._characters += len(text[1]) + 16
-        if self._characters >= TEXT_CHARACTERS:
-            self._ship()
-
-    def note(self, record: Any) -> Any:
-        """Add the record's text and give the record on, for use under `map`."""
-        self.add(record)
-        return record
-
-    def note_key(self, pair: Any) -> Any:
-        self.add(pair[0])
-        return pair
-
-    def _ship(self) -> None:
-        if self._texts:
-            self._run.emit(self.node, self._relation, 0, self._shipped, {"text": self._texts})
-            self._shipped += len(self._texts)
-            self._texts, self._characters = [], 0
-
-    def close(self) -> None:
-        self._ship()
-
-
 class Run:
     """One execution of one chain over one split by one task attempt."""
 
@@ -256,6 +217,7 @@ class Run:
         self.written = 0  # records in the tagged batches that left
         self._overridden: set[int] = set()
         self._counts: dict[int, Callable[[], int]] = {}
+        self.tally = Tally()
         self.blocks = 0
         self.result: Any = None
         self.inputs = Counter()
@@ -377,7 +339,9 @@ class Run:
                 "overridden": sorted(self._overridden),
                 "blocks": self.blocks,
                 "dropped": dropped,
-                "problem": problem,
+                "problem": "; ".join(filter(None, (problem, self.tally.problem))),
+                "cut": self.tally.cut,
+                "withheld": self.tally.withheld,
                 "inputs": self.inputs.count,
                 "outputs": self.outputs.count,
                 "counts": {str(node): count() for node, count in self._counts.items()},

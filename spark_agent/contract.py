@@ -14,6 +14,7 @@ attempt. It is the unit that is accepted or not: its blocks count only once its 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import struct
@@ -172,7 +173,7 @@ _TYPECODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LITTLE = sys.byteorder == "little"
 
 Text = tuple[str, str]
-"""A typed text: (type name, text). Types: str, int, float, bool, none, bytes (hex), json, repr."""
+"""A typed text: (type name, text). Types: str, int, float, bool, none, bytes (hex), json, repr, withheld."""
 
 
 @dataclass(frozen=True)
@@ -357,19 +358,27 @@ def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
 # -- texts and identities ---------------------------------------------------------------------------
 
 MAX_TEXT_CHARACTERS = 4_096
+#: Values may be longer where `spark.lineage.values.max.characters` says so, but never longer than this.
+MAX_VALUE_CHARACTERS = 65_536
+#: Stands for a key or value that the user's redaction function could not be asked about.
+WITHHELD: Text = ("withheld", "withheld: the redaction function failed")
 
 
-def typed_text(value: object) -> Text:
-    """A key or value as (type, text), never longer than MAX_TEXT_CHARACTERS.
+def typed_text(value: object, limit: int = MAX_TEXT_CHARACTERS) -> Text:
+    """A key or value as (type, text), never longer than `limit` characters."""
+    return cut_text(whole_text(value, limit), limit)
 
-    Numbers that are equal in Python (1, 1.0, True) keep their own type here; comparing them as keys is
-    what `same_key` is for.
+
+def cut_text(text: Text, limit: int) -> Text:
+    """`text`, cut to `limit` characters if it is longer; then it ends with `…`."""
+    return text if len(text[1]) <= limit else (text[0], text[1][: limit - 1] + "…")
+
+
+def whole_text(value: object, limit: int) -> Text:
+    """A key or value as (type, text). Of a text longer than `limit` any longer beginning may be given.
+
+    Numbers that are equal in Python (1, 1.0, True) keep their own type here.
     """
-    kind, text = _typed_text(value)
-    return (kind, text if len(text) <= MAX_TEXT_CHARACTERS else text[: MAX_TEXT_CHARACTERS - 1] + "…")
-
-
-def _typed_text(value: object) -> Text:
     if type(value) is str:
         return ("str", value)
     if value is None:
@@ -381,13 +390,29 @@ def _typed_text(value: object) -> Text:
     if type(value) is float:
         return ("float", repr(value))
     if type(value) is bytes:
-        return ("bytes", value[:MAX_TEXT_CHARACTERS].hex())
-    if type(value) in (tuple, list, dict):
+        return ("bytes", value[:limit].hex())
+    kind = type(value)
+    if kind in (tuple, list, dict) or hasattr(kind, "__dataclass_fields__"):
         try:
-            return ("json", json.dumps(value, ensure_ascii=False, allow_nan=False))
-        except (TypeError, ValueError, RecursionError):
+            data = _beginning(value, limit)
+            return ("json", json.dumps(data, default=_fields, ensure_ascii=False, allow_nan=False))
+        except Exception:  # noqa: BLE001 - no JSON: keys, numbers, depth, or a user's property that raises
             pass
     return ("repr", _safe_repr(value))
+
+
+def _beginning(value: Any, limit: int) -> Any:
+    """So much of a long list or dictionary that its text is too long as well: the rest would be cut."""
+    if type(value) is dict:
+        return value if len(value) <= limit else dict(itertools.islice(value.items(), limit))
+    return value[:limit] if type(value) in (tuple, list) and len(value) > limit else value
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """The fields of a dataclass that its repr has, for json.dumps, which asks about what it does not know."""
+    if isinstance(value, type) or not dataclasses.is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} has no JSON")
+    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.repr}
 
 
 def _safe_repr(value: object) -> str:

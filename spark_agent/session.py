@@ -16,10 +16,10 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spark_agent import capture, contract, patches, rdd, settings, transport
+from spark_agent import capture, contract, patches, rdd, settings, transport, values
 from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.nodes import Frame, Node
 from spark_agent.transport import Delivery, logger
@@ -69,7 +69,7 @@ class Session:
         self._local = threading.local()
         self._delivery = Delivery()
         self._flow_partitions = contract.FLOW_PARTITIONS
-        self._counters = {"runs": 0, "blocks": 0, "dropped": 0, "events_lost": 0}
+        self._counters = {"runs": 0, "blocks": 0, "dropped": 0, "cut": 0, "withheld": 0, "events_lost": 0}
         self._warnings: dict[str, bool] = {}  # text -> was it logged
         self._is_stopped = False
         parameter = Manifests()
@@ -191,8 +191,8 @@ class Session:
             fields = json.loads(manifest)
             problem = fields.pop("problem")
             self._counters["runs"] += 1
-            self._counters["blocks"] += fields["blocks"]
-            self._counters["dropped"] += fields["dropped"]
+            for name in ("blocks", "dropped", "cut", "withheld"):
+                self._counters[name] += fields[name]
             if problem:
                 self._warn(problem)
             self.emit(contract.RUN_COMMITTED, **fields)
@@ -342,7 +342,6 @@ class Session:
         if getattr(self._local, "is_inner", False):
             return capture.Capture(pipeline.functions, None)
         nodes = tuple(node.number for node in pipeline.nodes)
-        valued = tuple(node.number for node in pipeline.nodes if node.kind == "operator")
         ours = [node.number for node in pipeline.nodes if node.is_published]
         plan = Plan(
             application_id=self.application_id,
@@ -353,10 +352,16 @@ class Session:
             read_by_action=ours[-1] if ours and ours[-1] != nodes[-1] else None,
             sides=pipeline.input_node.sides,
             nodes=nodes,
-            value_nodes=valued if self.settings.detailed else (),
+            value_nodes=values.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
             user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),
+            names=self._names(pipeline.nodes) if self.settings.redact else (),
         )
         return capture.Capture(pipeline.functions, plan)
+
+    def _names(self, nodes: Iterable[Node]) -> tuple[str, ...]:
+        """The name of the public operation that each node is or belongs to."""
+        now = self.frames[0].name if self.frames else ""  # has not named its steps yet
+        return tuple(now if now and node.operation == -1 else node.name.partition(":")[0] for node in nodes)
 
 
 _OURS = os.path.dirname(os.path.abspath(__file__))

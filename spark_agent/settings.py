@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -39,6 +40,30 @@ SETTINGS = (
         "Capture the value of every intermediate record too. `spark.rdd.lineage.detailed` is an older name.",
     ),
     Setting(
+        "spark.lineage.values.max.characters",
+        str(contract.MAX_TEXT_CHARACTERS),
+        "With `detailed`: a value's text is cut to so many characters, from 1 to "
+        f"{contract.MAX_VALUE_CHARACTERS}; how many were cut is counted.",
+    ),
+    Setting(
+        "spark.lineage.values.nodes",
+        "*",
+        "With `detailed`: only values of operations with these names: patterns with `*` and `?`, separated "
+        "by commas; `!` before one takes away (`*,!keyBy`).",
+    ),
+    Setting(
+        "spark.lineage.values.call.sites",
+        "*",
+        "With `detailed`: only values of operations that stand there: patterns for `FILE:LINE`, with or "
+        "without the file's folder (`job.py:4?`).",
+    ),
+    Setting(
+        "spark.lineage.redact",
+        "",
+        "`MODULE:FUNCTION` that is called on the executors with each key and value before it leaves, and "
+        "gives what may leave; see values.md.",
+    ),
+    Setting(
         "spark.lineage.onError",
         "silent",
         "When lineage cannot be delivered: `silent` drops and counts it, `partial` also logs a warning, "
@@ -50,6 +75,9 @@ SETTINGS = (
         "Seconds that a process waits for an unreachable broker, once, before it drops lineage.",
     ),
 )
+
+#: MODULE:FUNCTION
+_FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 ON_ERROR = ("silent", "partial", "fail")
@@ -65,6 +93,10 @@ class AgentSettings:
     detailed: bool = False
     on_error: str = "silent"
     delivery_timeout_s: float = 2.0
+    values_max_characters: int = contract.MAX_TEXT_CHARACTERS
+    values_nodes: tuple[str, ...] = ("*",)
+    values_call_sites: tuple[str, ...] = ("*",)
+    redact: str = ""
     problems: tuple[str, ...] = field(default=())
 
 
@@ -87,6 +119,9 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
     except ValueError:
         problems.append("spark.lineage.delivery.timeout is not a number of seconds; 2 is used")
         timeout = 2.0
+    redact = get("spark.lineage.redact")
+    if redact and not _FUNCTION.fullmatch(redact):
+        problems.append(f"spark.lineage.redact={redact} is not MODULE:FUNCTION; keys and values are withheld")
     return AgentSettings(
         bootstrap_servers=get("spark.lineage.kafka.bootstrap.servers") or _broker_nearby(os.environ),
         node_topic=get("spark.lineage.topic.node"),
@@ -94,8 +129,26 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
         detailed=detailed.strip().lower() == "true",
         on_error=on_error,
         delivery_timeout_s=timeout,
+        values_max_characters=_characters(get("spark.lineage.values.max.characters"), problems),
+        values_nodes=_patterns(get("spark.lineage.values.nodes")),
+        values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
+        redact=redact,
         problems=tuple(problems),
     )
+
+
+def _characters(text: str, problems: list[str]) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= contract.MAX_VALUE_CHARACTERS:
+        return int(text[:9])
+    problems.append(
+        f"spark.lineage.values.max.characters={text} is not a number from 1 to "
+        f"{contract.MAX_VALUE_CHARACTERS}; {contract.MAX_TEXT_CHARACTERS} is used"
+    )
+    return contract.MAX_TEXT_CHARACTERS
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
 
 
 def _broker_nearby(environment: Mapping[str, str]) -> str:

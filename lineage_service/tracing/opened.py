@@ -142,6 +142,7 @@ def _application(
 ) -> Application:
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
+    committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
     texts = (contract.KEYS, contract.VALUES)
     flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in texts}
     return Application(
@@ -157,5 +158,6 @@ def _application(
             "blocks": len({(each.run, each.seq) for each in receipts}),
             "flows": sum(flows.values()),
             "dropped": complete.dropped,
+            **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
         },
     )

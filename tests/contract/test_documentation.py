@@ -46,6 +46,11 @@ def test_every_type_of_text_is_there(value: object) -> None:
     assert f"`{contract.typed_text(value)[0]}`" in PAGE
 
 
+def test_the_text_that_stands_for_a_withheld_one_is_there() -> None:
+    assert f"`{contract.WITHHELD[0]}`" in PAGE
+    assert contract.WITHHELD[1] in PAGE
+
+
 @pytest.mark.parametrize(
     "number",
     [
@@ -53,6 +58,7 @@ def test_every_type_of_text_is_there(value: object) -> None:
         contract.MAX_COLUMN_VALUES,
         contract.MAX_HEADER_BYTES,
         contract.MAX_TEXT_CHARACTERS,
+        contract.MAX_VALUE_CHARACTERS,
         contract.NODE_PARTITIONS,
         contract.FLOW_PARTITIONS,
     ],

@@ -20,7 +20,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalSorter
 
-from spark_agent import capture, contract, operators, transport
+from spark_agent import capture, contract, operators, transport, values
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
 from spark_agent.joining import Join
@@ -438,7 +438,7 @@ def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
 
 
 def test_texts_are_cut_into_blocks(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "TEXT_CHARACTERS", 100)
+    monkeypatch.setattr(values, "MAX_COLUMN_CHARACTERS", 100)
     order = Order()
     done = task([(f"key {i}", i) for i in range(40)], Merge(STRINGS, ENOUGH, PICKLE, order), order)
     assert done.texts(2) == [("str", f"key {i}") for i in range(40)]
@@ -609,8 +609,8 @@ def test_a_user_function_gets_the_very_object_that_the_one_before_it_gave(task: 
 def test_values_of_every_node_are_texts_in_their_order(task: Start) -> None:
     chain = (Map(lambda x: x + 1), lambda _split, records: list(records), Filter(lambda x: x > 2))
     done = task(range(4), *chain, value_nodes=(1, 2, 3))
-    for node, values in ((1, "1234"), (2, "1234"), (3, "34")):
-        assert done.texts(node) == [("int", value) for value in values]
+    for node, texts in ((1, "1234"), (2, "1234"), (3, "34")):
+        assert done.texts(node) == [("int", text) for text in texts]
 
 
 def test_a_users_generator_is_finalised_when_the_task_ends(task: Start) -> None:

@@ -1,0 +1,144 @@
+"""Values of a real job: which are kept, what of them leaves, and that the job does not notice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_agent import contract
+from tests.spark.application import Application
+
+Run = Callable[..., tuple[Any, Application]]
+CARDS = ["4000111122223333", "4000555566667777"]
+DETAILED = {"spark_lineage_detailed": "true"}
+RESULT = [(CARDS[0], 3), (CARDS[1], 1)]
+
+
+def job(context: Any) -> Any:
+    paid = context.parallelize([(CARDS[0], 1), (CARDS[1], 1), (CARDS[0], 2)], 2)
+    large = paid.map(lambda pair: {"card": pair[0], "amount": pair[1]}).keyBy(lambda row: row["card"])
+    return sorted(large.mapValues(lambda row: row["amount"]).reduceByKey(lambda a, b: a + b, 2).collect())
+
+
+def texts(application: Application, relation: str) -> list[list[str]]:
+    return [
+        list(text)
+        for block in application.blocks
+        if block.relation == relation
+        for text in block.columns["text"]
+    ]
+
+
+def names_with_values(application: Application) -> list[str]:
+    graph = application.questions.graph(application.application_id)
+    return [node.name for node in graph.nodes if node.has_values]
+
+
+def counters(application: Application) -> dict[str, int]:
+    return application.questions.application(application.application_id).counters
+
+
+@pytest.fixture
+def privacy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """privacy(source): what makes a module with the function `redact` importable on the executors."""
+
+    def make(source: str) -> str:
+        folder = tmp_path / "modules"
+        folder.mkdir()
+        (folder / "card_privacy.py").write_text(source)
+        return str(folder / "card_privacy.py")
+
+    return make
+
+
+def test_values_of_public_operations_are_kept_and_only_those(run: Run) -> None:
+    result, application = run(job, **DETAILED)
+    assert result == RESULT
+    assert names_with_values(application) == ["map", "keyBy", "mapValues", "reduceByKey"]
+    assert not [text for text in texts(application, contract.VALUES) if text[0] == "bytes"]
+    assert (counters(application)["cut"], counters(application)["withheld"]) == (0, 0)
+
+
+def test_filters_choose_operations(run: Run) -> None:
+    _, application = run(job, **DETAILED, spark_lineage_values_nodes="*By*,!keyBy")
+    assert names_with_values(application) == ["reduceByKey"]
+    line = str(job.__code__.co_firstlineno + 2)
+    _, application = run(job, **DETAILED, spark_lineage_values_call_sites=f"test_values.py:{line}")
+    assert names_with_values(application) == ["map", "keyBy"]
+
+
+def test_cut_values_are_counted_in_the_application(run: Run) -> None:
+    conf = {"spark.lineage.values.max.characters": "12"}
+    _, application = run(job, **DETAILED, **conf, spark_lineage_values_nodes="map")
+    assert texts(application, contract.VALUES) == [["json", '{"card": "4…']] * 3
+    assert counters(application)["cut"] == 3
+    ended = [event for event in application.events if event["type"] == contract.APPLICATION_ENDED]
+    assert ended[0]["counters"]["cut"] == 3
+
+
+def with_module(path: str) -> Callable[[Any], Any]:
+    def run(context: Any) -> Any:
+        context.addPyFile(path)
+        return job(context)
+
+    return run
+
+
+def everything(application: Application) -> str:
+    return json.dumps(
+        [application.events, [list(block.columns.items()) for block in application.blocks]], default=list
+    )
+
+
+def test_redaction_comes_before_anything_leaves(run: Run, privacy: Callable[[str], str]) -> None:
+    path = privacy(
+        "def redact(operation, kind, value):\n"
+        "    if kind == 'key':\n"
+        "        return operation + ' *' + value[-4:]\n"
+        "    return {**value, 'card': '*'} if operation == 'map' else None\n"
+    )
+    result, application = run(with_module(path), **DETAILED, spark_lineage_redact="card_privacy:redact")
+    assert result == RESULT
+    assert not [card for card in CARDS if card in everything(application)]
+    assert ["json", '{"card": "*", "amount": 2}'] in texts(application, contract.VALUES)
+    assert sorted(texts(application, contract.KEYS)) == [
+        ["str", "reduceByKey *3333"],
+        ["str", "reduceByKey *7777"],
+    ]
+    assert counters(application)["withheld"] == 0
+    trace = application.trace(
+        direction="backward",
+        node=next(
+            n.node_id
+            for n in application.questions.graph(application.application_id).nodes
+            if n.name == "reduceByKey"
+        ),
+        key="reduceByKey *3333",
+    )
+    assert trace.nodes[-1].total == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("def redact(operation, kind, value):\n    raise ValueError(value)\n", "card_privacy:redact"),
+        ("import nowhere_to_be_found\n", "card_privacy:redact"),
+        ("", "card_privacy:redact"),
+        ("", "no_such_module:redact"),
+    ],
+    ids=["raises", "import fails", "no function", "no module"],
+)
+def test_what_cannot_be_redacted_does_not_leave(
+    run: Run, privacy: Callable[[str], str], source: str, name: str
+) -> None:
+    result, application = run(with_module(privacy(source)), **DETAILED, spark_lineage_redact=name)
+    assert result == RESULT
+    assert not [card for card in CARDS if card in everything(application)]
+    captured = texts(application, contract.VALUES) + texts(application, contract.KEYS)
+    assert captured == [list(contract.WITHHELD)] * len(captured)
+    assert counters(application)["withheld"] == len(captured) > 0
+    assert application.questions.application(application.application_id).complete
