@@ -36,8 +36,6 @@ _LARGEST = {
 }
 #: Which field is the column `node`.
 _NODE_FIELD = {contract.NODE_REGISTERED: "node", contract.PARTITIONS: "node", contract.LINK: "target"}
-#: Becomes a folder's name and a part of node ids, URLs and Cypher parameters.
-_APPLICATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -55,9 +53,9 @@ class Flows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """Rows of `records` that one block makes: the texts of positions `first`, `first` + 1, ..."""
+    """Rows of `records` that one block makes: the text of each position."""
 
-    first: int
+    positions: Integers
     types: list[str]
     texts: list[str]
 
@@ -185,7 +183,7 @@ def _check_partition(partition: object) -> None:
 
 
 def _check_application(application_id: str) -> None:
-    if _APPLICATION_ID.fullmatch(application_id) is None:
+    if contract.APPLICATION_ID.fullmatch(application_id) is None:
         raise ContractError(
             f"application_id {application_id[:80]!r} is not 1 to 200 letters, digits or . _ : - "
             "that begin with a letter or digit"
@@ -248,12 +246,18 @@ def _gather(block: Block) -> Flows:
     )
 
 
+def _pairs(block: Block) -> Flows:
+    runs = _column(block, "run", contract.MAX_RUN - 1) if "run" in block.columns else None
+    return Flows(out_pos=_column(block, "out"), in_pos=_column(block, "in"), in_run=runs)
+
+
 _FLOWS_OF = {
     contract.POSITIONS: _positions,
     contract.COUNTS: _counts,
     contract.CODES: _codes,
     contract.SPANS: _spans,
     contract.GATHER: _gather,
+    contract.PAIRS: _pairs,
 }
 
 
@@ -261,9 +265,8 @@ def _texts(block: Block) -> Texts:
     entries = block.columns["text"]
     if not all(isinstance(entry, tuple) for entry in entries):
         raise ContractError(f"{block.relation} block has a text column that is not typed texts")
-    _from(block.base_out, len(entries))  # the last position must exist
     return Texts(
-        first=block.base_out,
+        positions=_column(block, "out") if "out" in block.columns else _from(block.base_out, len(entries)),
         types=[_storable(kind) for kind, _ in entries],
         texts=[_storable(text) for _, text in entries],
     )

@@ -95,7 +95,7 @@ def record_batches(blocks: Iterable[BlockRows]) -> Iterator[pa.RecordBatch]:
                 yield pa.record_batch(
                     [
                         *_constants("records", key, count),
-                        pa.array(np.arange(content.first, content.first + count, dtype=np.int64)),
+                        pa.array(content.positions.astype(np.int64)),
                         pa.repeat(kind, count),
                         pa.array(content.types, pa.string()),
                         pa.array(content.texts, pa.string()),

@@ -1,4 +1,17 @@
 """The agent that runs inside a Spark application and captures the flow of every record.
 
-Importing this package costs nothing: each part is imported where it is used.
+Importing this package costs nothing: each part is imported where it is used. `LineageApi` is for programs
+without Spark that tell their own lineage.
 """
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing in every Python start
+if TYPE_CHECKING:
+    from spark_agent.api import LineageApi as LineageApi
+
+
+def __getattr__(name: str) -> object:
+    if name == "LineageApi":
+        from spark_agent.api import LineageApi
+
+        return LineageApi
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

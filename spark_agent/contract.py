@@ -5,7 +5,8 @@ nothing here ever unpickles. Knows nothing of Spark, of Kafka clients or of stor
 module that both sides import; `docs/contract.md` says the same for people and other languages.
 
 Two topics. `lineage-node` carries JSON events (applications, nodes, links, partitions, committed runs),
-keyed by application. `lineage-flow` carries blocks: columns of positions, one stream per operator.
+keyed by application. `lineage-flow` carries blocks: columns of positions, one stream per operator. A block
+written as JSON is called a record.
 
 Words: a *run* is one execution of one pipelined chain of operators over one split by one task
 attempt. It is the unit that is accepted or not: its blocks count only once its commit manifest
@@ -17,10 +18,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,8 +156,9 @@ COUNTS = "counts"  # count: input base_in+k made count[k] outputs, contiguous fr
 CODES = "codes"  # code: input base_in+k went into output code[k]
 SPANS = "spans"  # count, in, step[, run]: the next count[k] outputs come from in[k] + j*step[k]
 GATHER = "gather"  # count, in: output base_out+k comes from the next count[k] entries of in
-KEYS = "keys"  # text: output base_out+k has this key
-VALUES = "values"  # text: output base_out+k has this value (spark.lineage.detailed)
+PAIRS = "pairs"  # out, in[, run]: output out[k] comes from input in[k] (of run[k])
+KEYS = "keys"  # text[, out]: output base_out+k, or out[k], has this key
+VALUES = "values"  # text[, out]: output base_out+k, or out[k], has this value (spark.lineage.detailed)
 
 #: Block relation -> the columns that it must have.
 BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -164,10 +167,16 @@ BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
     CODES: ("code",),
     SPANS: ("count", "in", "step"),
     GATHER: ("count", "in"),
+    PAIRS: ("out", "in"),
     KEYS: ("text",),
     VALUES: ("text",),
 }
-OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {SPANS: ("run",)}
+OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    SPANS: ("run",),
+    PAIRS: ("run",),
+    KEYS: ("out",),
+    VALUES: ("out",),
+}
 
 _TYPECODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LITTLE = sys.byteorder == "little"
@@ -230,6 +239,12 @@ def encode_block(block: Block) -> bytes:
     return b"".join((_PREAMBLE.pack(MAGIC, MAJOR, MINOR, len(head)), head, *payloads))
 
 
+def encode_record(block: Block) -> bytes:
+    """The block as JSON: larger than `encode_block`, and no program needs more than JSON to write it."""
+    record = {"version": VERSION, **vars(block), "columns": {k: list(v) for k, v in block.columns.items()}}
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
 def _encode_integers(values: Sequence[int]) -> tuple[bytes, int, bool]:
     if not len(values):
         return b"", 1, False
@@ -250,6 +265,8 @@ def _encode_integers(values: Sequence[int]) -> tuple[bytes, int, bool]:
 
 def decode_block(message: bytes) -> Block:
     """The block, every count, width and bound checked before memory is taken. Raises ContractError."""
+    if message.startswith(b"{"):
+        return _decode_record(message)
     if len(message) < _PREAMBLE.size:
         raise ContractError(f"block of {len(message)} bytes is shorter than its preamble")
     magic, major, minor, head_bytes = _PREAMBLE.unpack_from(message)
@@ -265,6 +282,33 @@ def decode_block(message: bytes) -> Block:
         raise ContractError(f"block header is not JSON: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("application_id"), str):
         raise ContractError("block header has no application_id")
+    return _block(header, _decode_columns(header.get("columns"), message, start))
+
+
+def _decode_record(message: bytes) -> Block:
+    if len(message) > MAX_BLOCK_BYTES:
+        raise ContractError(f"record of {len(message)} bytes is longer than {MAX_BLOCK_BYTES}")
+    try:
+        record = json.loads(message.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"record is not JSON: {error}") from None
+    _check_version(record.get("version"))
+    if not isinstance(record.get("application_id"), str):
+        raise ContractError("record has no application_id")
+    columns = record.get("columns")
+    if not isinstance(columns, dict):
+        raise ContractError("record has no object of columns")
+    for name, values in columns.items():
+        if not isinstance(values, list) or len(values) > MAX_COLUMN_VALUES:
+            raise ContractError(f"column {name[:80]!r} is no list of at most {MAX_COLUMN_VALUES}")
+        if name == "text":
+            columns[name] = _texts(values)
+        elif not all(type(value) is int and 0 <= value < 1 << 63 for value in values):
+            raise ContractError(f"column {name[:80]!r} holds what is not a number from 0 to 2**63 - 1")
+    return _block({"base_in": 0, "base_out": 0, **record}, columns)
+
+
+def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Block:
     numbers = {
         name: _natural(header, name, 1 << 63 if name.startswith("base") else MAX_RUN)
         for name in ("node", "run", "split", "seq", "base_in", "base_out")
@@ -272,7 +316,6 @@ def decode_block(message: bytes) -> Block:
     relation = header.get("relation")
     if not isinstance(relation, str) or relation not in BLOCK_COLUMNS:
         raise ContractError(f"block relation {relation!r} is not known")
-    columns = _decode_columns(header.get("columns"), message, start)
     required, optional = set(BLOCK_COLUMNS[relation]), set(OPTIONAL_COLUMNS.get(relation, ()))
     if not required <= set(columns) or not set(columns) <= required | optional:
         raise ContractError(f"{relation} block has columns {sorted(columns)}, needs {sorted(required)}")
@@ -320,6 +363,10 @@ def _decode_texts(payload: bytes, count: int) -> list[Text]:
         raise ContractError(f"text column is not JSON: {error}") from None
     if not isinstance(texts, list) or len(texts) != count:
         raise ContractError(f"text column does not hold {count} entries")
+    return _texts(texts)
+
+
+def _texts(texts: list[Any]) -> list[Text]:
     for text in texts:
         if not isinstance(text, list) or len(text) != 2 or not all(isinstance(part, str) for part in text):
             raise ContractError("text column holds an entry that is not [type, text]")
@@ -422,6 +469,10 @@ def _safe_repr(value: object) -> str:
         return f"<{type(value).__name__}: no text, {type(error).__name__}>"
 
 
+#: Becomes a folder's name and a part of node ids, URLs and Cypher parameters.
+APPLICATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}", re.ASCII)
+
+
 def node_id(application_id: str, node: int) -> str:
     """`applicationId#rddId`: what people see as the id of a node."""
     return f"{application_id}#{node}"
@@ -443,14 +494,3 @@ def parse_record_id(text: str) -> tuple[str | None, int, int]:
             f"record id {text!r} is none of read#PARTITION#ROW, write#PARTITION#ROW, PARTITION#OFFSET"
         )
     return kind, int(numbers[0]), int(numbers[1])
-
-
-# -- the seam to a transport ------------------------------------------------------------------------
-
-Send = Callable[[str, int, bytes, bytes], None]
-"""(topic, partition, key, message) -> None. The agent's producer and the tests' twin have this shape."""
-
-
-def chunked(values: Sequence[Any], size: int = MAX_COLUMN_VALUES) -> Iterable[Sequence[Any]]:
-    """`values` in pieces that a column can hold."""
-    return (values[start : start + size] for start in range(0, len(values), size))

@@ -123,7 +123,7 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
     if redact and not _FUNCTION.fullmatch(redact):
         problems.append(f"spark.lineage.redact={redact} is not MODULE:FUNCTION; keys and values are withheld")
     return AgentSettings(
-        bootstrap_servers=get("spark.lineage.kafka.bootstrap.servers") or _broker_nearby(os.environ),
+        bootstrap_servers=get("spark.lineage.kafka.bootstrap.servers") or broker_nearby(os.environ),
         node_topic=get("spark.lineage.topic.node"),
         flow_topic=get("spark.lineage.topic.flow"),
         detailed=detailed.strip().lower() == "true",
@@ -151,7 +151,8 @@ def _patterns(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
-def _broker_nearby(environment: Mapping[str, str]) -> str:
+def broker_nearby(environment: Mapping[str, str]) -> str:
+    """The broker that is meant where none is named: the environment's, else the local stack's."""
     named = environment.get("LINEAGE_KAFKA_BOOTSTRAP_SERVERS", "").strip()
     if named:
         return named

@@ -36,6 +36,7 @@ class Snapshot:
     spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
     stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
     repeating: frozenset[int]  # those whose spans name an input many times: sides of cartesian products
+    pairing: frozenset[int]  # those whose flows name single records of other runs
     flowing: frozenset[int]  # nodes with flows
     keyed: frozenset[int]  # nodes with keys or values
     valued: frozenset[int]  # nodes with values
@@ -121,7 +122,8 @@ def open_snapshot(
     stepping = frozenset(each.node for each in flows if each.relation == contract.SPANS)
     counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
     repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
-    shuffles = sorted(({run.input for run in runs.values()} | repeating) & stepping)
+    pairing = frozenset(each.node for each in flows if each.relation == contract.PAIRS)
+    shuffles = sorted(({run.input for run in runs.values()} | repeating) & (stepping | pairing))
     shuffled: list[tuple[int, int]] = []
     if shuffles:
         shuffled = database.execute(
@@ -143,6 +145,7 @@ def open_snapshot(
         spanning=stepping | counting,
         stepping=stepping,
         repeating=repeating,
+        pairing=pairing,
         flowing=frozenset(each.node for each in flows),
         keyed=frozenset(each.node for each in known if each.relation in texts),
         valued=frozenset(each.node for each in known if each.relation == contract.VALUES),

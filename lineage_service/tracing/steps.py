@@ -105,7 +105,9 @@ class Walk:
         return relation == contract.FLOWS or node in self._topology.runs[run].overridden
 
     def _backward_flows(self, node: int, here: Mapping[int, Records]) -> None:
-        if node in self._snapshot.spanning:
+        if node in self._snapshot.pairing:
+            self._backward_pairs(node, here)
+        elif node in self._snapshot.spanning:
             for run, (origins, positions) in here.items():
                 self._backward_spans(node, run, origins, positions)
         elif here:
@@ -117,6 +119,28 @@ class Walk:
             )
             for run, origins, positions in _by_run(found):
                 self._add_input(node, run, run, origins, positions)
+
+    def _backward_pairs(self, node: int, here: Mapping[int, Records]) -> None:
+        """Single records, of this run or of others; these were written by the last nodes of their runs."""
+        if not here:
+            return
+        found = self._query(
+            "SELECT here.origin, coalesce(flows.in_run, -flows.run) AS run, flows.in_pos AS pos "
+            f"FROM here JOIN flows ON flows.node = {node} AND here.run = flows.run "
+            f"AND here.pos = flows.out_pos WHERE flows.run IN ({_listed(here)})",
+            here,
+        )
+        for of_run, origins, positions in _by_run(found):
+            run = abs(of_run)
+            writer = self._topology.runs.get(run)
+            if of_run < 0:  # the same run
+                parent = self._snapshot.parent_in_run.get((run, node))
+            else:
+                parent = writer.nodes[-1] if writer is not None and writer.nodes else None
+            if parent is None or parent not in self._topology.nodes:
+                self.is_exact = False  # a writer whose manifest has not arrived
+            else:
+                self.add(parent, run, origins, positions)
 
     def _backward_spans(self, node: int, run: int, origins: Integers, positions: Integers) -> None:
         """The span that holds each position, by binary search: spans lie side by side in output order."""
@@ -203,6 +227,7 @@ class Walk:
                     self._every_record(child, records[0], [run], is_exact=self._topology.nodes[child].exact)
             self._forward_flows(child, {run: r for run, r in in_run.items() if self._is_flowing(child, run)})
             self._forward_shuffle(child, here)
+            self._forward_pairs(child, here)
 
     def _forward_flows(self, child: int, here: Mapping[int, Records]) -> None:
         """Within a run: from the node before `child` to `child`."""
@@ -265,6 +290,18 @@ class Walk:
             "AND here.pos < spans.in_pos + spans.out_count WHERE spans.in_step = 1",
             written,
         )
+
+    def _forward_pairs(self, child: int, here: Mapping[int, Records]) -> None:
+        """From other runs to those that name single records of them."""
+        written = {run: records for run, records in here.items() if run in self._snapshot.readers_of}
+        if child in self._snapshot.pairing and written:
+            self._add_found(
+                child,
+                "SELECT here.origin, flows.run, flows.out_pos AS pos FROM here JOIN flows "
+                f"ON flows.node = {child} AND here.run = flows.in_run AND here.pos = flows.in_pos "
+                f"WHERE flows.in_run IN ({_listed(written)})",
+                written,
+            )
 
     def _add_found(self, node: int, select: str, here: Mapping[int, Records]) -> None:
         for run, origins, positions in _by_run(self._query(select, here)):

@@ -22,7 +22,9 @@ TYPED = st.tuples(st.sampled_from(["str", "int", "float", "bool", "none", "bytes
 @st.composite
 def columns_of(draw: st.DrawFn, relation: str) -> dict[str, list[Any]]:
     if relation in (contract.KEYS, contract.VALUES):
-        return {"text": draw(st.lists(TYPED, max_size=20))}
+        texts = draw(st.lists(TYPED, max_size=20))
+        outputs = st.lists(POSITION, min_size=len(texts), max_size=len(texts))
+        return {"text": texts} | draw(st.just({}) | outputs.map(lambda out: {"out": out}))
     length = draw(st.integers(0, 30))
     if relation == contract.GATHER:
         counts = draw(st.lists(st.integers(0, 6), min_size=length, max_size=length))
@@ -60,6 +62,7 @@ def as_lists(block: Block) -> Block:
 def test_a_decoded_block_is_the_encoded_one(relation: str, data: st.DataObject) -> None:
     block = data.draw(blocks((relation,)))
     assert as_lists(contract.decode_block(contract.encode_block(block))) == block
+    assert as_lists(contract.decode_block(contract.encode_record(block))) == block
 
 
 FIELDS = {
@@ -148,6 +151,19 @@ HEADER = st.fixed_dictionaries(
 def test_any_header_is_decoded_or_refused(header: dict[str, Any], payload: bytes) -> None:
     head = json.dumps(header).encode()
     must_decode_or_refuse(struct.pack("<4sBBI", b"LMFB", 1, 0, len(head)) + head + payload)
+
+
+RECORD = st.dictionaries(
+    st.sampled_from(["in", "out", "count", "text", "run", "step"]),
+    st.lists(JSON | NATURAL, max_size=3) | JSON,
+)
+
+
+@given(HEADER, RECORD, st.sampled_from(["1.0", "1.1", "2.0"]) | JSON)
+def test_any_record_is_decoded_or_refused(
+    header: dict[str, Any], columns: dict[str, Any], version: object
+) -> None:
+    must_decode_or_refuse(json.dumps({**header, "version": version, "columns": columns}).encode())
 
 
 @given(

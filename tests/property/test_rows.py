@@ -19,7 +19,9 @@ from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 from tests.lineage_messages import event
 
-FLOW_RELATIONS = (contract.POSITIONS, contract.COUNTS, contract.CODES, contract.SPANS, contract.GATHER)
+FLOW_RELATIONS = tuple(
+    relation for relation in contract.BLOCK_COLUMNS if relation not in (contract.KEYS, contract.VALUES)
+)
 POSITION = st.integers(0, 2**40) | st.integers(0, 40)
 COUNT = st.integers(0, 5)
 
@@ -41,6 +43,10 @@ def flow_blocks(draw: st.DrawFn) -> Block:
         columns = {"code": column(st.integers(0, 3) | POSITION)}
     elif relation == contract.SPANS:
         columns = {"count": column(COUNT), "in": column(POSITION), "step": column(st.integers(0, 1))}
+        if draw(st.booleans()):
+            columns["run"] = column(st.integers(0, 3))
+    elif relation == contract.PAIRS:
+        columns = {"out": column(st.integers(0, 3) | POSITION), "in": column(POSITION)}
         if draw(st.booleans()):
             columns["run"] = column(st.integers(0, 3))
     else:
@@ -85,6 +91,10 @@ def flows_of(block: Block) -> Iterator[Flow]:
             for j in range(count):
                 yield (*about, output, first + j * step, run)
                 output += 1
+    elif block.relation == contract.PAIRS:
+        runs = columns.get("run", [None] * len(columns["in"]))
+        for out, position, run in zip(columns["out"], columns["in"], runs, strict=True):
+            yield (*about, out, position, run)
     else:
         entries = iter(columns["in"])
         for k, count in enumerate(columns["count"]):
