@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import chain, compress, repeat
 from typing import Any
 
-from spark_agent import contract, transport
+from spark_agent import contract, sampling, transport
 from spark_agent.contract import Block
 from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
@@ -131,9 +131,13 @@ class Stream:
         self._arrays = [array("I") for _ in names]
         self.total_in = 0  # inputs and outputs that shipped blocks cover
         self.total_out = 0
+        if run.ways is not None:
+            run.ways.opened(self, relation)
 
     def flush(self) -> None:
         """Move the buffers into compact arrays; ship a block when they are full."""
+        if self._run.ways is not None:
+            self._run.ways.flushing(self)
         for index, buffer in enumerate(self.buffers):
             if buffer:
                 column = self._arrays[index]
@@ -218,6 +222,7 @@ class Run:
         self._overridden: set[int] = set()
         self._counts: dict[int, Callable[[], int]] = {}
         self.tally = Tally()
+        self.ways = sampling.ways(self)
         self.blocks = 0
         self.result: Any = None
         self.inputs = Counter()
@@ -247,10 +252,12 @@ class Run:
         self._counts[node] = lambda: counter.count
         return counter.through(records)
 
-    def read_batch(self, writer: int, first: int, count: int) -> None:
+    def read_batch(self, writer: int, first: int, count: int, bits: bytes | None = None) -> None:
         """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
         if not self.plan.reads_shuffle:  # the JVM put shuffles together (zip): these are not the input's
             return
+        if self.ways is not None:
+            self.ways.read_batch(bits)
         if self._batches is None:
             self._batches = self.stream(self.plan.input_node, contract.SPANS)
         counts, firsts, steps, writers = self._batches.buffers
@@ -426,8 +433,12 @@ class Capture(Pipeline):
             raise
 
     def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
-        records = run.inputs.through(records)
+        records, ways = run.inputs.through(records), run.ways
+        if ways is not None:
+            records = ways.read(records, self.functions[0])
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
+            if ways is not None:
+                ways.enter(node, function, records)
             if node in plan.user_nodes:
                 records = _of_user(run, node, function, split, records)
             else:
@@ -435,10 +446,14 @@ class Capture(Pipeline):
             following = self.functions[index + 1] if index + 1 < len(self.functions) else None
             if node == plan.read_by_action or (isinstance(following, Operator) and _says_no_count(function)):
                 records = run.counted(node, records)
-            # A user's function may want the very object of the one before it (the length of a list).
-            is_wanted = following is not None and not isinstance(following, Operator)
-            if node in plan.value_nodes and (not is_wanted or hasattr(records, "__next__")):
-                records = map(run.texts(node, contract.VALUES).note, records)
+            if following is not None and not isinstance(following, Operator) and not hasattr(records, "__next__"):
+                continue  # a user's function may want the very object of the one before it (a list's length)
+            texts = run.texts(node, contract.VALUES) if node in plan.value_nodes else None
+            if ways is not None:
+                if texts is not None or following is not None:
+                    records = ways.leave(node, records, following, texts)
+            elif texts is not None:
+                records = map(texts.note, records)
         return records
 
 

@@ -82,6 +82,7 @@ class Session:
         started = {
             "name": self.context.appName,
             "detailed": self.settings.detailed,
+            "values_sample": self.settings.values_sample,
             "spark_version": self.context.version,
             "master": self.context.master,
             "problems": list(self.settings.problems),

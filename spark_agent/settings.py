@@ -58,6 +58,12 @@ SETTINGS = (
         "without the file's folder (`job.py:4?`).",
     ),
     Setting(
+        "spark.lineage.values.sample",
+        "1",
+        "With `detailed`: the fraction of input records whose ways have values, above 0 and at most 1; see "
+        "values.md. Positions are always complete.",
+    ),
+    Setting(
         "spark.lineage.redact",
         "",
         "`MODULE:FUNCTION` that is called on the executors with each key and value before it leaves, and "
@@ -96,6 +102,7 @@ class AgentSettings:
     values_max_characters: int = contract.MAX_TEXT_CHARACTERS
     values_nodes: tuple[str, ...] = ("*",)
     values_call_sites: tuple[str, ...] = ("*",)
+    values_sample: float = 1.0
     redact: str = ""
     problems: tuple[str, ...] = field(default=())
 
@@ -132,6 +139,7 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
         values_max_characters=_characters(get("spark.lineage.values.max.characters"), problems),
         values_nodes=_patterns(get("spark.lineage.values.nodes")),
         values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
+        values_sample=_fraction(get("spark.lineage.values.sample"), problems),
         redact=redact,
         problems=tuple(problems),
     )
@@ -145,6 +153,16 @@ def _characters(text: str, problems: list[str]) -> int:
         f"{contract.MAX_VALUE_CHARACTERS}; {contract.MAX_TEXT_CHARACTERS} is used"
     )
     return contract.MAX_TEXT_CHARACTERS
+
+
+def _fraction(text: str, problems: list[str]) -> float:
+    try:
+        if 0 < float(text) <= 1:
+            return float(text)
+    except ValueError:
+        pass
+    problems.append(f"spark.lineage.values.sample={text} is not above 0 and at most 1; 1 is used")
+    return 1.0
 
 
 def _patterns(text: str) -> tuple[str, ...]:

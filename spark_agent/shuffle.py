@@ -23,7 +23,7 @@ from pyspark.serializers import (
     write_with_length,
 )
 
-from spark_agent import capture, contract
+from spark_agent import capture, contract, sampling
 from spark_agent.capture import FOREVER, Operator
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
@@ -49,10 +49,11 @@ class TaggedSerializer(FramedSerializer):  # type: ignore[misc] # PySpark's is n
         return tagged
 
     def loads(self, tagged: bytes) -> Any:
-        batch = self.inner.loads(tagged[TAG.size :])
+        number, first = TAG.unpack_from(tagged)
+        run, start, bits = sampling.untag(number, tagged, TAG.size)
+        batch = self.inner.loads(tagged[start:])
         if capture.current is not None:
-            run, first = TAG.unpack_from(tagged)
-            capture.current.read_batch(run, first, len(batch))
+            capture.current.read_batch(run, first, len(batch), bits)
         return batch
 
 
@@ -159,6 +160,7 @@ class ShuffleWrite(Operator):
         partition, partitions, dumps = self.partition, self.partitions, self.serializer.dumps
         buckets: dict[int, list[Any]] = {}
         sources: dict[int, list[int]] = {}
+        ways = run.ways if run is not None else None
         written = pending = 0
         batch: float = min(10 * partitions, 1000)
 
@@ -170,7 +172,8 @@ class ShuffleWrite(Operator):
                     stream.buffers[0].extend(inputs)
                     stream.flush()
                 yield pack_long(target)
-                yield TAG.pack(number, written) + dumps(bucket)
+                head, bits = (number, b"") if ways is None else ways.tag(self.node, number, inputs)
+                yield TAG.pack(head, written) + bits + dumps(bucket)
                 written += len(bucket)
 
         for position, (key, value) in enumerate(records):
@@ -187,6 +190,8 @@ class ShuffleWrite(Operator):
                 for piece in drain():
                     size += len(piece)
                     yield piece
+                if ways is not None:
+                    ways.drained(self.node, position + 1)
                 # Spark's rule: batches between 1 and 10 MB.
                 average = int(size / targets) >> 20
                 if average < 1:

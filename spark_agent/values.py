@@ -65,7 +65,18 @@ class Tally:
 class TextStream:
     """Typed texts of the outputs of one node, in output order: its keys or its values."""
 
-    __slots__ = ("_characters", "_limit", "_relation", "_run", "_shipped", "_tally", "_texts", "add", "node")
+    __slots__ = (
+        "_characters",
+        "_limit",
+        "_outputs",
+        "_relation",
+        "_run",
+        "_shipped",
+        "_tally",
+        "_texts",
+        "add",
+        "node",
+    )
 
     def __init__(self, run: Run, node: int, relation: str) -> None:
         settings = run.plan.settings
@@ -76,6 +87,7 @@ class TextStream:
         self._limit = settings.values_max_characters if is_value else contract.MAX_TEXT_CHARACTERS
         self._tally = run.tally
         self._texts: list[contract.Text] = []
+        self._outputs: list[int] = []  # their positions, where not every output has a text
         self._characters = 0
         self._shipped = 0
         #: add(value): the text of the next output.
@@ -124,15 +136,22 @@ class TextStream:
         self.add(record)
         return record
 
+    def note_at(self, position: int, record: Any) -> None:
+        """Add the text of the output at `position`; others have none."""
+        self.add(record)
+        self._outputs.append(position)
+
     def note_key(self, pair: Any) -> Any:
         self.add(pair[0])
         return pair
 
     def _ship(self) -> None:
         if self._texts:
-            self._run.emit(self.node, self._relation, 0, self._shipped, {"text": self._texts})
+            columns: dict[str, Any] = {"out": self._outputs} if self._outputs else {}
+            base = 0 if self._outputs else self._shipped
+            self._run.emit(self.node, self._relation, 0, base, {**columns, "text": self._texts})
             self._shipped += len(self._texts)
-            self._texts, self._characters = [], 0
+            self._texts, self._outputs, self._characters = [], [], 0
 
     def close(self) -> None:
         self._ship()

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from spark_agent import contract
+from lineage_service.answers import RecordQuery
+from spark_agent import contract, sampling
 from tests.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]
@@ -142,3 +143,82 @@ def test_what_cannot_be_redacted_does_not_leave(
     assert captured == [list(contract.WITHHELD)] * len(captured)
     assert counters(application)["withheld"] == len(captured) > 0
     assert application.questions.application(application.application_id).complete
+
+
+# -- sampling ---------------------------------------------------------------------------------------
+
+SAMPLE = 0.2
+
+
+def long_job(folder: Path) -> Callable[[Any], list[Any]]:
+    """Narrow operators, two keyed shuffles of one branch, a join with another and a sort."""
+    (folder / "in.txt").write_text("".join(f"{i % 7} {i} {i * i % 11}\n" for i in range(30)))
+
+    def job(context: Any) -> list[Any]:
+        numbers = context.textFile(str(folder / "in.txt"), 3).map(str.split)
+        pairs = numbers.filter(lambda row: row[2] != "3").flatMap(lambda row: [(row[0], int(row[1]))] * 2)
+        sums = pairs.reduceByKey(lambda a, b: a + b, 2)
+        joined = sums.join(numbers.map(lambda row: (row[0], row[2])), 3)
+        largest = joined.mapValues(lambda both: both[0] + int(both[1])).filter(lambda pair: pair[1] % 2)
+        result: list[Any] = largest.sortBy(lambda pair: (pair[1], pair[0]), numPartitions=2).collect()
+        return result
+
+    return job
+
+
+def test_exactly_the_ways_of_chosen_rows_have_values(
+    run: Run, run_plain: Callable[..., Any], tmp_path: Path
+) -> None:
+    job = long_job(tmp_path)
+    result, application = run(job, **DETAILED, spark_lineage_values_sample=str(SAMPLE))
+    assert result == run_plain(job)
+    graph = application.questions.graph(application.application_id)
+    (source,) = [node for node in graph.nodes if node.kind == "source"]
+    on_the_way: set[tuple[str, str]] = set()
+    chosen = 0
+    for record in application.questions.records(
+        application.application_id, RecordQuery(node=source.node_id, limit=1_000)
+    ).records:
+        if sampling.is_chosen(record.partition, record.offset, int(SAMPLE * (1 << 32))):
+            chosen += 1
+            trace = application.trace(
+                direction="forward",
+                node=source.node_id,
+                partition=record.partition,
+                offset=record.offset,
+            )
+            assert trace.exact
+            on_the_way |= {(node.node_id, each.record_id) for node in trace.nodes for each in node.records}
+    assert 3 <= chosen <= 12
+    valued = [node for node in graph.nodes if node.kind == "operator"]
+    assert [node.name for node in valued if node.has_values] == [node.name for node in valued]
+    records = {
+        (node.node_id, record.record_id): record.value
+        for node in valued
+        for record in application.questions.records(
+            application.application_id, RecordQuery(node=node.node_id, limit=1_000)
+        ).records
+    }
+    captured = {place for place, value in records.items() if value is not None}
+    assert captured == on_the_way & set(records)
+    assert 0 < len(captured) < len(records)
+
+
+def test_positions_are_complete_while_values_are_sampled(run: Run, tmp_path: Path) -> None:
+    job = long_job(tmp_path)
+    sampled = run(job, **DETAILED, spark_lineage_values_sample="0.01")[1]
+    full = run(job)[1]
+    for application in (sampled, full):
+        assert application.questions.application(application.application_id).complete
+    counts = [
+        [(node.name, node.records) for node in application.questions.graph(application.application_id).nodes]
+        for application in (sampled, full)
+    ]
+    assert counts[0] == counts[1]
+
+
+def test_a_fraction_that_cannot_be_is_told(run: Run) -> None:
+    _, application = run(lambda context: context.parallelize([1]).collect(), spark_lineage_values_sample="0")
+    (started,) = [event for event in application.events if event["type"] == contract.APPLICATION_STARTED]
+    assert "spark.lineage.values.sample=0 is not above 0" in started["problems"][0]
+    assert started["values_sample"] == 1

@@ -20,7 +20,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalSorter
 
-from spark_agent import capture, contract, operators, transport, values
+from spark_agent import capture, contract, operators, sampling, transport, values
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
 from spark_agent.joining import Join
@@ -709,3 +709,171 @@ def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.Mo
     stream.seek(0)
     assert list(stock.load_stream(stream)) == [str(i) for i in range(1_000)]
     assert manifests[0]["outputs"] == 1_000
+
+
+# -- sampled values ---------------------------------------------------------------------------------
+
+SAMPLING = AgentSettings(bootstrap_servers="nowhere:1", detailed=True, values_sample=0.3)
+SPLIT = 3
+CHOSEN = int(0.3 * (1 << 32))
+
+
+def spilling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: 10**6)
+    monkeypatch.setattr(operators, "CHUNK", 7)
+
+
+def sampled_texts(done: Task, node: int) -> set[int]:
+    return {
+        position
+        for block in done.blocks
+        if block.node == node and block.relation == contract.VALUES
+        for position in block.columns["out"]
+    }
+
+
+def on_the_way(done: Task, nodes: int, inputs: int) -> dict[int, set[int]]:
+    """By node, the positions that the flows lead to from chosen inputs."""
+    positions = {position for position in range(inputs) if sampling.is_chosen(SPLIT, position, CHOSEN)}
+    found = {}
+    for node in range(1, nodes + 1):
+        if flows := done.flows(node):
+            positions = {output for output, origins in flows.items() if positions & set(origins)}
+        found[node] = positions
+    return found
+
+
+def sampled_chains() -> dict[str, Callable[[], list[Any]]]:
+    def reduced() -> list[Any]:
+        first, second = Order(), Order()
+        return [
+            Map(lambda i: (i % 40, str(i))),
+            Combine(STRINGS, ENOUGH, PICKLE, first),
+            first,
+            Filter(lambda pair: pair[0] % 3),
+            Merge(STRINGS, ENOUGH, PICKLE, second),
+            second,
+            FlatMap(lambda pair: [pair[0]] * (pair[0] % 4)),
+        ]
+
+    return {
+        "narrow": lambda: [
+            FlatMap(lambda i: range(i % 3)),
+            Filter(lambda i: i != 1),
+            Map(str),
+            FlatMap(lambda text: iter([text, text])),
+        ],
+        "reduced": reduced,
+        "sorted": lambda: [
+            Map(lambda i: (i * 7919 % 1013, i)),
+            Sort(lambda records: iter(sorted(records, key=lambda record: record[0]))),
+            FlatMap(lambda pair: [pair] * 2),
+        ],
+        "joined": lambda: [
+            Map(lambda i: (i % 25, (1 + i % 2, i))),
+            Join(LISTS, ENOUGH, PICKLE, True, True),
+            Filter(lambda pair: pair[0] % 2),
+        ],
+    }
+
+
+@pytest.mark.parametrize("chunk", [capture.CHUNK, 5])
+@pytest.mark.parametrize("name", sampled_chains())
+def test_values_are_sampled_exactly_on_the_ways_of_chosen_inputs(
+    name: str, chunk: int, task: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operators, "CHUNK", chunk)
+    functions = sampled_chains()[name]()
+    valued = tuple(range(1, len(functions) + 1))
+    done = task(range(500), *functions, settings=SAMPLING, value_nodes=valued)
+    plain = task(range(500), *sampled_chains()[name]())
+    assert done.outputs == plain.outputs
+    wanted = on_the_way(done, len(functions), 500)
+    assert {node: sampled_texts(done, node) for node in valued} == wanted
+    assert 0 < len(wanted[1]) < 400
+
+
+def test_values_are_sampled_exactly_when_a_merge_spills(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    spilling(monkeypatch)
+    order = Order()
+    chain = (
+        Map(lambda i: (i % 90, str(i))),
+        Merge(STRINGS, 10, PICKLE, order),
+        order,
+        Map(lambda pair: pair),
+    )
+    done = task(range(200), *chain, settings=SAMPLING, value_nodes=(1, 3, 4))
+    assert done.manifest["overridden"] == [3]
+    wanted = on_the_way(done, 4, 200)
+    assert {node: sampled_texts(done, node) for node in (1, 3, 4)} == {n: wanted[n] for n in (1, 3, 4)}
+    assert 0 < len(wanted[4]) < 90
+
+
+def test_behind_a_bound_all_that_may_be_on_a_chosen_way_is_captured(task: Start) -> None:
+    def user(_split: int, records: Any) -> Any:
+        return records
+
+    def whole(_split: int, records: Any) -> Any:
+        return list(records)
+
+    first = next(position for position in range(500) if sampling.is_chosen(SPLIT, position, CHOSEN))
+    done = task(range(500), Map(abs), user, Map(abs), settings=SAMPLING, value_nodes=(3,))
+    assert sampled_texts(done, 3) == set(range(first, 500))
+    done = task(
+        range(500), whole, lambda _split, records: [len(records)], settings=SAMPLING, value_nodes=(2,)
+    )
+    assert done.outputs == [500]
+    assert sampled_texts(done, 2) == {0}
+
+
+def test_a_user_may_go_on_after_an_error_while_values_are_sampled(task: Start) -> None:
+    def bad(i: int) -> int:
+        return 100 // (i % 10)
+
+    def going_on(_split: int, records: Any) -> Iterator[Any]:
+        while True:
+            try:
+                yield next(records)
+            except StopIteration:
+                return
+            except ZeroDivisionError:
+                continue
+
+    done = task(range(100), Map(bad), going_on, settings=SAMPLING, value_nodes=(1,))
+    assert len(done.outputs) == 90
+    assert sampled_texts(done, 1) == on_the_way(done, 1, 100)[1]
+
+
+def test_the_ways_go_on_behind_a_shuffle(task: Start) -> None:
+    pairs = [(i % 17, i) for i in range(400)]
+    write = ShuffleWrite(hash, 3, PICKLE, ENOUGH)
+    written = task(pairs, Map(lambda pair: pair), write, settings=SAMPLING, value_nodes=(1,))
+    batches = [piece for piece in written.outputs if len(piece) > 8]
+    serializer = TaggedSerializer(PICKLE)
+    wanted = {(key, i) for key, i in pairs if sampling.is_chosen(SPLIT, i, CHOSEN)}
+
+    def read() -> Iterator[Any]:
+        for batch in batches:
+            yield from serializer.loads(batch)
+
+    done = task(read(), Map(lambda pair: pair), settings=SAMPLING, value_nodes=(1,), reads_shuffle=True)
+    assert sorted(done.outputs) == sorted(pairs)
+    assert {done.outputs[position] for position in sampled_texts(done, 1)} == wanted
+    # Someone who captures nothing, a driver, reads the same records.
+    assert sorted(record for batch in batches for record in serializer.loads(batch)) == sorted(pairs)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5, 0.9])
+def test_the_fraction_is_that_of_the_chosen(fraction: float) -> None:
+    threshold = int(fraction * (1 << 32))
+    for split in range(3):
+        chosen = sum(sampling.is_chosen(split, offset, threshold) for offset in range(20_000))
+        assert abs(chosen / 20_000 - fraction) < 0.02
+
+
+def test_without_sampling_there_are_no_ways() -> None:
+    for settings in (
+        AgentSettings(bootstrap_servers="", detailed=True),
+        AgentSettings(bootstrap_servers="", values_sample=0.5),
+    ):
+        assert capture.Run(a_plan(1, settings=settings), 0, None).ways is None
