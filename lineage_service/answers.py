@@ -32,7 +32,10 @@ class Application:
     ended: int | None
     complete: bool
     missing_blocks: int
-    counters: dict[str, int]  # runs, blocks, flows, dropped; cut and withheld texts
+    #: runs, blocks, flows, dropped, missing_runs, missing_events, cut and withheld texts, and what the agent
+    #: reported.
+    counters: dict[str, int]
+    missing: str = ""  # what is missing, for people; empty when it is complete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

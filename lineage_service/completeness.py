@@ -1,7 +1,8 @@
 """Has everything of an application arrived? Counted from its events and from the receipts of its blocks.
 
-Promises never to say "complete" while a block of a committed run, a manifest or the application's end is not
-stored, or when the agent had to drop something. A pure function of what the flow store holds.
+Promises never to say "complete" while a block of a committed run, a manifest, another event or the
+application's end is not stored, or when the agent had to drop something. A pure function of what the flow
+store holds.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from spark_agent import contract
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCompleteness:
-    """One committed run: it made `blocks`, of which `stored` are here; the agent gave up on `dropped`."""
+    """One committed run: it made `blocks`, of which `stored` are here; the agent gave up on `dropped`.
+
+    A block that the agent stopped waiting for may come late: it is not counted as dropped once it is here.
+    """
 
     run: int
     split: int
     blocks: int
     stored: int
     dropped: int
+    problem: str = ""  # why the agent gave up, in its words
 
     @property
     def missing(self) -> int:
@@ -34,11 +39,15 @@ class RunCompleteness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
-    """One application. `missing_runs` were committed, says its end, but have no manifest here."""
+    """One application. `missing_runs` were committed, says its end, but have no manifest here.
+
+    `missing_events` are all others that are not here: nodes, links, partitions, the start.
+    """
 
     has_started: bool
     has_ended: bool
     missing_runs: int
+    missing_events: int
     runs: tuple[RunCompleteness, ...]
 
     @property
@@ -51,7 +60,8 @@ class Completeness:
 
     @property
     def is_complete(self) -> bool:
-        return self.has_ended and not self.missing_runs and all(run.is_complete for run in self.runs)
+        is_told = self.has_ended and not self.missing_runs and not self.missing_events
+        return is_told and all(run.is_complete for run in self.runs)
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""
@@ -59,16 +69,19 @@ class Completeness:
             return "nothing of it has arrived"
         parts = [] if self.has_ended else ["its end has not arrived"]
         if self.missing_runs:
-            parts.append(f"manifests of {self.missing_runs} runs have not arrived")
+            parts.append(f"missing manifests of committed runs: {self.missing_runs}")
+        if self.missing_events:
+            parts.append(f"missing events (nodes, links, partitions): {self.missing_events}")
         lacking = [run for run in self.runs if run.missing]
         if lacking:
             first = lacking[0]
             parts.append(
-                f"{self.missing_blocks} blocks of {len(lacking)} runs are not stored "
-                f"(run {first.run} of split {first.split}: {first.stored} of {first.blocks})"
+                f"missing blocks: {self.missing_blocks}, of {len(lacking)} of {len(self.runs)} runs "
+                f"(run {first.run} of split {first.split}: {first.stored} of {first.blocks} are stored)"
             )
         if self.dropped:
-            parts.append(f"the agent dropped {self.dropped} blocks, which will never arrive")
+            why = next((f" ({run.problem})" for run in self.runs if run.dropped and run.problem), "")
+            parts.append(f"blocks that the agent dropped: {self.dropped}{why}")
         return "; ".join(parts)
 
 
@@ -80,13 +93,16 @@ def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[i
     """
     committed: dict[int, Mapping[str, Any]] = {}
     has_started, ended = False, None
-    for event in events:
+    each_event = list(events)
+    for event in each_event:
         if event["type"] == contract.RUN_COMMITTED:
             committed[event["run"]] = event
         elif event["type"] == contract.APPLICATION_STARTED:
             has_started = True
         elif event["type"] == contract.APPLICATION_ENDED:
             ended = event
+    # Events of an agent that numbers them; of two with one number, one is a repetition.
+    numbers = {event["event"] for event in each_event if isinstance(event.get("event"), int)}
     stored: dict[int, set[int]] = {run: set() for run in committed}
     for run, seq in receipts:
         if run in committed and seq < committed[run]["blocks"]:
@@ -94,18 +110,28 @@ def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[i
     # An agent that counts its runs lets a lost manifest be noticed; others need not.
     counted = ended["counters"].get("runs") if ended is not None else None
     expected = counted if isinstance(counted, int) else 0
+    missing_runs = max(expected - len(committed), 0)
+    last = ended.get("event") if ended is not None else None
+    unseen = last + 1 - sum(0 <= each <= last for each in numbers) if isinstance(last, int) else 0
     return Completeness(
         has_started=has_started,
         has_ended=ended is not None,
-        missing_runs=max(expected - len(committed), 0),
-        runs=tuple(
-            RunCompleteness(
-                run=run,
-                split=event["split"],
-                blocks=event["blocks"],
-                stored=len(stored[run]),
-                dropped=event["dropped"],
-            )
-            for run, event in sorted(committed.items())
-        ),
+        missing_runs=missing_runs,
+        missing_events=max(unseen - missing_runs, 0),
+        runs=tuple(_run(event, len(stored[run])) for run, event in sorted(committed.items())),
+    )
+
+
+def _run(event: Mapping[str, Any], stored: int) -> RunCompleteness:
+    dropped, late, problem = event["dropped"], event.get("unconfirmed"), event.get("problem")
+    arrived_late = 0
+    if isinstance(late, int):  # of those that the agent gave up on: on their way, as far as it knew
+        arrived_late = min(late, max(dropped - (event["blocks"] - stored), 0))
+    return RunCompleteness(
+        run=event["run"],
+        split=event["split"],
+        blocks=event["blocks"],
+        stored=stored,
+        dropped=dropped - arrived_late,
+        problem=problem if isinstance(problem, str) else "",
     )

@@ -20,6 +20,7 @@ from typing import Any
 
 from spark_agent import contract, transport
 from spark_agent.contract import Block
+from spark_agent.patience import Patience
 from spark_agent.settings import AgentSettings, broker_nearby
 from spark_agent.transport import Delivery
 
@@ -158,7 +159,8 @@ class LineageApi:
                     f"{self.application_id} was started before: one LineageApi, one execution"
                 )
             try:
-                self._sender = transport.Sender(self._settings)
+                patience = Patience(self._settings.delivery_timeout_s, forgives_answers=True)
+                self._sender = transport.Sender(self._settings, patience)
             except ImportError:
                 raise LineageApiError("LineageApi needs `pip install confluent-kafka`") from None
             except Exception as error:
@@ -169,10 +171,8 @@ class LineageApi:
                 self._settings.node_topic: contract.NODE_PARTITIONS,
                 self._settings.flow_topic: contract.FLOW_PARTITIONS,
             }
-            wait_s = self._settings.delivery_timeout_s
-            if transport.create_topics(self._settings, wanted, wait_s):
-                found = self._sender.partitions(self._settings.flow_topic, wait_s)
-                self._flow_partitions = found or contract.FLOW_PARTITIONS
+            found, _problem = transport.prepare_topics(self._settings, wanted)
+            self._flow_partitions = found.get(self._settings.flow_topic, contract.FLOW_PARTITIONS)
             self._emit(contract.APPLICATION_STARTED, name=self.name, detailed=True)
         return self
 

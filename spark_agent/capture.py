@@ -56,6 +56,7 @@ class Plan:
     read_by_action: int | None = None  # the last node of the user's, where the action goes on by itself
     sides: tuple[int, ...] = ()  # the nodes of the two sides of the cartesian product that it reads
     names: tuple[str, ...] = ()  # of `nodes`, for a redaction function
+    problem: str = ""  # why blocks will not arrive, as far as the driver knows
 
 
 class Counter:
@@ -289,7 +290,7 @@ class Run:
         """Send one block. Called while the job pulls records: what fails here is counted, never raised."""
         seq, self.blocks = self.blocks, self.blocks + 1
         if self._sender is None:
-            self._delivery.failed += 1
+            self._delivery.fail(transport.unavailable)
             return
         try:
             message = contract.encode_block(
@@ -307,7 +308,7 @@ class Run:
             )
         except Exception as error:  # noqa: BLE001 - a fault of ours
             transport.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
-            self._delivery.failed += 1
+            self._delivery.fail(f"a fault of the agent: {error!r}")
             return
         self._sender.send(
             self.plan.settings.flow_topic,
@@ -328,11 +329,9 @@ class Run:
             transport.logger.warning("lineage of split %d is lost: %r", self.split, error)
             return max(self.blocks, 1), f"flows could not be captured: {error!r}"
         if self._sender is None:
-            dropped, problem = self._delivery.failed, transport.unavailable
-        else:
-            dropped = self._sender.settle(self._delivery)
-            problem = f"Kafka at {self.plan.settings.bootstrap_servers} does not take them"
-        return dropped, problem if dropped else ""
+            return self._delivery.failed, self._delivery.problem
+        dropped = self._sender.settle(self._delivery)
+        return dropped, self._delivery.problem if dropped else ""
 
     def manifest(self, dropped: int, problem: str, action: int | None = None) -> str:
         """The fields of the run's `run_committed` event as JSON; `action` is the one that a driver serves."""
@@ -346,7 +345,10 @@ class Run:
                 "overridden": sorted(self._overridden),
                 "blocks": self.blocks,
                 "dropped": dropped,
+                "unconfirmed": self._delivery.pending,
+                "waited_ms": round(1000 * self._delivery.waited_s),
                 "problem": "; ".join(filter(None, (problem, self.tally.problem))),
+                "has_client": self._sender is not None,
                 "cut": self.tally.cut,
                 "withheld": self.tally.withheld,
                 "inputs": self.inputs.count,
@@ -425,7 +427,9 @@ class Capture(Pipeline):
         try:
             if self.plan is None:
                 return super().__call__(split, records)
-            current = run = Run(self.plan, split, transport.sender_for(self.plan.settings))
+            plan = self.plan
+            sender = transport.sender_in_worker(plan.settings, plan.application_id, plan.problem)
+            current = run = Run(plan, split, sender)
             run.result = self._captured(self.plan, run, split, records)
             return run.outputs.through(run.result)
         except BaseException as error:
@@ -446,7 +450,11 @@ class Capture(Pipeline):
             following = self.functions[index + 1] if index + 1 < len(self.functions) else None
             if node == plan.read_by_action or (isinstance(following, Operator) and _says_no_count(function)):
                 records = run.counted(node, records)
-            if following is not None and not isinstance(following, Operator) and not hasattr(records, "__next__"):
+            if (
+                following is not None
+                and not isinstance(following, Operator)
+                and not hasattr(records, "__next__")
+            ):
                 continue  # a user's function may want the very object of the one before it (a list's length)
             texts = run.texts(node, contract.VALUES) if node in plan.value_nodes else None
             if ways is not None:
@@ -525,8 +533,7 @@ class CapturingSerializer:
                 f"lineage of split {run.split} is incomplete, and spark.lineage.onError=fail: {dropped} of "
                 f"{run.blocks} blocks are lost; {problem}"
             )
-        is_told = bool(transport.unavailable) or run.plan.settings.on_error == "partial"
-        self.manifests.add([run.manifest(dropped, problem if is_told else "")])
+        self.manifests.add([run.manifest(dropped, problem)])
 
 
 class Manifests:

@@ -55,6 +55,7 @@ PARTITIONS = "partitions"
 RUN_COMMITTED = "run_committed"
 
 #: Each event type with the fields that it must carry beside `version`, `type`, `application_id`, `time`.
+#: Any of them may also carry `event`: its number in the application, by which a lost one is noticed.
 EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     APPLICATION_STARTED: {"name": (str,), "detailed": (bool,)},
     APPLICATION_ENDED: {"counters": (dict,)},

@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spark_agent import capture, contract, patches, rdd, settings, transport, values
+from spark_agent import capture, contract, patches, problems, rdd, settings, transport, values
 from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.nodes import Frame, Node
 from spark_agent.transport import Delivery, logger
@@ -30,6 +30,8 @@ MANIFESTS_ACCUMULATOR = 1 << 40
 PARTITIONS_IN_EVENT = 2_000
 #: Different problems of one application that are worth a line in its log.
 MAX_WARNINGS = 5
+#: The end of an application says what is missing of it: worth a wait when all patience is spent, too.
+END_WAIT_S = 1.0
 
 _active: Session | None = None
 
@@ -69,7 +71,19 @@ class Session:
         self._local = threading.local()
         self._delivery = Delivery()
         self._flow_partitions = contract.FLOW_PARTITIONS
-        self._counters = {"runs": 0, "blocks": 0, "dropped": 0, "cut": 0, "withheld": 0, "events_lost": 0}
+        self._early: list[bytes] | None = []  # events from before the topics were there
+        self._events = 0
+        self._topic_problem = self._flow_problem = ""  # why topics are not there, or that of flows
+        self._counters = {
+            "runs": 0,
+            "blocks": 0,
+            "dropped": 0,
+            "cut": 0,
+            "withheld": 0,
+            "events_lost": 0,
+            "waited_ms": 0,
+            "driver_waited_ms": 0,
+        }
         self._warnings: dict[str, bool] = {}  # text -> was it logged
         self._is_stopped = False
         parameter = Manifests()
@@ -87,29 +101,41 @@ class Session:
             "master": self.context.master,
             "problems": list(self.settings.problems),
         }
-        self._preparing = threading.Thread(
-            target=self._prepare, args=(started,), name="lineage-topics", daemon=True
-        )
+        self.emit(contract.APPLICATION_STARTED, **started)
+        self._preparing = threading.Thread(target=self._prepare, name="lineage-topics", daemon=True)
+        self._prepared_by = time.monotonic() + self.settings.delivery_timeout_s
         self._preparing.start()
         _ship_agent(self.context)
         atexit.register(self.stop)
 
-    def _prepare(self, started: dict[str, object]) -> None:
+    def _prepare(self) -> None:
         """In a thread beside the start of the job. A message before the topics would make them, too small."""
-        wait_s = self.settings.delivery_timeout_s
         wanted = {
             self.settings.node_topic: contract.NODE_PARTITIONS,
             self.settings.flow_topic: contract.FLOW_PARTITIONS,
         }
-        if transport.create_topics(self.settings, wanted, wait_s):
-            sender = transport.sender_for(self.settings)
-            found = sender.partitions(self.settings.flow_topic, wait_s) if sender is not None else 0
-            self._flow_partitions = found or contract.FLOW_PARTITIONS
-        self._send(contract.APPLICATION_STARTED, started)
+        found, self._topic_problem = transport.prepare_topics(self.settings, wanted)
+        if found and self.settings.flow_topic not in found:
+            self._flow_problem = self._topic_problem
+        self._flow_partitions = found.get(self.settings.flow_topic) or contract.FLOW_PARTITIONS
+        sender = transport.sender_for(self.settings)
+        with self._lock:
+            if not found and sender is not None:
+                sender.patience.give_up()
+            early, self._early = self._early or [], None
+            for message in early:
+                self._queue(message)
 
     def _wait_for_topics(self) -> None:
-        """Once, and for a bounded time."""
-        self._preparing.join(2 * self.settings.delivery_timeout_s)
+        """Once, and for a bounded time: the job's own start has taken a part of it already."""
+        if self._preparing.is_alive():
+            begin = time.monotonic()
+            until = self._prepared_by + transport.STEP_S
+            self._preparing.join(max(0.0, until - begin))
+            self._delivery.waited_s += time.monotonic() - begin
+            sender = transport.sender_for(self.settings)
+            if sender is not None:
+                sender.patience.charge(begin, is_answered=True)
 
     @property
     def flow_partitions(self) -> int:
@@ -128,37 +154,50 @@ class Session:
         self.undo()
         if _active is self:
             _active = None
-        self._counters["events_lost"] = self._settle()
+        self._wait_for_topics()
+        self._counters["events_lost"] = self._settle(END_WAIT_S)
+        self._counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
         self.emit(contract.APPLICATION_ENDED, counters=self._counters)
-        self._settle()
+        self._counters["events_lost"] = self._settle()
+        self._counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
         self._log_warnings()
 
     def undo(self) -> None:
         self.patches.undo()
 
-    def _settle(self) -> int:
-        """Wait, for a bounded time, until the events have arrived; how many have not."""
+    def _settle(self, at_least_s: float = 0.0) -> int:
+        """Wait, within the patience, until the events have arrived; how many have not."""
         sender = transport.sender_for(self.settings)
         with self._lock:
-            lost = sender.settle(self._delivery) if sender is not None else self._delivery.failed
+            lost = len(self._early or ())
+            if sender is not None:
+                lost += sender.settle(self._delivery, at_least_s)
+            else:
+                lost += self._delivery.failed
         if lost and (sender is None or self.settings.on_error == "partial"):
             self._warn(self._problem())
         return lost
 
     def _problem(self) -> str:
-        return transport.unavailable or f"Kafka at {self.settings.bootstrap_servers} does not take them"
+        servers = self.settings.bootstrap_servers
+        known = transport.unavailable or self._topic_problem or self._delivery.problem
+        return known or problems.silent(servers, "")
 
     def insist(self) -> None:
         """Raise DeliveryError if events were lost and the user wants the job to fail then."""
-        if self.settings.on_error == "fail" and (lost := self._settle()):
+        if self.settings.on_error != "fail":
+            return
+        self._wait_for_topics()
+        if lost := self._settle():
             raise capture.DeliveryError(
                 f"the lineage of {self.application_id} is incomplete, and spark.lineage.onError=fail: "
                 f"{lost} events are lost; {self._problem()}"
             )
 
     def _warn(self, problem: str) -> None:
-        if len(self._warnings) < MAX_WARNINGS:
-            self._warnings.setdefault(problem, False)
+        kind = problem.partition(" (")[0]  # processes may know more or less exactly why
+        if len(self._warnings) < MAX_WARNINGS and not any(each.startswith(kind) for each in self._warnings):
+            self._warnings[problem] = False
 
     def _log_warnings(self) -> None:
         """Say each problem once in Spark's log; called by user threads, never by one that Spark waits for."""
@@ -172,30 +211,37 @@ class Session:
     # -- events --------------------------------------------------------------------------------------
 
     def emit(self, event_type: str, **fields: object) -> None:
-        self._wait_for_topics()
-        self._send(event_type, fields)
-
-    def _send(self, event_type: str, fields: dict[str, object]) -> None:
-        message = contract.encode_event(event_type, self.application_id, int(time.time() * 1000), fields)
-        sender = transport.sender_for(self.settings)
+        """Publish one event. Waits for nothing, except where undelivered ones have filled their room."""
+        now = int(time.time() * 1000)
         with self._lock:
-            if sender is None:
-                self._delivery.failed += 1
+            fields["event"], self._events = self._events, self._events + 1
+            message = contract.encode_event(event_type, self.application_id, now, fields)
+            if self._early is not None:
+                self._early.append(message)
             else:
-                sender.send(
-                    self.settings.node_topic, -1, self.application_id.encode(), message, self._delivery
-                )
+                self._queue(message)
+
+    def _queue(self, message: bytes) -> None:
+        sender = transport.sender_for(self.settings)
+        if sender is None:
+            self._delivery.fail(transport.unavailable)
+        else:
+            sender.send(self.settings.node_topic, -1, self.application_id.encode(), message, self._delivery)
 
     def _publish_manifest(self, manifest: str) -> None:
         """Called in the accumulator server's thread, which Spark waits for, for each run that it accepted."""
         try:
             fields = json.loads(manifest)
-            problem = fields.pop("problem")
+            has_client, problem = fields.pop("has_client"), fields["problem"]
             self._counters["runs"] += 1
-            for name in ("blocks", "dropped", "cut", "withheld"):
+            for name in ("blocks", "dropped", "cut", "withheld", "waited_ms"):
                 self._counters[name] += fields[name]
-            if problem:
+            is_told = self.settings.on_error == "partial" or not has_client or fields["withheld"]
+            if problem and is_told:
                 self._warn(problem)
+            sender = transport.sender_for(self.settings)
+            if fields["unconfirmed"] and sender is not None:
+                sender.patience.give_up()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
             logger.warning("a manifest is lost: %r", error)
@@ -204,6 +250,11 @@ class Session:
         """Close and publish a run of the driver itself, which serves the action of this number."""
         dropped, problem = run.close()
         self._publish_manifest(run.manifest(dropped, problem, action))
+        if dropped and self.settings.on_error == "fail":
+            raise capture.DeliveryError(
+                f"the lineage of {self.application_id} is incomplete, and spark.lineage.onError=fail: "
+                f"{dropped} of {run.blocks} blocks of the driver are lost; {problem}"
+            )
         self.insist()
 
     def publish(self, node: Node) -> None:
@@ -344,10 +395,12 @@ class Session:
             return capture.Capture(pipeline.functions, None)
         nodes = tuple(node.number for node in pipeline.nodes)
         ours = [node.number for node in pipeline.nodes if node.is_published]
+        partitions = self.flow_partitions
+        sender = transport.sender_for(self.settings)
         plan = Plan(
             application_id=self.application_id,
             settings=self.settings,
-            flow_partitions=self.flow_partitions,
+            flow_partitions=partitions,
             input_node=pipeline.input_node.number,
             reads_shuffle=pipeline.input_node.is_shuffle,
             read_by_action=ours[-1] if ours and ours[-1] != nodes[-1] else None,
@@ -356,6 +409,7 @@ class Session:
             value_nodes=values.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
             user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),
             names=self._names(pipeline.nodes) if self.settings.redact else (),
+            problem=self._flow_problem or (sender.silence() if sender is not None else ""),
         )
         return capture.Capture(pipeline.functions, plan)
 

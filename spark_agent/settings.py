@@ -73,12 +73,13 @@ SETTINGS = (
         "spark.lineage.onError",
         "silent",
         "When lineage cannot be delivered: `silent` drops and counts it, `partial` also logs a warning, "
-        "`fail` fails the task.",
+        "`fail` fails the job.",
     ),
     Setting(
         "spark.lineage.delivery.timeout",
         "2",
-        "Seconds that a process waits for an unreachable broker, once, before it drops lineage.",
+        "Seconds that the driver, and the tasks of an executor together, wait for a broker in all before "
+        "they go on without it.",
     ),
 )
 

@@ -1,56 +1,68 @@
 """Messages to Kafka from any process of a Spark application, within bounded time and memory.
 
-Promises that no call raises and that an unreachable broker costs one wait of `delivery_timeout_s` per
-process: after a wait that did not help, messages are dropped at once until a pause is over. What was not
-delivered is counted, so that the manifest can say so. Knows nothing of what it sends.
+Promises that no call raises, that waits for a broker stay within the process's `Patience`, and that
+undelivered messages take at most `QUEUE_KBYTES`. Messages that nobody waits for still leave when the broker
+takes them again. What was not delivered is counted, with the reason. Knows nothing of what it sends.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from spark_agent import problems
+from spark_agent.patience import Patience
 from spark_agent.settings import AgentSettings
 
 logger = logging.getLogger("spark_agent")
 logger.addHandler(logging.NullHandler())  # a job's own output stays its own
 
-#: After a wait that failed, the next attempt to deliver is made this many seconds later; then twice as many.
-PAUSE_S = 20.0
-MAX_PAUSE_S = 600.0
-#: Memory that undelivered messages may take in one process.
-QUEUE_KBYTES = 32_768
+#: Memory that undelivered messages may take in one process: their bytes, and how many there are, since each
+#: takes about a kilobyte beside its bytes.
+QUEUE_KBYTES = 16_384
+QUEUE_MESSAGES = 10_000
+#: How often a wait looks whether another process has given up.
+STEP_S = 0.1
 
 
 class Delivery:
-    """Counts what became of the messages of one run."""
+    """Counts what became of the messages of one run. `problem` says why the last of `failed` did."""
 
-    __slots__ = ("failed", "pending")
+    __slots__ = ("failed", "pending", "problem", "waited_s")
 
     def __init__(self) -> None:
         self.pending = 0
         self.failed = 0
+        self.problem = ""
+        self.waited_s = 0.0
 
-    def report(self, error: object, _message: object) -> None:
-        """librdkafka's delivery report: called once for each message, from `poll` or `flush`."""
-        self.pending -= 1
-        if error is not None:
-            self.failed += 1
+    def fail(self, problem: str) -> None:
+        """One more message is lost."""
+        self.failed += 1
+        self.problem = problem
 
 
 class Sender:
     """The Kafka producer of one process. `sender_for` makes it after the process was forked."""
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, patience: Patience, problem: str = "") -> None:
+        """`problem` is what is known before anything was sent."""
         from confluent_kafka import Producer  # a C extension: never imported before it is needed
 
-        self._timeout_s = settings.delivery_timeout_s
-        self._paused_until = 0.0
-        self._pause_s = PAUSE_S
+        self.patience = patience
+        self._servers = settings.bootstrap_servers
+        self._heard_at = 0.0
+        self._problem = problem
+        noticed = self._noticed = [""]  # the last trouble with connections; no cycle through the client
+
+        def note(error: Any) -> None:
+            noticed[0] = problems.of_connection(error, noticed[0])
+
         self._producer: Any = Producer(
             {
                 "bootstrap.servers": settings.bootstrap_servers,
@@ -61,72 +73,98 @@ class Sender:
                 "linger.ms": 50,
                 "batch.size": 1_000_000,
                 "queue.buffering.max.kbytes": QUEUE_KBYTES,
-                "message.timeout.ms": 30_000,
+                "queue.buffering.max.messages": QUEUE_MESSAGES,
+                # A broker that is away for shorter gets all that the queue holds.
+                "message.timeout.ms": 300_000,
+                # A topic that was just made is known everywhere within seconds, also where brokers are busy.
+                "topic.metadata.propagation.max.ms": 10_000,
                 "socket.connection.setup.timeout.ms": 2_000,
+                # After a restart of the broker the next attempt comes soon.
+                "reconnect.backoff.max.ms": 2_000,
                 "log_level": 0,
-                "error_cb": lambda _error: None,
+                "error_cb": note,
             }
         )
 
-    @property
-    def is_paused(self) -> bool:
-        return time.monotonic() < self._paused_until
-
     def send(self, topic: str, partition: int, key: bytes, message: bytes, delivery: Delivery) -> None:
         """Queue one message; a partition of -1 leaves the choice to the key."""
-        delivery.pending += 1
-        if self.is_paused:
-            delivery.report("paused", None)
-            return
-        deadline = time.monotonic() + self._timeout_s
+        place = {} if partition < 0 else {"partition": partition}
+        begin = deadline = 0.0
         while True:
             try:
-                if partition < 0:
-                    self._producer.produce(topic, value=message, key=key, on_delivery=delivery.report)
-                else:
-                    self._producer.produce(
-                        topic, value=message, key=key, partition=partition, on_delivery=delivery.report
-                    )
+                self._producer.produce(
+                    topic, value=message, key=key, on_delivery=partial(self._report, delivery, topic), **place
+                )
             except BufferError:  # the queue is full: the broker is slower than the job, or gone
-                self._producer.poll(0.05)
-                if time.monotonic() > deadline:
-                    self._pause()
-                    delivery.report("full", None)
+                if not begin:
+                    begin = time.monotonic()
+                    deadline = begin + self.patience.allowed_s()
+                if time.monotonic() >= deadline or self.patience.is_paused:
+                    self._end_wait(begin, delivery, is_answered=False)
+                    delivery.fail(self._why(begin))
                     return
+                self._producer.poll(STEP_S)
             except Exception as error:  # noqa: BLE001 - too large, unknown partition: drop, count, go on
                 logger.warning("lineage message to %s dropped: %s", topic, error)
-                delivery.report(error, None)
+                cause = error.args[0] if error.args else error
+                delivery.fail(problems.explain(cause, topic, self._servers))
                 return
             else:
+                delivery.pending += 1
+                if begin:
+                    self._end_wait(begin, delivery, is_answered=True)
                 self._producer.poll(0)
                 return
 
-    def settle(self, delivery: Delivery) -> int:
-        """Wait until each message of `delivery` arrived or failed; the number that did not arrive."""
-        if delivery.pending and not self.is_paused:
-            deadline = time.monotonic() + self._timeout_s
-            while delivery.pending and (left := deadline - time.monotonic()) > 0:
-                self._producer.flush(min(left, 0.2))
+    def settle(self, delivery: Delivery, at_least_s: float = 0.0) -> int:
+        """Wait, within the patience, until each message of `delivery` arrived or failed.
+
+        Returns how many did not arrive; `delivery.pending` of them may still. With `at_least_s` there is a
+        wait of that length also when the patience has come to its end.
+        """
+        if delivery.pending:
+            self._producer.poll(0)
+        if delivery.pending:
+            begin = time.monotonic()
+            allowed_s = max(self.patience.allowed_s(), at_least_s)
+            until, sure = begin + allowed_s, begin + at_least_s
+            while delivery.pending and (now := time.monotonic()) < until:
+                if now >= sure and self.patience.is_paused:
+                    break  # another process has waited in vain
+                self._producer.flush(min(until - now, STEP_S))
+            if allowed_s:
+                self._end_wait(begin, delivery, is_answered=not delivery.pending)
             if delivery.pending:
-                self._pause()
-            else:
-                self._pause_s = PAUSE_S
+                delivery.problem = delivery.problem or self._why(begin)
         return delivery.failed + delivery.pending
 
-    def _pause(self) -> None:
-        logger.warning("lineage is dropped for %.0f s: the Kafka broker does not take it", self._pause_s)
-        self._paused_until = time.monotonic() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)
+    def _end_wait(self, begin: float, delivery: Delivery, *, is_answered: bool) -> None:
+        delivery.waited_s += time.monotonic() - begin
+        self.patience.charge(begin, is_answered=is_answered)
 
-    def partitions(self, topic: str, timeout_s: float) -> int:
-        """Number of partitions of `topic`, 0 when the broker or the topic is not there."""
-        try:
-            metadata = self._producer.list_topics(topic, timeout=timeout_s)
-        except Exception as error:  # noqa: BLE001 - any client error means: not reachable now
-            logger.warning("Kafka does not answer: %s", error)
-            return 0
-        found = metadata.topics.get(topic)
-        return 0 if found is None or found.error is not None else len(found.partitions)
+    def _report(self, delivery: Delivery, topic: str, error: Any, _message: object) -> None:
+        """librdkafka's delivery report: called once for each message, from `poll` or `flush`."""
+        delivery.pending -= 1
+        if error is None:
+            self._heard_at, self._problem, self._noticed[0] = time.monotonic(), "", ""
+            self.patience.answered()
+        else:
+            delivery.fail(problems.explain(error, topic, self._servers))
+
+    def _why(self, since: float) -> str:
+        """Why messages are still here: nothing was taken since then, or too little."""
+        if self._heard_at >= since:
+            return problems.slow(self._servers)
+        return self._problem or problems.silent(self._servers, self._noticed[0])
+
+    def silence(self) -> str:
+        """Why nothing waits for the broker now; empty when something would."""
+        return self._why(time.monotonic()) if self.patience.is_paused else ""
+
+    def close(self) -> None:
+        """Let go of what was not delivered."""
+        self._producer.purge()
+        self._producer.poll(0)
 
 
 _sender: Sender | None = None
@@ -136,22 +174,34 @@ _making = threading.Lock()
 unavailable = ""
 
 
-def sender_for(settings: AgentSettings) -> Sender | None:
-    """This process's sender, or None where there can be none: `unavailable` says why."""
+def sender_for(
+    settings: AgentSettings, shared: Callable[[], str] | None = None, problem: str = ""
+) -> Sender | None:
+    """This process's sender, or None where there can be none: `unavailable` says why.
+
+    `shared` gives the file by which processes share their patience. With a `problem`, which is why nothing
+    will arrive, a sender that is made now begins without any.
+    """
     global _sender, _sender_of, unavailable
     owner = (os.getpid(), settings)
     if _sender_of == owner:
         return _sender
     with _making:  # two threads of the driver may come at once; a second producer would lose its messages
         if _sender_of != owner:
+            if _sender is not None and _sender_of is not None and _sender_of[0] == owner[0]:
+                _sender.close()
             _sender, unavailable = None, ""
             try:
-                _sender = Sender(settings)
-            except ImportError:
-                unavailable = (
-                    f"confluent-kafka is not installed for {sys.executable}; "
-                    "install it with `pip install confluent-kafka`"
+                patience = Patience(
+                    settings.delivery_timeout_s,
+                    shared() if shared is not None else None,
+                    forgives_answers=settings.on_error == "fail",
                 )
+                if problem:
+                    patience.give_up()
+                _sender = Sender(settings, patience, problem)
+            except ImportError:
+                unavailable = problems.missing_client()
             except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
                 unavailable = f"no Kafka producer for {settings.bootstrap_servers}: {error}"
             if unavailable:
@@ -160,20 +210,55 @@ def sender_for(settings: AgentSettings) -> Sender | None:
     return _sender
 
 
-def create_topics(settings: AgentSettings, wanted: dict[str, int], timeout_s: float) -> bool:
-    """Create missing topics with their partition counts where the broker allows it; False: no broker."""
-    is_there = False
+def sender_in_worker(settings: AgentSettings, application_id: str, problem: str) -> Sender | None:
+    """`sender_for` whose waits count together with those of the executor's other worker processes."""
+
+    def shared() -> str:
+        from pyspark import SparkFiles
+
+        # A folder of this application alone, which goes with it.
+        return os.path.join(SparkFiles.getRootDirectory(), f".lineage-waits-{application_id}")
+
+    return sender_for(settings, shared, problem)
+
+
+def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[dict[str, int], str]:
+    """Create missing topics with their partition counts where the broker allows it.
+
+    Takes `delivery_timeout_s` at most. Returns the partitions of the topics that are there, and why others
+    are not.
+    """
+    deadline = time.monotonic() + settings.delivery_timeout_s
+    servers, found, problem, noticed = settings.bootstrap_servers, {}, "", [""]
+
+    def note(error: Any) -> None:
+        noticed[0] = problems.of_connection(error, noticed[0])
+
+    def left_s() -> float:
+        return max(0.01, deadline - time.monotonic())
+
     try:
+        from confluent_kafka import KafkaError
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        admin = AdminClient(
-            {"bootstrap.servers": settings.bootstrap_servers, "log_level": 0, "error_cb": lambda _error: None}
-        )
-        existing = admin.list_topics(timeout=timeout_s).topics
-        is_there = True
-        missing = [NewTopic(name, count) for name, count in wanted.items() if name not in existing]
-        for future in admin.create_topics(missing).values() if missing else ():
-            future.result(timeout_s)
-    except Exception as error:  # noqa: BLE001 - another agent may have made them, or the broker forbids it
-        logger.info("topics were not created: %s", error)
-    return is_there
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0, "error_cb": note})
+        existing = admin.list_topics(timeout=left_s()).topics
+        found = {name: len(existing[name].partitions) for name in wanted if name in existing}
+        missing = [NewTopic(name, count) for name, count in wanted.items() if name not in found]
+        for name, future in (admin.create_topics(missing) if missing else {}).items():
+            try:
+                future.result(left_s())
+                found[name] = wanted[name]
+            except Exception as error:  # noqa: BLE001 - the other topic may be allowed
+                cause = error.args[0] if error.args else error
+                if isinstance(cause, KafkaError) and cause.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    found[name] = wanted[name]  # another agent made it just now
+                    continue
+                logger.warning("topic %s was not created: %s", name, error)
+                problem = problem or problems.no_topic(cause, name, servers)
+    except ImportError:
+        problem = problems.missing_client()
+    except Exception as error:  # noqa: BLE001 - any other client error means: no broker now
+        cause = error.args[0] if error.args else error
+        problem = problems.silent(servers, problems.of_connection(cause, noticed[0]))
+    return found, problem

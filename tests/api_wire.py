@@ -24,18 +24,15 @@ class Wire:
         self.messages: dict[str, list[bytes]] = {contract.NODE_TOPIC: [], contract.FLOW_TOPIC: []}
         self.lost = ""
 
-    def sender(self, _settings: Any) -> Wire:
+    def sender(self, _settings: Any, _patience: Any) -> Wire:
         return self
-
-    def partitions(self, _topic: str, _timeout_s: float) -> int:
-        return 7
 
     def send(self, topic: str, partition: int, key: bytes, message: bytes, delivery: Any) -> None:
         assert partition < 7
         assert key.startswith(APP.encode())
-        delivery.pending += 1
-        delivery.report("lost" if topic == self.lost else None, None)
-        if topic != self.lost:
+        if topic == self.lost:
+            delivery.fail("lost")
+        else:
             self.messages[topic].append(message)
 
     def settle(self, delivery: Any) -> int:
@@ -65,7 +62,7 @@ def cut_wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """A wire that every LineageApi of the test sends to."""
     made = Wire()
     monkeypatch.setattr(transport, "Sender", made.sender)
-    monkeypatch.setattr(transport, "create_topics", lambda *_given: True)
+    monkeypatch.setattr(transport, "prepare_topics", lambda _settings, wanted: (dict.fromkeys(wanted, 7), ""))
     return made
 
 

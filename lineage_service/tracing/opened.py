@@ -153,11 +153,21 @@ def _application(
         ended=ended[0]["time"] if ended else None,
         complete=complete.is_complete,
         missing_blocks=complete.missing_blocks,
+        missing=complete.describe(),
         counters={
+            **(_reported(ended[0]) if ended else {}),
             "runs": len(complete.runs),
             "blocks": len({(each.run, each.seq) for each in receipts}),
             "flows": sum(flows.values()),
             "dropped": complete.dropped,
+            "missing_runs": complete.missing_runs,
+            "missing_events": complete.missing_events,
             **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
         },
     )
+
+
+def _reported(ended: Mapping[str, Any]) -> dict[str, int]:
+    """What the agent counted itself."""
+    counters = ended["counters"].items()
+    return {name: value for name, value in counters if type(value) is int and abs(value) < contract.MAX_RUN}

@@ -120,7 +120,15 @@ def run_application(
 
 def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: Path) -> Application:
     """All messages of one application whose end has been published."""
-    nodes, flows = (_messages(bootstrap_servers, topics[name]) for name in ("node", "flow"))
+    nodes, flows = (messages_of(bootstrap_servers, topics[name]) for name in ("node", "flow"))
+    application = application_of(nodes, flows, folder)
+    found = completeness(application.events, [(block.run, block.seq) for block in application.blocks])
+    assert found.is_complete, found.describe()
+    return application
+
+
+def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path) -> Application:
+    """What can be asked when these messages of one application have been stored."""
     event_rows = [rows.row_of_event(message) for message in nodes]
     block_rows = [rows.rows_of_block(message) for message in flows]
     application_id = event_rows[0].application_id
@@ -134,8 +142,6 @@ def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: 
             pq.write_table(pa.Table.from_batches(batches), folder / f"{name}.parquet")
     store = ParquetStore(folder, application_id, event_rows)
     events = [dict(row.event) for row in event_rows]
-    found = completeness(events, [(block.run, block.seq) for block in block_rows])
-    assert found.is_complete, found.describe()
     return Application(
         application_id,
         LineageQuestions(store, time_budget_s=60),
@@ -144,7 +150,7 @@ def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: 
     )
 
 
-def _messages(bootstrap_servers: str, topic: str) -> list[bytes]:
+def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:
     """Everything on a topic, to the end that each partition has now."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap_servers, "group.id": uuid.uuid4().hex, "enable.auto.commit": False}

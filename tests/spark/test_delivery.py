@@ -21,6 +21,7 @@ from pyspark import SparkConf, SparkContext
 
 from spark_agent import contract, session, transport
 from spark_agent.capture import DeliveryError
+from spark_agent.patience import Patience
 from spark_agent.settings import AgentSettings
 from spark_agent.transport import Delivery, Sender
 
@@ -230,32 +231,34 @@ def test_a_loss_is_one_warning_if_the_user_wants_to_know(closed_port: str, tmp_p
 # -- the sender by itself ---------------------------------------------------------------------------
 
 
-def settings_for(bootstrap_servers: str) -> AgentSettings:
-    return AgentSettings(bootstrap_servers=bootstrap_servers, delivery_timeout_s=0.5)
+def sender_to(bootstrap_servers: str) -> Sender:
+    settings = AgentSettings(bootstrap_servers=bootstrap_servers, delivery_timeout_s=0.5)
+    return Sender(settings, Patience(settings.delivery_timeout_s))
 
 
-def test_a_sender_waits_once_and_then_drops_at_once(closed_port: str) -> None:
-    sender = Sender(settings_for(closed_port))
-    waits = []
+def test_a_sender_waits_once_and_then_no_more(closed_port: str) -> None:
+    sender, waits = sender_to(closed_port), []
     for _ in range(3):
         delivery = Delivery()
-        begin = time.monotonic()
         sender.send("topic", -1, b"key", b"message", delivery)
         assert sender.settle(delivery) == 1
-        waits.append(time.monotonic() - begin)
-    assert waits[0] >= 0.4
-    assert sum(waits[1:]) < 0.2
-    assert sender.is_paused
+        waits.append(delivery.waited_s)
+        assert "Connection refused" in delivery.problem
+    assert waits[0] >= 0.5
+    assert waits[1:] == [0, 0]
+    assert sender.patience.is_paused
 
 
 def test_a_full_queue_costs_one_wait(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "QUEUE_KBYTES", 64)
-    sender, delivery = Sender(settings_for(silent_broker)), Delivery()
-    begin = time.monotonic()
+    sender, delivery = sender_to(silent_broker), Delivery()
     for _ in range(50):
         sender.send("topic", -1, b"key", bytes(10_000), delivery)
+    assert delivery.failed >= 43
+    waited_s = delivery.waited_s
+    assert waited_s >= 0.5
     assert sender.settle(delivery) == 50
-    assert time.monotonic() - begin < 5
+    assert delivery.waited_s == waited_s
 
 
 def test_threads_that_come_at_once_share_one_sender(
@@ -264,7 +267,7 @@ def test_threads_that_come_at_once_share_one_sender(
     made = []
 
     class SlowSender:
-        def __init__(self, _settings: AgentSettings) -> None:
+        def __init__(self, _settings: AgentSettings, _patience: Patience, _problem: str) -> None:
             made.append(self)
             time.sleep(0.05)
 
@@ -272,6 +275,6 @@ def test_threads_that_come_at_once_share_one_sender(
     monkeypatch.setattr(transport, "_sender", None)
     monkeypatch.setattr(transport, "_sender_of", None)
     with ThreadPoolExecutor(8) as pool:
-        given = set(pool.map(transport.sender_for, [settings_for(closed_port)] * 8))
+        given = set(pool.map(transport.sender_for, [AgentSettings(bootstrap_servers=closed_port)] * 8))
     assert given == set(made)
     assert len(made) == 1

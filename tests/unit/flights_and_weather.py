@@ -231,6 +231,7 @@ def still_running() -> MemoryLineage:
             complete=False,
             missing_blocks=3,
             counters={"runs": 1, "blocks": 2, "flows": 1, "dropped": 40},
+            missing="its end has not arrived; blocks that the agent dropped: 40",
         ),
         graph=Graph(
             application_id=RUNNING,

@@ -37,7 +37,7 @@ def test_a_missing_block_is_counted_and_named() -> None:
     assert not found.is_complete
     assert found.missing_blocks == 1
     assert [(run.run, run.missing) for run in found.runs] == [(7, 1), (8, 0)]
-    assert found.describe() == "1 blocks of 1 runs are not stored (run 7 of split 4: 2 of 3)"
+    assert found.describe() == "missing blocks: 1, of 1 of 2 runs (run 7 of split 4: 2 of 3 are stored)"
 
 
 def test_a_block_that_is_stored_twice_counts_once() -> None:
@@ -62,7 +62,7 @@ def test_a_dropped_block_makes_it_incomplete_for_ever() -> None:
     found = completeness([committed(7, 2, dropped=1), ended()], [(7, 0), (7, 1)])
     assert not found.is_complete
     assert found.dropped == 1
-    assert found.describe() == "the agent dropped 1 blocks, which will never arrive"
+    assert found.describe() == "blocks that the agent dropped: 1"
 
 
 def test_without_its_end_it_is_not_complete() -> None:
@@ -75,7 +75,43 @@ def test_a_manifest_that_is_lost_is_noticed() -> None:
     found = completeness([committed(7, 0), ended(runs=3)], [])
     assert not found.is_complete
     assert found.missing_runs == 2
-    assert found.describe() == "manifests of 2 runs have not arrived"
+    assert found.describe() == "missing manifests of committed runs: 2"
+
+
+def test_a_lost_event_of_an_agent_that_numbers_them_is_noticed() -> None:
+    numbered = [
+        {**each, "event": number}
+        for number, each in enumerate(
+            [STARTED, decoded(contract.NODE_REGISTERED), committed(7, 0), committed(8, 0), ended(runs=2)]
+        )
+    ]
+    assert completeness(numbered, []).is_complete
+    assert completeness([*numbered, *numbered], []).is_complete
+    for lost, said in (
+        ([0], "missing events (nodes, links, partitions): 1"),
+        ([1], "missing events (nodes, links, partitions): 1"),
+        ([2], "missing manifests of committed runs: 1"),
+        ([1, 3], "missing manifests of committed runs: 1; missing events (nodes, links, partitions): 1"),
+    ):
+        found = completeness([each for each in numbered if each["event"] not in lost], [])
+        assert not found.is_complete
+        assert found.describe() == said
+
+
+def test_the_agents_own_words_say_why_it_dropped_blocks() -> None:
+    run = {**committed(7, 2, dropped=2), "problem": "Kafka at kafka:9092 does not take them"}
+    said = completeness([run, ended()], []).describe()
+    assert said.endswith("; blocks that the agent dropped: 2 (Kafka at kafka:9092 does not take them)")
+
+
+def test_a_block_that_arrives_after_the_agent_gave_it_up_is_not_dropped() -> None:
+    run = {**committed(7, 4, dropped=3), "unconfirmed": 2}
+    late = completeness([run, ended()], [(7, 0), (7, 1), (7, 2)])
+    assert (late.missing_blocks, late.dropped, late.is_complete) == (1, 1, False)
+    never = completeness([run, ended()], [(7, 0)])
+    assert (never.missing_blocks, never.dropped) == (3, 3)
+    run["dropped"] = 2
+    assert completeness([run, ended()], [(7, seq) for seq in range(4)]).is_complete
 
 
 def test_nothing_at_all_is_said_so() -> None:

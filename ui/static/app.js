@@ -56,6 +56,7 @@ async function applicationPage(id, signal) {
     content: [
       h("h1", { tabindex: -1 }, name, " ", h("small", {}, id)),
       h("p", {}, "Started ", time(started), `, ${lasted}. Lineage `, completeness(application), "."),
+      application.missing && h("p", {}, "What is missing: ", application.missing, "."),
       counters.length > 0 && h("p", { class: "total" }, counters.join(" · ")),
       graph.nodes.length > 0
         ? [

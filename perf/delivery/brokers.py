@@ -1,0 +1,221 @@
+"""A real Kafka that misbehaves on demand, and things beside it that only look like one.
+
+`Broker` can be killed, suspended and started again; it has topics that nobody may write to or make, and a
+second listener behind a wire as slow as one likes. Used by tests and by `python -m perf.delivery`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from lineage_service.settings import Settings
+from lineage_service.stack.download import fetch
+from lineage_service.stack.jars import read_lock
+from lineage_service.stack.java import find_java
+from lineage_service.stack.kafka import Kafka, silent_log
+from lineage_service.stack.ports import HOST, choose_port
+from lineage_service.stack.progress import Quiet
+from lineage_service.stack.server import Place
+
+#: Topics whose names begin so may be read, but not written to; or not be made.
+NO_WRITE, NO_CREATE = "no-write-", "no-create-"
+READY_DEADLINE_S = 120.0
+
+#: Everybody is the same anonymous user here: what no rule names is allowed, so that one broker serves all.
+_SETTINGS = """
+listeners=PLAINTEXT://{host}:{broker},SLOW://{host}:{behind},CONTROLLER://{host}:{controller}
+advertised.listeners=PLAINTEXT://{host}:{broker},SLOW://{host}:{slow}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SLOW:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+auto.create.topics.enable=false
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+"""
+
+
+class Broker:
+    """One Kafka process of its own, in `folder`. Address `servers`; `slow_servers` for the slow wire."""
+
+    def __init__(self, folder: Path, jars: Path, *, bytes_per_second: int = 20_000) -> None:
+        self._server = Kafka()
+        self._place = Place(folder=folder / "kafka", logs=folder / "logs")
+        self._jars = jars
+        self._ports: dict[str, int] = {}
+        for purpose in ("broker", "behind", "slow", "controller"):
+            self._ports[purpose] = choose_port(purpose, [], taken=self._ports.values())
+        self.servers = f"{HOST}:{self._ports['broker']}"
+        self.slow_servers = f"{HOST}:{self._ports['slow']}"
+        self._bytes_per_second = bytes_per_second
+        self._process: subprocess.Popen[bytes] | None = None
+        self._cleanup = ExitStack()
+
+    def __enter__(self) -> Broker:
+        lock = read_lock(self._server.name)
+        fetch(list(lock), self._jars, Settings().maven_repository, Quiet())
+        self._place.folder.mkdir(parents=True)
+        self._place.logs.mkdir(parents=True)
+        jars = [self._jars.absolute() / jar.file_name for jar in lock]
+        self._command = self._server.prepare(find_java(), jars, self._place, self._ports)
+        with (self._place.folder / "server.properties").open("a") as file:
+            file.write(_SETTINGS.format(host=HOST, **self._ports))
+        self._cleanup.enter_context(
+            slow_wire(self._ports["slow"], self._ports["behind"], self._bytes_per_second)
+        )
+        try:
+            self.start()
+            self._make_rules()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.kill()
+        self._cleanup.close()
+
+    def start(self) -> None:
+        """Start it, for the first time or again, and wait until it answers."""
+        with (self._place.logs / "kafka.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + READY_DEADLINE_S
+        while not self._server.is_ready({"bootstrap_servers": self.servers}):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                said = (self._place.logs / "kafka.log").read_text()[-2000:]
+                raise RuntimeError(f"Kafka did not start:\n{said}")
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        """SIGKILL: what a machine that loses its power does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def suspend(self) -> None:
+        """SIGSTOP: connections stay, nothing answers."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def revive(self) -> None:
+        """Let it run and answer, whatever was done to it."""
+        if self._process is None:
+            self.start()
+        self.resume()
+
+    @property
+    def admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.servers}, logger=silent_log)
+
+    def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+        topic = NewTopic(name, num_partitions=partitions, config=dict(config or {}))
+        admin = self.admin
+        admin.create_topics([topic])[name].result(30)
+
+    def _make_rules(self) -> None:
+        def rule(
+            kind: ResourceType, name: str, pattern: ResourcePatternType, operation: AclOperation, *, may: bool
+        ) -> AclBinding:
+            permission = AclPermissionType.ALLOW if may else AclPermissionType.DENY
+            return AclBinding(kind, name, pattern, "User:ANONYMOUS", "*", operation, permission)
+
+        cluster = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL)
+        kept = (ResourceType.TOPIC, NO_WRITE, ResourcePatternType.PREFIXED)
+        absent = (ResourceType.TOPIC, NO_CREATE, ResourcePatternType.PREFIXED)
+        rules = [
+            # A rule for a resource ends "everybody may" for it; making topics is asked of each topic, then.
+            rule(*cluster, AclOperation.ALL, may=True),
+            rule(*cluster, AclOperation.CREATE, may=False),
+            rule(*kept, AclOperation.ALL, may=True),
+            rule(*kept, AclOperation.WRITE, may=False),
+            rule(*absent, AclOperation.ALL, may=True),
+            rule(*absent, AclOperation.CREATE, may=False),
+        ]
+        admin = self.admin  # kept until the answers are there
+        for future in admin.create_acls(rules).values():
+            future.result(30)
+
+
+@contextmanager
+def slow_wire(port: int, target: int, bytes_per_second: int) -> Iterator[None]:
+    """Carries what clients send from `port` to `target` at this rate in all; answers come at once."""
+    turn = threading.Lock()
+
+    def carry(source: socket.socket, sink: socket.socket, chunk: int) -> None:
+        with suppress(OSError), source, sink:
+            while data := source.recv(chunk):
+                if chunk < 65_536:
+                    with turn:
+                        time.sleep(len(data) / bytes_per_second)  # the wire itself, not a wait for a state
+                sink.sendall(data)
+
+    def connect(client: socket.socket) -> None:
+        try:
+            broker = socket.create_connection((HOST, target))
+        except OSError:
+            client.close()
+            return
+        for source, sink, chunk in ((client, broker, 1_000), (broker, client, 65_536)):
+            threading.Thread(target=carry, args=(source, sink, chunk), daemon=True).start()
+
+    with listening(connect, port):
+        yield
+
+
+@contextmanager
+def silent_listener() -> Iterator[str]:
+    """The address of something that takes connections and never says a word."""
+    held: list[socket.socket] = []
+    with listening(held.append) as address:
+        yield address
+    for connection in held:
+        connection.close()
+
+
+@contextmanager
+def listening(take: object, port: int = 0) -> Iterator[str]:
+    """Gives each connection to `take` in a thread; the address of the listener."""
+    assert callable(take)
+
+    def accept(server: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                take(server.accept()[0])
+
+    with socket.create_server((HOST, port)) as server:
+        thread = threading.Thread(target=accept, args=(server,), daemon=True)
+        thread.start()
+        try:
+            yield f"{HOST}:{server.getsockname()[1]}"
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def closed_port() -> str:
+    """An address where nothing listens."""
+    return f"{HOST}:{choose_port('nothing', [])}"
