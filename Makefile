@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format up status down clean distclean java
+.PHONY: help demo test check format perf-capture up status down clean distclean java
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
 	@$(BIN)/python -m examples.demo
@@ -23,12 +23,15 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy -m scripts.environment -m examples.demo
+	$(BIN)/mypy -m scripts.environment -m examples.demo -m perf.capture.__main__ -m perf.capture.nolin
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## put the code into ruff's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+perf-capture: java $(STAMP) ## measure what capture costs, into perf/results (ARGS="--pairs 3 --sizes 10": see --help)
+	@$(BIN)/python -m perf.capture $(ARGS)
 
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
 	@$(BIN)/lineage up

@@ -2,10 +2,13 @@
 
     python -m perf.workloads.generate words  --megabytes 500 --seed 1 --out words.txt [--keys uniform]
     python -m perf.workloads.generate tweets --megabytes 500 --seed 1 --out tweets.json
+    python -m perf.workloads.generate purchases --megabytes 500 --seed 1 --out purchases.csv
+    python -m perf.workloads.generate customers --seed 1 --out customers.csv
 
 Streams: memory does not grow with the size. A file ends with the line that reaches the size (1 MB is 10**6
-bytes) and has its name only when it is whole. Vocabulary, shares and fields are those of the workloads Grep,
-WordCount and Tweets of the Lineage Master thesis (TU Wien, 2024).
+bytes), customers with the last customer, and has its name only when it is whole. Words and tweets have
+the vocabulary, shares and fields of the workloads Grep, WordCount and Tweets of the Lineage Master thesis
+(TU Wien, 2024); purchases and customers are this project's.
 """
 
 from __future__ import annotations
@@ -51,6 +54,8 @@ PLACES = (
 )  # fmt: skip
 LANGUAGES = ("en", "de", "es", "fr", "ja")
 DEVICES = ("Twitter for iPhone", "Twitter for Android", "Twitter Web App")
+CUSTOMERS = 20_000
+COUNTRIES = ("AT", "PT", "CA", "KE", "JP", "GB", "CO", "FI", "IN", "AU")
 TWEET = (
     '{"id": %d, "username": "%s%d", "location": "%s", "text": "%s", '
     '"timestamp": "2024-%02d-%02dT%02d:%02d:%02dZ", "likes": %d, "retweets": %d, "replies": %d, '
@@ -132,29 +137,58 @@ def tweets(seed: int) -> Iterator[str]:
         )
 
 
-def write(path: Path, lines: Iterator[str], size: int) -> None:
-    """Write lines to `path` up to and with the one that reaches `size` bytes."""
+def purchases(seed: int) -> Iterator[str]:
+    """Endless CSV lines of about 45 bytes: number, customer, product, day, amount."""
+    share = random.Random(seed).random
+    for number in count(1):
+        customer, product, day = int(share() * CUSTOMERS), int(share() * 5_000), int(share() * 365)
+        cents = int(100 + share() * share() * 49_900)
+        yield (
+            f"{number:09d},c{customer:05d},product-{product:04d},2024-{1 + day // 31:02d}-{1 + day % 31:02d},"
+            f"{cents // 100}.{cents % 100:02d}"
+        )
+
+
+def customers(seed: int) -> Iterator[str]:
+    """CSV lines, one for each customer of `purchases`: customer, name, country."""
+    rng = random.Random(seed)
+    for number in range(CUSTOMERS):
+        yield f"c{number:05d},{rng.choice(NAMES)}{number},{rng.choice(COUNTRIES)}"
+
+
+def write(path: Path, lines: Iterator[str], size: float) -> None:
+    """Write lines to `path` up to and with the one that reaches `size` bytes, or all if they end before."""
     part = path.with_name(f"{path.name}.part")
     missing = size
     with part.open("w", encoding="ascii", newline="\n") as out:
         while missing > 0:
-            text = "\n".join(islice(lines, LINES_PER_BATCH)) + "\n"
+            text = "".join(f"{line}\n" for line in islice(lines, LINES_PER_BATCH))
+            if not text:
+                break
             if len(text) > missing:
-                text = text[: text.index("\n", missing - 1) + 1]
+                text = text[: text.index("\n", int(missing) - 1) + 1]
             missing -= out.write(text)
     part.replace(path)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the input of a workload.")
-    parser.add_argument("kind", choices=["words", "tweets"])
-    parser.add_argument("--megabytes", type=float, required=True, help="size, in 10**6 bytes")
+    parser.add_argument("kind", choices=["words", "tweets", "purchases", "customers"])
+    parser.add_argument("--megabytes", type=float, help="size, in 10**6 bytes; customers have their own")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keys", choices=["zipf", "uniform"], default="zipf", help="how often a word comes")
     arguments = parser.parse_args()
-    lines = tweets(arguments.seed) if arguments.kind == "tweets" else words(arguments.seed, arguments.keys)
-    write(arguments.out, lines, round(arguments.megabytes * 1_000_000))
+    if arguments.megabytes is None and arguments.kind != "customers":
+        parser.error(f"{arguments.kind} need --megabytes")
+    lines = {
+        "words": lambda seed: words(seed, arguments.keys),
+        "tweets": tweets,
+        "purchases": purchases,
+        "customers": customers,
+    }[arguments.kind](arguments.seed)
+    size = float("inf") if arguments.megabytes is None else round(arguments.megabytes * 1_000_000)
+    write(arguments.out, lines, size)
 
 
 if __name__ == "__main__":

@@ -33,9 +33,8 @@ def output_of(job: str, *arguments: str | Path) -> list[str]:
         timeout=240,
     )
     assert run.returncode == 0, run.stdout[-4000:]
-    return [
-        line for part in sorted(Path(arguments[1]).glob("part-*")) for line in part.read_text().splitlines()
-    ]
+    output = next(Path(argument) for argument in arguments if Path(argument).name == "out")
+    return [line for part in sorted(output.glob("part-*")) for line in part.read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +62,13 @@ def test_a_generated_file_ends_with_the_line_that_reaches_the_size(words: Path, 
 def test_a_smaller_file_is_the_beginning_of_a_larger_one(words: Path, tmp_path: Path) -> None:
     generate("words", "--megabytes", "0.1", "--seed", "4", "--out", tmp_path / "small.txt")
     assert words.read_bytes().startswith((tmp_path / "small.txt").read_bytes())
+
+
+@pytest.fixture(scope="module")
+def purchases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("purchases") / "purchases.csv"
+    generate("purchases", "--megabytes", "2", "--seed", "4", "--out", path)
+    return path
 
 
 @pytest.mark.parametrize("term", ["word128", "word7 "])
@@ -100,3 +106,30 @@ def test_tweets_sums_praise_and_blame_by_movie_with_its_bug(tweets: Path, tmp_pa
     always_blamed = {movie for movie in about if bad[movie] == about[movie]}
     assert always_blamed == {"badboys", "breakingbad"}
     assert 0 < good["breakingbad"] < bad["breakingbad"]
+
+
+def test_join_gives_each_purchase_the_country_of_its_customer(purchases: Path, tmp_path: Path) -> None:
+    generate("customers", "--seed", "4", "--out", tmp_path / "customers.csv")
+    countries = {
+        customer: country
+        for customer, _, country in (
+            line.split(",") for line in (tmp_path / "customers.csv").read_text().splitlines()
+        )
+    }
+    expected = Counter(
+        f"{customer},{countries[customer]},{amount}"
+        for _, customer, _, _, amount in (line.split(",") for line in purchases.read_text().splitlines())
+    )
+    assert Counter(output_of("join", purchases, tmp_path / "customers.csv", tmp_path / "out")) == expected
+
+
+def test_group_gives_each_customer_a_count_and_a_median(purchases: Path, tmp_path: Path) -> None:
+    amounts: dict[str, list[str]] = {}
+    for line in purchases.read_text().splitlines():
+        _, customer, _, _, amount = line.split(",")
+        amounts.setdefault(customer, []).append(amount)
+    expected = [
+        f"{customer},{len(each)},{sorted(each, key=float)[(len(each) - 1) // 2]}"
+        for customer, each in amounts.items()
+    ]
+    assert sorted(output_of("group", purchases, tmp_path / "out")) == sorted(expected)

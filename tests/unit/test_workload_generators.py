@@ -8,11 +8,25 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from perf.workloads import tweets as tweets_job
-from perf.workloads.generate import BAD, GOOD, MOVIE_TAGS, MOVIES, PHRASES, Urn, tweets, words
+from perf.workloads.generate import (
+    BAD,
+    CUSTOMERS,
+    GOOD,
+    MOVIE_TAGS,
+    MOVIES,
+    PHRASES,
+    Urn,
+    customers,
+    purchases,
+    tweets,
+    words,
+    write,
+)
 
 TWEET_FIELDS = [
     "id", "username", "location", "text", "timestamp", "likes", "retweets", "replies", "hashtags",
@@ -38,8 +52,10 @@ def movie_texts() -> dict[str, list[str]]:
         (lambda seed: words(seed), "a3fbf76126f686de"),
         (lambda seed: words(seed, "uniform"), "ab067170860e19ce"),
         (lambda seed: tweets(seed), "fef6e8678a6bef59"),
+        (lambda seed: purchases(seed), "fe901f5b8b7adaa5"),
+        (lambda seed: customers(seed), "32a255abeddcd816"),
     ],
-    ids=["words", "uniform words", "tweets"],
+    ids=["words", "uniform words", "tweets", "purchases", "customers"],
 )
 def test_a_seed_fixes_every_byte_on_every_platform(
     lines: Callable[[int], Iterator[str]], digest: str
@@ -113,3 +129,12 @@ def test_generator_and_job_mean_the_same_words() -> None:
     assert set(MOVIE_TAGS) == tweets_job.HASHTAGS
     terms = (*tweets_job.MOVIES, *GOOD, *BAD)
     assert not [phrase for phrase in PHRASES if any(term in phrase.lower() for term in terms)]
+
+
+def test_every_purchase_is_a_customers(tmp_path: Path) -> None:
+    write(tmp_path / "customers.csv", customers(seed=3), float("inf"))
+    rows = [line.split(",") for line in (tmp_path / "customers.csv").read_text().splitlines()]
+    assert len({customer for customer, _, _ in rows}) == len(rows) == CUSTOMERS
+    bought = [line.split(",") for line in islice(purchases(seed=3), 50_000)]
+    assert {customer for _, customer, _, _, _ in bought} <= {customer for customer, _, _ in rows}
+    assert all(1 <= float(amount) < 500 for *_, amount in bought)

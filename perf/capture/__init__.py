@@ -1,0 +1,1 @@
+"""What capture costs: jobs with lineage on, off, and with the capture lines taken out (perf/README.md)."""

@@ -1,0 +1,119 @@
+"""The one table of what is measured: each case's job, its input and the ratios that it is held against."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WORKLOADS = Path(__file__).parents[1] / "workloads"
+
+STOCK, LINEAGE, NOLIN, DETAILED = "stock", "lineage", "nolin", "detailed"
+MODES = (STOCK, LINEAGE, NOLIN, DETAILED)
+#: The ratios of CPU seconds that are published: a name and the two modes.
+RATIOS: Mapping[str, tuple[str, str]] = {
+    "lineage/stock": (LINEAGE, STOCK),
+    "lineage/nolin": (LINEAGE, NOLIN),
+    "detailed/stock": (DETAILED, STOCK),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One generated file. `kind` and `options` are those of perf.workloads.generate."""
+
+    kind: str
+    options: tuple[str, ...] = ()
+    is_sized: bool = True  # false: the whole of a kind that has an end
+
+    def file(self, folder: Path, megabytes: float, seed: int) -> Path:
+        """The file, made if it is not there yet."""
+        size = f"-{megabytes:g}" if self.is_sized else ""
+        path = folder / f"{'-'.join((self.kind, *self.options)).replace('--', '')}{size}-{seed}.txt"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, "-m", "perf.workloads.generate", self.kind, *self.options]
+            size_option = ["--megabytes", f"{megabytes:g}"] if self.is_sized else []
+            out = ["--seed", str(seed), "--out", str(path)]
+            subprocess.run([*command, *size_option, *out], check=True, cwd=WORKLOADS.parents[1])
+        return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One job with its inputs. `targets` are upper bounds by the names of RATIOS."""
+
+    name: str
+    title: str
+    job: str
+    inputs: tuple[Input, ...]
+    after_output: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
+    bytes_per_flow: float | None = None
+
+    def arguments(self, inputs: list[Path], output: Path) -> list[str]:
+        """What the job is called with."""
+        return [*map(str, inputs), str(output), *self.after_output]
+
+
+_ZIPF = (Input(kind="words"),)
+_PURCHASES = Input(kind="purchases")
+
+CASES: Mapping[str, Case] = {
+    case.name: case
+    for case in (
+        Case(
+            name="wordcount",
+            title="WordCount",
+            job="wordcount.py",
+            inputs=_ZIPF,
+            targets={"lineage/stock": 0.90, "lineage/nolin": 1.05, "detailed/stock": 1.20},
+            bytes_per_flow=0.45,
+        ),
+        Case(
+            name="grep",
+            title="Grep",
+            job="grep.py",
+            inputs=_ZIPF,
+            targets={"lineage/stock": 1.00, "lineage/nolin": 1.02, "detailed/stock": 1.10},
+        ),
+        Case(
+            name="tweets",
+            title="Tweets",
+            job="tweets.py",
+            inputs=(Input(kind="tweets"),),
+            targets={"lineage/stock": 1.00, "lineage/nolin": 1.02, "detailed/stock": 1.20},
+        ),
+        Case(
+            name="grep-most",
+            title="Grep that keeps most rows",
+            job="grep.py",
+            inputs=_ZIPF,
+            after_output=("word2",),
+            targets={"lineage/nolin": 1.02},
+        ),
+        Case(
+            name="wordcount-uniform",
+            title="WordCount, uniform keys",
+            job="wordcount.py",
+            inputs=(Input(kind="words", options=("--keys", "uniform")),),
+            targets={"lineage/nolin": 1.05},
+        ),
+        Case(
+            name="join",
+            title="Join",
+            job="join.py",
+            inputs=(_PURCHASES, Input(kind="customers", is_sized=False)),
+            targets={"lineage/nolin": 1.02},
+        ),
+        Case(
+            name="group",
+            title="groupByKey",
+            job="group.py",
+            inputs=(_PURCHASES,),
+            targets={"lineage/nolin": 1.02},
+        ),
+    )
+}

@@ -1,0 +1,139 @@
+"""Warm drivers, one for each mode, and what one run of a job costs in them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from typing import Any
+
+from perf.capture import processes
+from perf.capture.cases import DETAILED, LINEAGE
+from perf.capture.driver import KEY
+
+ROOT = Path(__file__).parents[2]
+_START_S = 60
+_JOB_S = 3_600
+
+
+class JobError(RuntimeError):
+    """A job failed; the message is its traceback."""
+
+
+class UnmirroredError(RuntimeError):
+    """The mode `nolin` lacks operators of the job; the message names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Of one run. `cpu_s` is that of the driver, its JVM and all Python workers."""
+
+    wall_s: float
+    cpu_s: float
+
+
+class Driver:
+    """A spark-submit that runs jobs in `mode` until it is closed. Its log is in `folder`."""
+
+    def __init__(self, mode: str, *, cores: int, memory: str, bootstrap_servers: str, folder: Path) -> None:
+        conf = {
+            "spark.ui.enabled": "false",
+            "spark.driver.memory": memory,
+            "spark.lineage.enabled": str(mode in (LINEAGE, DETAILED)).lower(),
+            "spark.lineage.detailed": str(mode == DETAILED).lower(),
+            "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
+        }
+        flags = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+        submit = str(Path(sys.executable).with_name("spark-submit"))
+        key = secrets.token_hex(16)
+        # A path of a socket may have 107 characters; the folder's own may be longer.
+        self._sockets = Path(tempfile.mkdtemp(prefix="perf-"))
+        address = str(self._sockets / mode)
+        self._listener = Listener(address, authkey=key.encode())
+        self._log = folder / f"{mode}.log"
+        with self._log.open("wb") as log:
+            self._submit = subprocess.Popen(
+                [
+                    submit,
+                    "--master",
+                    f"local[{cores}]",
+                    *flags,
+                    str(ROOT / "perf/capture/driver.py"),
+                    mode,
+                    address,
+                ],
+                cwd=folder,
+                env={
+                    **os.environ,
+                    KEY: key,
+                    "PYTHONPATH": str(ROOT),
+                    "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self.pid = self._submit.pid
+        self._connection = self._accept()
+
+    def _accept(self) -> Connection[Any, Any]:
+        # Listener.accept has no time limit of its own, and the socket behind it is the only handle to one.
+        self._listener._listener._socket.settimeout(_START_S)  # type: ignore[attr-defined]
+        try:
+            return self._listener.accept()
+        except TimeoutError:
+            self.close()
+            raise JobError(f"spark-submit did not come up in {_START_S} s; see {self._log}") from None
+
+    def run(self, job: str, arguments: Sequence[str], others: Collection[int]) -> Cost:
+        """Runs one job. `others` are the children of this process that are not the job's.
+
+        Raises JobError and UnmirroredError.
+        """
+        before = processes.tree_seconds(self.pid)
+        self._connection.send((job, list(arguments)))
+        deadline = time.monotonic() + _JOB_S
+        while not self._connection.poll(1):
+            if self._submit.poll() is not None or time.monotonic() > deadline:
+                raise JobError(f"{job} did not come to an end; see {self._log}")
+        answer = self._connection.recv()
+        orphans = processes.orphans_seconds({self.pid, *others})
+        cpu_s = processes.tree_seconds(self.pid) - before + orphans
+        if answer.get("unmirrored"):
+            raise UnmirroredError(", ".join(answer["unmirrored"]))
+        if "error" in answer:
+            raise JobError(f"{job}: {answer['error']}\nThe log is {self._log}")
+        return Cost(wall_s=answer["wall_s"], cpu_s=cpu_s)
+
+    def close(self) -> None:
+        """Ends the driver; by force where it does not end by itself."""
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        self._listener.close()
+        try:
+            self._submit.wait(20)
+        except subprocess.TimeoutExpired:
+            self._submit.terminate()
+            self._submit.wait()
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+def digest(output: Path) -> tuple[int, str]:
+    """(rows, SHA-256 of the files' names and bytes in order) of a text output. Equal rows in equal order."""
+    rows, sha = 0, hashlib.sha256()
+    for part in sorted(output.glob("part-*")):
+        sha.update(part.name.encode())
+        data = part.read_bytes()
+        rows += data.count(b"\n")
+        sha.update(data)
+    return rows, sha.hexdigest()

@@ -1,0 +1,283 @@
+"""The agent's operators with the capture lines taken out, and an agent that runs them.
+
+What a job costs more with lineage than with these is the true cost of capture. Each function is the
+`__call__` of the operator that it is named after, line by line, without positions, streams, tags and
+counters. The session of this module patches PySpark as the agent's does and sends nothing. An operator
+without a mirror here would make the comparison a lie, so a job that has one is refused (`UnmirroredError`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+from pyspark.serializers import FramedSerializer, pack_long
+
+from spark_agent import rdd, session, shuffle
+from spark_agent.capture import CHUNK, FOREVER, Operator, Pipeline, restarting
+from spark_agent.operators import report
+
+
+class UnmirroredError(RuntimeError):
+    """The job has operators that this module does not have."""
+
+    def __init__(self, unmirrored: list[str]) -> None:
+        super().__init__(f"perf.capture.nolin has no mirror of {', '.join(unmirrored)}")
+        self.unmirrored = unmirrored
+
+
+def _map(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    function, source = operator.function, iter(records)
+
+    def mapped(ended: list[bool]) -> Iterator[Any]:
+        try:
+            for record in source:
+                yield function(record)
+        except StopIteration as error:
+            report(error)
+        ended.append(True)
+
+    return restarting(mapped)
+
+
+def _filter(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    function, source = operator.function, iter(records)
+
+    def filtered(ended: list[bool]) -> Iterator[Any]:
+        try:
+            for record in source:
+                if function(record):
+                    yield record
+        except StopIteration as error:
+            report(error)
+        ended.append(True)
+
+    return restarting(filtered)
+
+
+def _flat_map(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    function = operator.function
+
+    def produced() -> Iterator[Any]:
+        try:
+            for record in records:
+                yield function(record)
+        except StopIteration as error:
+            report(error)
+
+    return chain.from_iterable(produced())
+
+
+def _itself(operator: Any, split: int, records: Any) -> Any:
+    """For operators that have no capture lines."""
+    return operator(split, records)
+
+
+def _stock(operator: Any, split: int, records: Any) -> Any:
+    """For operators that are a stock function with capture around it."""
+    return operator.stock(split, records)
+
+
+def _sort(operator: Any, split: int, records: Any) -> Any:
+    return operator.stock(records)
+
+
+def _combine(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    from pyspark.shuffle import ExternalMerger
+
+    merger = ExternalMerger(operator.aggregator, operator.memory, operator.serializer)
+    return _merge(merger, records, 2 * CHUNK, *operator.functions(merger))
+
+
+def _group(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    from pyspark.shuffle import ExternalGroupBy
+
+    merger = ExternalGroupBy(operator.aggregator, operator.memory, operator.serializer)
+    return _merge(merger, records, 1_000, *operator.functions(merger))
+
+
+def _merge(
+    merger: Any,
+    records: Any,
+    records_between_looks: int,
+    stock: Callable[..., None],
+    create: Callable[..., Any],
+    combine: Callable[..., Any],
+) -> Iterator[Any]:
+    from pyspark.shuffle import get_used_memory
+
+    codes: dict[Any, int] = {}
+    combined: list[Any] = []
+    source = iter(records)
+    batch: float = merger.batch
+    ended = object()
+    while True:
+        key: Any = ended
+        for key, value in islice(source, int(batch)):
+            try:
+                code = codes[key]
+            except KeyError:
+                code = -1
+            if code < 0:
+                combined.append(create(value))
+                codes[key] = len(combined) - 1
+            else:
+                combined[code] = combine(combined[code], value)
+        if key is ended:
+            merger.data = dict(zip(codes, combined, strict=True))
+            return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
+        batch = min(batch * 1.5, records_between_looks)
+        if get_used_memory() >= merger.memory_limit:
+            merger.data.update(zip(codes, combined, strict=True))
+            combined.clear()
+            merger._spill()
+            stock(source)
+            return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
+
+
+def _join(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    from pyspark.shuffle import ExternalGroupBy
+
+    merger = ExternalGroupBy(operator.aggregator, operator.memory, operator.serializer)
+    merger.mergeValues((key, (side, value)) for key, (side, value) in records)
+    return _pairs(operator, merger.items())
+
+
+def _pairs(operator: Any, groups: Iterable[Any]) -> Iterator[Any]:
+    for key, group in groups:
+        left: list[Any] = []
+        right: list[Any] = []
+        for side, value in group:
+            (left if side == 1 else right).append(value)
+        if not right and operator.keep_left:
+            right.append(None)
+        if not left and operator.keep_right:
+            left.append(None)
+        for left_value in left:
+            for right_value in right:
+                yield key, (left_value, right_value)
+
+
+def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
+    from pyspark.shuffle import get_used_memory
+
+    partition, partitions, dumps = operator.partition, operator.partitions, operator.serializer.dumps
+    buckets: dict[int, list[Any]] = {}
+    pending = 0
+    batch: float = min(10 * partitions, 1000)
+
+    def drain() -> Iterator[bytes]:
+        for target in list(buckets):
+            yield pack_long(target)
+            yield dumps(buckets.pop(target))
+
+    for key, value in records:
+        target = partition(key) % partitions
+        bucket = buckets.get(target)
+        if bucket is None:
+            bucket = buckets[target] = []
+        bucket.append((key, value))
+        pending += 1
+        if (pending % 1000 == 0 and get_used_memory() > operator.limit) or pending > batch:
+            targets, size = len(buckets), 0
+            for piece in drain():
+                size += len(piece)
+                yield piece
+            average = int(size / targets) >> 20
+            if average < 1:
+                batch = min(FOREVER, batch * 1.5)
+            elif average > 10:
+                batch = max(int(batch / 1.5), 1)
+            pending = 0
+    yield from drain()
+
+
+class Untagged(FramedSerializer):  # type: ignore[misc] # PySpark's is not typed
+    """Stands in for the agent's TaggedSerializer: reads batches that have no tags."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def dumps(self, batch: Any) -> bytes:
+        return bytes(self.inner.dumps(batch))
+
+    def loads(self, batch: bytes) -> Any:
+        return self.inner.loads(batch)
+
+
+#: The name of an operator of the agent -> what it does without capture.
+MIRRORS: dict[str, Callable[[Any, int, Any], Any]] = {
+    "Map": _map,
+    "Filter": _filter,
+    "FlatMap": _flat_map,
+    "Order": _itself,
+    "Known": _itself,
+    "Whole": _itself,
+    "LastRead": _stock,
+    "TextSink": _stock,
+    "Combine": _combine,
+    "Merge": _combine,
+    "Group": _group,
+    "Join": _join,
+    "Sort": _sort,
+    "ShuffleWrite": _shuffle_write,
+}
+
+
+class Uncaptured(Pipeline):
+    """What a worker calls for a chain."""
+
+    def __call__(self, split: int, records: Any) -> Any:
+        for function in self.functions:
+            if isinstance(function, Operator):
+                records = MIRRORS[type(function).__name__](function, split, records)
+            else:
+                records = function(split, records)
+        return records
+
+
+class Session(session.Session):
+    """Patches like the agent's session; nothing is registered, captured or sent."""
+
+    def begin(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        self.undo()
+
+    def emit(self, event_type: str, **fields: object) -> None:
+        pass
+
+    def publish(self, node: Any) -> None:
+        pass
+
+    def describe(self, node: Any) -> None:
+        pass
+
+    def captured(self, pipeline: Pipeline) -> Any:
+        """Raises UnmirroredError."""
+        operators = {type(each).__name__ for each in pipeline.functions if isinstance(each, Operator)}
+        if operators - set(MIRRORS):
+            raise UnmirroredError(sorted(operators - set(MIRRORS)))
+        return Uncaptured(pipeline.functions)
+
+
+def install() -> None:
+    """From here on each SparkContext of this process runs without capture. Not undone."""
+    from pyspark import SparkContext
+
+    for module, name, stand_in in (
+        (rdd, "CapturingSerializer", lambda serializer, _manifests: serializer),
+        (shuffle, "TaggedSerializer", Untagged),
+    ):
+        assert hasattr(module, name)  # else tags and the end of runs would be measured as if not captured
+        setattr(module, name, stand_in)
+    initialise = SparkContext._do_init
+
+    def _do_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        initialise(self, *args, **kwargs)
+        rdd.install(Session(self))
+
+    SparkContext._do_init = _do_init
