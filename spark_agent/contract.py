@@ -249,19 +249,58 @@ def encode_record(block: Block) -> bytes:
 def _encode_integers(values: Sequence[int]) -> tuple[bytes, int, bool]:
     if not len(values):
         return b"", 1, False
-    data, is_delta = values, False
-    if len(values) > 1:
-        steps = [later - earlier for earlier, later in itertools.pairwise(values)]
-        if min(steps) >= 0:
-            data, is_delta = [values[0], *steps], True
-    largest = max(data)
-    width = 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4 if largest < 1 << 32 else 8
-    # array('I') from a list is twice as fast as the other widths; planes above the width are dropped.
-    packed = array("Q" if width == 8 else "I", data)
+    packed = _packed(values)
+    item, raw = packed.itemsize, _little_endian(packed)
+    head = packed[:64].tolist()  # shows most columns that descend, for less than the whole subtraction
+    steps = _steps(raw, item) if len(head) > 1 and head == sorted(head) else None
+    if steps is not None:
+        raw = steps
+    # Planes are taken from the top while they are empty: what is left is the narrowest width.
+    planes = [raw[plane::item] for plane in range(item)]
+    width = item
+    while width > 1 and not any(map(_is_not_zero, planes[width // 2 : width])):
+        width //= 2
+    return b"".join(planes[:width]), width, steps is not None
+
+
+def _packed(values: Sequence[int]) -> array[int]:
+    """As an array of 4 or 8 bytes a value; array('I') from a list is twice as fast as the other widths."""
+    if isinstance(values, array) and values.typecode == _TYPECODES[values.itemsize]:
+        return values if values.itemsize >= 4 else array("I", values)
+    try:
+        return array("I", values)
+    except OverflowError:
+        return array("Q", values)
+
+
+def _little_endian(packed: array[int]) -> bytes:
     if not _LITTLE:
+        packed = packed[:]
         packed.byteswap()
-    raw, item = packed.tobytes(), packed.itemsize
-    return b"".join(raw[plane::item] for plane in range(width)), width, is_delta
+    return packed.tobytes()
+
+
+def _steps(raw: bytes, item: int) -> bytes | None:
+    """Each number of `raw` minus the one before, the first as it is; None if the numbers descend anywhere.
+
+    One subtraction of the whole column, as a single large integer, from itself moved by one place: about
+    10 ns a number, against 50 in a loop. Where a number is smaller than the one before, the subtraction
+    borrows from the next place, and a borrow shows as a flipped lowest bit there.
+    """
+    bits = 8 * item
+    column = int.from_bytes(raw, "little")
+    before = (column << bits) & ((1 << 8 * len(raw)) - 1)
+    steps = column - before
+    if steps < 0:
+        return None
+    lowest_bits = int.from_bytes((b"\1" + bytes(item - 1)) * (len(raw) // item), "little")
+    if (steps ^ column ^ before) & lowest_bits:
+        return None
+    return steps.to_bytes(len(raw), "little")
+
+
+def _is_not_zero(plane: bytes) -> bool:
+    return plane.count(0) != len(plane)
 
 
 def decode_block(message: bytes) -> Block:

@@ -92,21 +92,25 @@ class Filter(Operator):
 
             return filter(fail_on_stopiteration(function), records)
         stream = run.stream(self.node, contract.POSITIONS)
-        ticks = repeat(True, FOREVER)
-        source, left, last = compress(records, ticks), ticks.__length_hint__, FOREVER - 1
-        passed = stream.buffers[0]
-        append, flush = passed.append, stream.flush
+        source = iter(records)
+        passed, flush = stream.buffers[0], stream.flush
+        last = [-1]  # the position that a generator of `restarting` goes on from
 
         def filtered(ended: list[bool]) -> Iterator[Any]:
+            position, flush_at = last[0], 0
             try:
                 for record in source:
+                    position += 1
                     if function(record):
-                        append(last - left())
+                        passed.append(position)
                         yield record
-                        if len(passed) >= CHUNK:
+                        if position >= flush_at:
                             flush()
+                            flush_at = position + CHUNK
             except StopIteration as error:
                 report(error)
+            finally:
+                last[0] = position
             ended.append(True)
 
         return restarting(filtered)
@@ -141,8 +145,15 @@ class FlatMap(Operator):
                         except BaseException:
                             append(0)
                             raise
+                        if type(made) is list:
+                            # All of them when it was pulled to its end; less when a take() stopped in it.
+                            rest: Any = iter(made)
+                            try:
+                                yield rest
+                            finally:
+                                append(len(made) - rest.__length_hint__())
+                            continue
                         start = left()
-                        # Counting what is pulled is right for lists too, when a take() stops in the middle.
                         try:
                             yield compress(made, ticks)
                         finally:
@@ -286,7 +297,6 @@ def _merge(
     combined: list[Any] = []
     stream = run.stream(operation.node, contract.CODES)
     buffer = stream.buffers[0]
-    append = buffer.append
     source = iter(records)
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
     while True:
@@ -301,7 +311,7 @@ def _merge(
                 codes[key] = code = len(combined) - 1
             else:
                 combined[code] = combine(combined[code], value)
-            append(code)
+            buffer.append(code)
         if not buffer:
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+from array import array
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +65,20 @@ def test_a_decoded_block_is_the_encoded_one(relation: str, data: st.DataObject) 
     block = data.draw(blocks((relation,)))
     assert as_lists(contract.decode_block(contract.encode_block(block))) == block
     assert as_lists(contract.decode_block(contract.encode_record(block))) == block
+
+
+@given(st.lists(st.integers(0, 2**33), min_size=2, max_size=200).map(sorted), st.data())
+def test_an_array_is_encoded_as_a_list_is_and_so_is_a_late_descent(
+    values: list[int], data: st.DataObject
+) -> None:
+    if data.draw(st.booleans()):
+        at = data.draw(st.integers(0, len(values) - 1))
+        values[at] = data.draw(st.integers(0, 2**33))
+    block = Block("app", 1, 1, 0, 0, contract.POSITIONS, columns={"in": values})
+    message = contract.encode_block(block)
+    assert as_lists(contract.decode_block(message)) == block
+    typecode = "Q" if max(values) >= 2**32 else "I"
+    assert contract.encode_block(replace(block, columns={"in": array(typecode, values)})) == message
 
 
 FIELDS = {
