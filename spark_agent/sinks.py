@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, filterfalse, islice
 from typing import Any
 
 from spark_agent import capture, contract
-from spark_agent.capture import Counter, Operator
+from spark_agent.capture import Operator
+
+#: A sink looks for row ends in this many records at once; as many are held, so few.
+LOOK = 64
 
 
 class TextSink(Operator):
@@ -22,20 +26,37 @@ class TextSink(Operator):
         return encoded if run is None else self._rows(encoded, run)
 
     def _rows(self, encoded: Iterable[bytes], run: capture.Run) -> Iterator[bytes]:
-        counter = Counter()
         several: list[tuple[int, int]] = []  # (input position, rows)
+        passed: list[bytes] = []  # the records since the last look
+        seen = 0
+
+        def look() -> None:
+            nonlocal seen
+            together = b"".join(passed)
+            if b"\n" in together or b"\r" in together:
+                for position, text in enumerate(passed, seen):
+                    if b"\n" in text or b"\r" in text:
+                        rows = physical_rows(text)
+                        if rows > 1:
+                            several.append((position, rows))
+            seen += len(passed)
+            passed.clear()
+
+        def looked_at() -> Iterator[Iterator[bytes]]:
+            source = iter(encoded)
+            while True:
+                yield filterfalse(passed.append, islice(source, LOOK))
+                if not passed:
+                    return
+                look()
 
         def close() -> None:
+            look()
             if several:
-                run.override(self.node, contract.SPANS).extend(_rows_of(several, counter.count))
+                run.override(self.node, contract.SPANS).extend(_rows_of(several, seen))
 
         run.at_close(close)
-        for text in counter.through(encoded):
-            if b"\n" in text or b"\r" in text:
-                rows = physical_rows(text)
-                if rows > 1:
-                    several.append((counter.count - 1, rows))
-            yield text
+        return chain.from_iterable(looked_at())
 
 
 def physical_rows(text: bytes) -> int:
