@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format perf-capture up status down clean distclean java
+.PHONY: help demo test test-spark-suite check format perf-capture up status down clean distclean java
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
 	@$(BIN)/python -m examples.demo
@@ -19,11 +19,15 @@ demo: java $(STAMP) ## run a job on real data and show where its wrong row came 
 test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own
 	$(BIN)/python -m pytest -q --require-services
 
+test-spark-suite: java $(STAMP) ## run Spark's own tests of RDDs without and with lineage (SPARK_SRC=a checkout of Spark)
+	@$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --report docs/spark-suite.md
+
 check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy -m scripts.environment -m examples.demo -m perf.capture.__main__ -m perf.capture.nolin
+	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m examples.demo \
+		-m perf.capture.__main__ -m perf.capture.nolin
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## put the code into ruff's format

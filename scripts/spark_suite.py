@@ -1,0 +1,379 @@
+"""Runs Apache Spark's own tests of RDDs on the installed PySpark, without and with lineage, and compares.
+
+    python -m scripts.spark_suite SPARK_SRC [--only MODULE ...] [--resume] [--report FILE]
+
+SPARK_SRC is a checkout of Spark: PySpark's wheel has no tests, and none is kept here. A test that ends in
+another way with lineage than without is a defect of the agent. Exit code 0: none does, and lineage was on.
+
+All of it happens in one folder, .cache/spark-suite:
+ 1. `home` is a SPARK_home of links: the installed PySpark with `tests`, `testing` and `test_support` of the
+    checkout. Drivers and executors import from there.
+ 2. Each module runs in a process of its own, first `off` and then `on`; a spark-defaults.conf says which.
+ 3. Spark's event logs say how many applications there were, the lineage-node topic how many had lineage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import pyspark
+from confluent_kafka import Consumer, TopicPartition
+
+from lineage_service.settings import Settings
+from lineage_service.stack import down, up
+from lineage_service.stack.errors import StackError
+from lineage_service.stack.topics import create_topics
+from scripts.spark_suite_report import WAYS, Compared, Run, checkout_version, in_short, page
+from spark_agent import contract
+
+#: Tests of RDDs in the checkout. Left out: test_install_spark, which downloads Spark; SQL, Connect and ML.
+MODULES = (
+    "test_appsubmit", "test_broadcast", "test_conf", "test_context", "test_daemon", "test_join",
+    "test_memory_profiler", "test_pin_thread", "test_profiler", "test_rdd", "test_rddbarrier",
+    "test_rddsampler", "test_readwrite", "test_serializers", "test_shuffle", "test_stage_sched",
+    "test_statcounter", "test_taskcontext", "test_util", "test_worker",
+)  # fmt: skip
+#: Packages of pyspark that hold such modules.
+PACKAGES = ("tests", "core/tests")
+#: Modules of the installed PySpark: the examples in their docstrings are tests that Spark runs too.
+EXAMPLES = (
+    "pyspark.accumulators", "pyspark.conf", "pyspark.core.broadcast", "pyspark.core.context",
+    "pyspark.core.files", "pyspark.core.rdd", "pyspark.profiler", "pyspark.serializers", "pyspark.shuffle",
+    "pyspark.taskcontext", "pyspark.util",
+)  # fmt: skip
+
+ROOT = Path(__file__).resolve().parents[1]
+WHOLE_MODULE = "(the whole module)"
+#: A module that differs is run again this often: a test may go one way or the other by itself.
+REPEATS = 2
+
+
+class SuiteFailed(Exception):
+    """The suite cannot run; the message says what to do."""
+
+
+# -- the SPARK_home of the run --------------------------------------------------------------------------
+
+
+def find_modules(source: Path) -> list[str]:
+    """Dotted names of what there is to run; raises SuiteFailed for what is no checkout of Spark."""
+    if not source.is_dir():
+        raise SuiteFailed(f"{source} is no folder; SPARK_SRC must name a checkout of Apache Spark")
+    for needed in ("python/pyspark/testing", "python/test_support"):
+        if not (source / needed).is_dir():
+            raise SuiteFailed(f"{source} is no checkout of Apache Spark: it has no {needed}")
+    found = [
+        f"pyspark.{package.replace('/', '.')}.{module}"
+        for module in MODULES
+        for package in PACKAGES
+        if (source / "python/pyspark" / package / f"{module}.py").is_file()
+    ]
+    if not found:
+        raise SuiteFailed(
+            f"{source} has none of the tests of RDDs that are looked for in python/pyspark/"
+            f"{' and python/pyspark/'.join(PACKAGES)}"
+        )
+    return [*found, *EXAMPLES]
+
+
+def make_home(home: Path, source: Path) -> None:
+    """Links to the installed PySpark, with the tests of `source` in it."""
+    shutil.rmtree(home, ignore_errors=True)
+    installed = Path(pyspark.__file__).resolve().parent
+    package = home / "python" / "pyspark"
+    (package / "core").mkdir(parents=True)
+    (home / "python" / "lib").mkdir()
+    for name in ("bin", "data", "jars", "sbin"):
+        (home / name).symlink_to(installed / name)
+    # Not pyspark.zip, which executors would read first: it has no tests.
+    for archive in (installed / "python" / "lib").glob("py4j-*.zip"):
+        (home / "python" / "lib" / archive.name).symlink_to(archive)
+    theirs = source.resolve() / "python"
+    (home / "python" / "test_support").symlink_to(theirs / "test_support")
+    for name in ("testing", *PACKAGES):
+        if (theirs / "pyspark" / name).is_dir():
+            (package / name).symlink_to(theirs / "pyspark" / name)
+    for folder in (".", "core"):
+        for entry in (installed / folder).iterdir():
+            link = package / folder / entry.name
+            if not link.exists() and entry.name != "__pycache__":
+                link.symlink_to(entry)
+
+
+def write_conf(folder: Path, conf: Mapping[str, str]) -> None:
+    (folder / "conf").mkdir(parents=True, exist_ok=True)
+    conf = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        **conf,
+    }
+    lines = "".join(f"{key} {value}\n" for key, value in conf.items())
+    (folder / "conf" / "spark-defaults.conf").write_text(lines)
+
+
+# -- Kafka ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def kafka(home: Path) -> Iterator[str]:
+    """LINEAGE_TEST_KAFKA, or a Kafka in `home`, on free ports, that ends with the suite."""
+    named = os.environ.get("LINEAGE_TEST_KAFKA")
+    if named:
+        yield named
+        return
+    try:
+        state = up.start(Settings(home=home), only="kafka", jars=ROOT / ".cache" / "lineage" / "jars")
+        yield state.servers["kafka"].addresses["bootstrap_servers"]
+    finally:
+        if home.exists():
+            down.stop(home)
+            shutil.rmtree(home, ignore_errors=True)
+
+
+class NodeTopic:
+    """What came on the topic since the last question."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._consumer = Consumer(
+            {"bootstrap.servers": bootstrap_servers, "group.id": topic, "enable.auto.commit": False}
+        )
+        self._read = [TopicPartition(topic, number, 0) for number in range(contract.NODE_PARTITIONS)]
+        self._consumer.assign(self._read)
+
+    def news(self) -> list[dict[str, Any]]:
+        ends = [self._consumer.get_watermark_offsets(each, timeout=30)[1] for each in self._read]
+        missing = sum(ends) - sum(each.offset for each in self._read)
+        for each, end in zip(self._read, ends, strict=True):
+            each.offset = end
+        events: list[dict[str, Any]] = []
+        deadline = time.monotonic() + 60
+        while len(events) < missing:
+            message = self._consumer.poll(1)
+            if message is not None and message.error() is None:
+                events.append(json.loads(message.value()))
+            elif time.monotonic() > deadline:
+                raise SuiteFailed(f"Kafka gave {len(events)} of {missing} events within a minute")
+        return events
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+# -- runs -----------------------------------------------------------------------------------------------
+
+
+def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_s: float) -> Run:
+    """Runs one module one way; its log and its outcomes stay in `folder`, that of the way."""
+    outcomes, events, scratch = folder / f"{module}.jsonl", folder / "events", folder / "tmp"
+    outcomes.unlink(missing_ok=True)
+    for each in (events, scratch):
+        shutil.rmtree(each, ignore_errors=True)
+        each.mkdir()
+    ours = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
+    began = time.monotonic()
+    with (folder / f"{module}.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scripts.unittest_outcomes", module, str(outcomes)],
+            cwd=home / "python",
+            env=ours
+            | {
+                "SPARK_home": str(home),
+                "SPARK_CONF_DIR": str(folder / "conf"),
+                "SPARK_LOCAL_IP": "127.0.0.1",
+                "PYSPARK_PYTHON": sys.executable,
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
+                "PYTHONHASHSEED": "0",  # as spark-submit sets it
+                "PYTHONPATH": os.pathsep.join([str(home / "python"), str(ROOT)]),
+                "TMPDIR": str(scratch),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(timeout_s)
+            trouble = "" if code in (0, 1) else f"exit code {code}"
+        except subprocess.TimeoutExpired:
+            trouble = f"no end within {timeout_s:.0f} s"
+        finally:
+            with suppress(ProcessLookupError):  # its JVMs, if it left any, are in its process group
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    ended = read_outcomes(outcomes)
+    if trouble or not ended:
+        ended[WHOLE_MODULE] = trouble or "has no tests, or could not be loaded"
+    news = topic.news()
+    ends = [event["counters"] for event in news if event["type"] == contract.APPLICATION_ENDED]
+    return Run(
+        outcomes=ended,
+        seconds=time.monotonic() - began,
+        applications=len([each for each in events.iterdir() if not each.name.startswith(".")]),
+        with_lineage=sum(event["type"] == contract.APPLICATION_STARTED for event in news),
+        captured=sum(event["type"] == contract.RUN_COMMITTED for event in news),
+        lost=sum(counters["dropped"] + counters["events_lost"] for counters in ends),
+    )
+
+
+def read_outcomes(file: Path) -> dict[str, str]:
+    """test -> outcome; where a test said several things (two subtests), all of them."""
+    outcomes: dict[str, str] = {}
+    for line in file.read_text().splitlines() if file.exists() else ():
+        said = json.loads(line)
+        before = outcomes.get(said["test"])
+        outcomes[said["test"]] = f"{before}, {said['outcome']}" if before else said["outcome"]
+    return outcomes
+
+
+def compare(module: str, folder: Path, topic: NodeTopic, timeout_s: float) -> Compared:
+    """Runs the module without and with lineage, and again where they differ."""
+    compared = Compared(module)
+    for attempt in range(1 + REPEATS):
+        for way in WAYS:
+            compared.runs[way].append(run_module(module, folder / "home", folder / way, topic, timeout_s))
+        differing = compared.differences()
+        if not differing:
+            break
+        say(f"  {module} differs in {', '.join(differing)}{'; again' if attempt < REPEATS else ''}")
+    if compared.off.with_lineage:
+        raise SuiteFailed(f"{module} had lineage while it was off")
+    return compared
+
+
+def say(text: str, stream: IO[str] = sys.stdout) -> None:
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+# -- what was found before ------------------------------------------------------------------------------
+
+
+def kept(file: Path, of: Sequence[str]) -> list[Compared]:
+    """Results of an earlier call with the same versions and settings, `of`."""
+    if not file.exists():
+        return []
+    found = json.loads(file.read_text())
+    if found["of"] != list(of):
+        return []
+    return [
+        Compared(module, {way: [Run(**run) for run in runs[way]] for way in WAYS})
+        for module, runs in found["modules"].items()
+    ]
+
+
+def keep(file: Path, of: Sequence[str], results: Sequence[Compared]) -> None:
+    modules = {
+        each.module: {way: [asdict(run) for run in each.runs[way]] for way in WAYS} for each in results
+    }
+    file.write_text(json.dumps({"of": list(of), "modules": modules}))
+
+
+# -- the command ----------------------------------------------------------------------------------------
+
+
+def run_modules(modules: Sequence[str], folder: Path, options: argparse.Namespace) -> Iterator[Compared]:
+    """Runs one module after the other, with a Kafka that ends with them."""
+    name = f"spark-suite-{uuid.uuid4().hex[:8]}"
+    with kafka(folder / "stack") as bootstrap_servers:
+        topics = {f"{name}-node": contract.NODE_PARTITIONS, f"{name}-flow": contract.FLOW_PARTITIONS}
+        create_topics(bootstrap_servers, topics)
+        write_conf(folder / "off", {})
+        lineage = {
+            "spark.lineage.enabled": "true",
+            "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
+            "spark.lineage.topic.node": f"{name}-node",
+            "spark.lineage.topic.flow": f"{name}-flow",
+        }
+        write_conf(folder / "on", lineage | dict(each.split("=", 1) for each in options.conf))
+        with closing(NodeTopic(bootstrap_servers, f"{name}-node")) as topic:
+            for module in modules:
+                yield compare(module, folder, topic, options.timeout)
+
+
+def run(options: argparse.Namespace) -> bool:
+    """Runs the modules and writes the report; True if nothing differs. Raises SuiteFailed."""
+    if not options.source:
+        raise SuiteFailed("SPARK_SRC is not given; it must name a checkout of Apache Spark")
+    source, folder = Path(options.source), Path(options.folder).absolute()
+    modules = every = find_modules(source)
+    if options.only:
+        modules = [each for each in every if {each, each.rpartition(".")[2]} & set(options.only)]
+    if bad := [each for each in options.conf if "=" not in each]:
+        raise SuiteFailed(f"--conf {bad[0]} is not KEY=VALUE")
+    if not modules:
+        raise SuiteFailed(f"there is no module {' or '.join(options.only)}")
+    make_home(folder / "home", source)
+    checkout = checkout_version(source)
+    of = [pyspark.__version__, checkout, *options.conf]
+    results = kept(folder / "results.json", of) if options.resume else []
+    missing = [module for module in modules if module not in {compared.module for compared in results}]
+    if missing:
+        for compared in run_modules(missing, folder, options):
+            results.append(compared)
+            say(in_short(compared))
+            keep(folder / "results.json", of, results)
+    results.sort(key=lambda compared: every.index(compared.module))
+    differences = [(compared, test) for compared in results for test in compared.differences()]
+    for compared, test in differences:
+        off, on = ("; ".join(sorted(compared.endings(test, way))) for way in WAYS)
+        say(f"DIFFERENT {test}\n  without lineage: {off}\n  with lineage:    {on}")
+    with_lineage = sum(compared.on.with_lineage for compared in results)
+    tests = sum(len(compared.off.outcomes) for compared in results)
+    applications = sum(compared.on.applications for compared in results)
+    say(
+        f"{tests} tests, {len(differences)} differences; {with_lineage} of {applications} applications had "
+        f"lineage; logs and outcomes are in {folder}"
+    )
+    if not with_lineage:
+        raise SuiteFailed("lineage was never on, so nothing was compared")
+    if options.report:
+        Path(options.report).write_text(page(results, len(every), checkout, options.conf))
+    return not differences
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="scripts.spark_suite", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("source", metavar="SPARK_SRC", help="a checkout of Apache Spark")
+    parser.add_argument("--only", nargs="+", metavar="MODULE", help="run these modules only")
+    parser.add_argument(
+        "--resume", action="store_true", help="do not run again what an earlier call has the results of"
+    )
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="conf of the runs with lineage"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write the result there as Markdown")
+    parser.add_argument(
+        "--timeout", type=float, default=900, metavar="SECONDS", help="for one run of one module"
+    )
+    parser.add_argument(
+        "--folder", default=ROOT / ".cache" / "spark-suite", help="where logs and outcomes go"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        return 0 if run(options) else 1
+    except (SuiteFailed, StackError) as error:
+        say(f"spark_suite: {error}", sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as an error, so that Kafka is stopped
+    sys.exit(main(sys.argv[1:]))
