@@ -35,6 +35,10 @@ def rdd_module() -> Any:
     return rdd
 
 
+def is_rdd(value: object) -> bool:
+    return isinstance(value, rdd_module().RDD)
+
+
 def like(stock: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` under the name and file of `stock`: PySpark takes the first frame of its own as the call.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import actions, contract, sources, transformations
 from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hide_agent
 from spark_agent.nodes import inexact
-from spark_agent.patches import like, rdd_module
+from spark_agent.patches import is_rdd, like, rdd_module
 from spark_agent.sinks import TextSink
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def install(session: Session) -> None:
 def _inputs(self: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> list[Any]:
     given = [self, *args, *kwargs.values()]
     flat = [one for each in given for one in (each if isinstance(each, list) else [each])]
-    return [each for each in flat if isinstance(each, rdd_module().RDD)]
+    return [each for each in flat if is_rdd(each)]
 
 
 def _operation(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.capture import Operator
+from spark_agent.capture import Operator, hide_agent
 from spark_agent.joining import Join, Subtract
 from spark_agent.nodes import Node
 from spark_agent.operators import (
@@ -27,7 +27,7 @@ from spark_agent.operators import (
     Sort,
     Whole,
 )
-from spark_agent.patches import like, rdd_module
+from spark_agent.patches import is_rdd, like, rdd_module
 from spark_agent.sources import PLAIN_SOURCES
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def replaced(session: Session, stock: Callable[[str], Operation]) -> dict[str, O
         "fullOuterJoin": _join(keep_left=True, keep_right=True),
         "union": _union(session, stock("union")),
         "coalesce": _coalesce(session, stock("coalesce")),
-        "cartesian": _cartesian(session),
+        "cartesian": _cartesian(session, stock("cartesian")),
         "zip": _zip(session, stock("zip")),
         **{name: _adapted(session, stock(name), "adapter", operator) for name, operator in adapted.items()},
         **{
@@ -271,6 +271,8 @@ def _by_sides(both: Any, operator: Join | Subtract, partitions_wanted: int | Non
 
 def _union(session: Session, stock: Operation) -> Operation:
     def union(self: Any, other: Any) -> Any:
+        if not is_rdd(other):
+            return stock(self, other)  # which says so
         parts = [_placed(session, each) for each in (self, other)]
         result = stock(*parts)
         _concatenate(session, result, parts)
@@ -283,12 +285,16 @@ def context_union(session: Session, stock: Operation) -> Operation:
     """SparkContext.union."""
 
     def union(self: Any, rdds: list[Any]) -> Any:
-        if session.frames:
-            return stock(self, rdds)
-        with session.operation("union", list(rdds)) as frame:
-            parts = [_placed(session, each) for each in rdds]
-            result = stock(self, parts)
-            _concatenate(session, result, parts)
+        try:
+            if session.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
+                return stock(self, rdds)
+            with session.operation("union", list(rdds)) as frame:
+                parts = [_placed(session, each) for each in rdds]
+                result = stock(self, parts)
+                _concatenate(session, result, parts)
+        except BaseException as error:
+            hide_agent(error)
+            raise
         session.finish(frame, result)
         return result
 
@@ -303,8 +309,10 @@ def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
     node.describe = lambda: partitions.union(jvm_rdd, jvm_parts)
 
 
-def _cartesian(session: Session) -> Operation:
+def _cartesian(session: Session, stock: Operation) -> Operation:
     def cartesian(self: Any, other: Any) -> Any:
+        if not is_rdd(other):
+            return stock(self, other)  # which says so
         from spark_agent.shuffle import PairsOfBatches
 
         left, right = _tagged(session, self), _tagged(session, other)
@@ -357,6 +365,8 @@ def _same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
 
 def _zip(session: Session, stock: Operation) -> Operation:
     def zip_(self: Any, other: Any) -> Any:
+        if not is_rdd(other):
+            return stock(self, other)  # which says so
         from pyspark.serializers import BatchedSerializer, CPickleSerializer
 
         sides = [self, other]

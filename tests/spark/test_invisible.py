@@ -404,6 +404,21 @@ ERRORS: dict[str, Job] = {
     "wrong number of arguments": lambda sc, _: numbers(sc).map(),
 }  # fmt: skip
 
+#: Jobs whose error comes out of PySpark's own code: the traceback is that without lineage, frame by frame.
+REFUSED: dict[str, Job] = {
+    "save that raises": lambda sc, folder: saved(numbers(sc).map(raises), folder),
+    "save over what exists": lambda sc, folder: numbers(sc).saveAsTextFile(str(folder)),
+    "source of a number": lambda sc, _: sc.parallelize(3),
+    "source of no number of slices": lambda sc, _: sc.range(3, numSlices="x"),
+    "union of what is no RDD": lambda sc, _: numbers(sc).union(3),
+    "union of a list": lambda sc, _: numbers(sc).union([numbers(sc)]),
+    "context's union of no RDD": lambda sc, _: sc.union([]),
+    "context's union of a number": lambda sc, _: sc.union(3),
+    "context's union of numbers": lambda sc, _: sc.union([3, 4]),
+    "context's union of an RDD and None": lambda sc, _: sc.union([numbers(sc), None]),
+    "context's union of a generator": lambda sc, _: sc.union(each for each in [numbers(sc)]),
+}  # fmt: skip
+
 
 def error_of(job: Callable[[], Any]) -> tuple[str, list[str]]:
     """(type, text without the frames of PySpark and the agent, without stack frames of the JVM)."""
@@ -419,6 +434,13 @@ def error_of(job: Callable[[], Any]) -> tuple[str, list[str]]:
         text += f"\n{seen}" if seen else ""
         return type(error).__name__, text.splitlines()
     pytest.fail(f"no error, but {result!r}")
+
+
+def frames_of(job: Callable[[], Any]) -> list[tuple[str, str, int | None]]:
+    """(file, function, line) of each frame below this one."""
+    with pytest.raises(Exception) as caught:
+        job()
+    return [(each.filename, each.name, each.lineno) for each in traceback.extract_tb(caught.tb)][1:]
 
 
 @contextmanager
@@ -449,6 +471,10 @@ def outcomes(kafka: Any, folder: Path, names: Iterable[str], **conf: str) -> Out
             if name in ERRORS:
                 given[name] = error_of(partial(ERRORS[name], context, folder))
                 continue
+            if name in REFUSED:
+                job = partial(REFUSED[name], context, folder)
+                given[name] = *error_of(job), frames_of(job)
+                continue
             try:
                 given[name] = repr(ROWS[name](context, folder))
             except Exception as error:  # noqa: BLE001 - the test of this job reports it
@@ -465,12 +491,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def without(kafka: Any, folder: Path) -> Outcomes:
-    return outcomes(kafka, folder, [*ROWS, *ERRORS])
+    return outcomes(kafka, folder, [*ROWS, *ERRORS, *REFUSED])
 
 
 @pytest.fixture(scope="module")
 def with_lineage(kafka: Any, folder: Path) -> Outcomes:
-    return outcomes(kafka, folder, [*ROWS, *ERRORS], spark_lineage_enabled="true")
+    return outcomes(kafka, folder, [*ROWS, *ERRORS, *REFUSED], spark_lineage_enabled="true")
 
 
 @pytest.fixture(scope="module")
@@ -487,6 +513,13 @@ def test_a_job_gives_the_same_with_lineage(name: str, without: Outcomes, with_li
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_a_job_fails_as_it_fails_without_lineage(
+    name: str, without: Outcomes, with_lineage: Outcomes
+) -> None:
+    assert with_lineage[name] == without[name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_error_of_pyspark_has_the_same_words_and_frames(
     name: str, without: Outcomes, with_lineage: Outcomes
 ) -> None:
     assert with_lineage[name] == without[name]
