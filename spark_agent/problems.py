@@ -31,7 +31,7 @@ def explain(error: Any, topic: str, servers: str) -> str:
         )
     if kind in _NO_TOPIC:
         return no_topic(error, topic, servers)
-    return silent(servers, _text(error))
+    return silent(servers, of_connection(error, ""))
 
 
 def no_topic(error: Any, topic: str, servers: str) -> str:
@@ -78,10 +78,11 @@ def _text(error: Any) -> str:
     return text.removeprefix("Broker: ").removeprefix("Local: ")[:200]
 
 
-#: Names of client errors that tell less than the one before them.
-VAGUE = ("_ALL_BROKERS_DOWN", "_MSG_TIMED_OUT", "_TIMED_OUT")
-
-
 def of_connection(error: Any, before: str) -> str:
     """The last thing noticed about the connections: `error`, or `before` where it says more."""
-    return before if before and _name(error) in VAGUE else _text(error)
+    return before if _name(error) in ("_ALL_BROKERS_DOWN", "_TIMED_OUT") else _text(error)
+
+
+def of_request(error: Any, noticed: str) -> str:
+    """Why a request had no answer: that the connection failed says less than why it did."""
+    return noticed if _name(error) in ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT") else _text(error)

@@ -260,5 +260,5 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
         problem = problems.missing_client()
     except Exception as error:  # noqa: BLE001 - any other client error means: no broker now
         cause = error.args[0] if error.args else error
-        problem = problems.silent(servers, problems.of_connection(cause, noticed[0]))
+        problem = problems.silent(servers, problems.of_request(cause, noticed[0]))
     return found, problem
