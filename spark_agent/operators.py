@@ -258,7 +258,7 @@ class Merge(Combine):
         merged = super().__call__(split, records)
         if capture.current is None:
             return merged
-        return map(capture.current.texts(self.order.node, contract.KEYS).note_key, merged)
+        return map(capture.current.texts(self.order.node, contract.KEYS).noting_keys(), merged)
 
 
 class Group(Merge):

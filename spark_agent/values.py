@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from spark_agent import contract
 
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 MAX_COLUMN_CHARACTERS = 140_000
 #: What a text costs besides its characters: its type, quotes, brackets.
 TEXT_OVERHEAD = 16
+#: A column that names each text once leaves at this many bytes: its codes come too, and 128 texts more.
+DICTIONARY_BYTES = 420_000
+#: Strings of at most so many characters, or half of a pair, are encoded together, so many at a time.
+SHORT, SHORT_IN_PAIR, TOGETHER = 256, 64, 128
+#: What the JSON of a pair of short ones has at most.
+PAIR_CHARACTERS = 2 * 6 * SHORT_IN_PAIR + 8
+#: Texts are said by code unless nearly all of the first so many differ.
+TRIED, DIFFERENT = 4_096, 0.9
 
 Redact = Callable[[str, str, Any], Any]
 """(name of the operation, `key` or `value`, the key or value) -> what may leave in its place."""
@@ -62,11 +70,41 @@ class Tally:
     problem: str = ""  # says nothing of any value
 
 
+class Dictionary(dict[Any, int]):
+    """Values -> codes of their typed texts, which are made once for each value.
+
+    Only values may be looked up whose equality says that their texts are equal: see `TextStream.noting`. A
+    text that is there already is looked up as (type, text, None).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[contract.Text] = []
+        self.bytes = 0  # at most so many, as JSON in UTF-8
+
+    def __missing__(self, value: Any) -> int:
+        is_text = type(value) is tuple and len(value) == 3
+        text = value[:2] if is_text else contract.whole_text(value, contract.MAX_TEXT_CHARACTERS)
+        code = self[value] = len(self.texts)
+        self.texts.append(text)
+        length = len(contract.quoted(text[1])) + TEXT_OVERHEAD
+        self.bytes += length if text[1].isascii() else 4 * length
+        return code
+
+
 class TextStream:
-    """Typed texts of the outputs of one node, in output order: its keys or its values."""
+    """Typed texts of the outputs of one node, in output order: its keys or its values.
+
+    A block has the text of each output, or each different text once and a code for each output.
+    """
+
+    #: (application, node) whose texts nearly all differ, as far as this process has seen.
+    different: ClassVar[set[tuple[str, int]]] = set()
 
     __slots__ = (
         "_characters",
+        "_codes",
+        "_dictionary",
         "_limit",
         "_outputs",
         "_relation",
@@ -74,6 +112,7 @@ class TextStream:
         "_shipped",
         "_tally",
         "_texts",
+        "_values",
         "add",
         "node",
     )
@@ -89,6 +128,9 @@ class TextStream:
         self._texts: list[contract.Text] = []
         self._outputs: list[int] = []  # their positions, where not every output has a text
         self._characters = 0
+        self._values: list[Any] = []  # short ones that `noting` has seen since the last flush
+        self._dictionary: Dictionary | None = None  # only `noting` uses one
+        self._codes: list[int] = []
         self._shipped = 0
         #: add(value): the text of the next output.
         self.add: Callable[[Any], None] = self._add
@@ -131,29 +173,131 @@ class TextStream:
 
         return add
 
+    def noting(self) -> Callable[[Any], Any]:
+        """A function for use under `map`: adds the record's text and gives the record on.
+
+        Short strings, and pairs of these and of integers, cannot change and are equal only where their texts
+        are: they are kept and encoded together. Floats are not such (0.0 == -0.0), and neither they nor bools
+        may meet an integer (1 == 1.0 == True).
+        """
+        if self._run.plan.settings.redact:
+            return self.note
+        is_different = (self._run.plan.application_id, self.node) in self.different
+        if not is_different and self._relation == contract.VALUES:  # the keys of a merge all differ
+            self._dictionary = Dictionary()
+        values, flush, late, largest = self._values, self._flush, self._late, 1 << 63
+        keep, short, half = values.append, min(SHORT, self._limit), SHORT_IN_PAIR
+        has_pairs = self._limit >= PAIR_CHARACTERS
+
+        def note(record: Any) -> Any:
+            kind = type(record)
+            if kind is str:
+                keep(record) if len(record) <= short else late(record)
+            elif kind is tuple and has_pairs and len(record) == 2:
+                one, two = record
+                if (len(one) <= half if type(one) is str else type(one) is int and 0 <= one < largest) and (
+                    len(two) <= half if type(two) is str else type(two) is int and 0 <= two < largest
+                ):
+                    keep(record)
+                else:
+                    late(record)
+            else:
+                late(record)
+            if len(values) >= TOGETHER:
+                flush()
+            return record
+
+        return note
+
     def note(self, record: Any) -> Any:
-        """Add the record's text and give the record on, for use under `map`."""
+        """What `noting` gives, for each record on its own."""
         self.add(record)
         return record
+
+    def noting_keys(self) -> Callable[[Any], Any]:
+        """As `noting`, of the first element of each record."""
+        note = self.noting()
+
+        def note_key(pair: Any) -> Any:
+            note(pair[0])
+            return pair
+
+        return note_key
+
+    def _late(self, value: Any) -> None:
+        """A value that is long or may change: its text is made now."""
+        self._flush()
+        if self._dictionary is None:
+            self._add(value)
+            return
+        text = contract.whole_text(value, self._limit)
+        if len(text[1]) > self._limit:
+            self._tally.cut += 1
+            text = contract.cut_text(text, self._limit)
+        if self._dictionary.bytes + 6 * len(text[1]) > DICTIONARY_BYTES:
+            self._full()
+        self._values.append((*text, None))
+        self._flush()
+
+    def _flush(self) -> None:
+        """Take in what `noting` has kept."""
+        values, dictionary, limit = self._values, self._dictionary, self._limit
+        if not values:
+            return
+        if dictionary is None:
+            texts = [
+                ("str", value)
+                if type(value) is str
+                else value[:2]
+                if len(value) == 3
+                else contract.whole_text(value, limit)
+                for value in values
+            ]
+            size = sum([len(text) for _, text in texts]) + TEXT_OVERHEAD * len(texts)
+            if self._characters + size <= MAX_COLUMN_CHARACTERS:
+                self._texts += texts
+                self._characters += size
+            else:
+                for text in texts:
+                    self._append(text)
+        else:
+            self._codes += map(dictionary.__getitem__, values)
+            count = len(self._codes)
+            is_tried = TRIED <= count < TRIED + TOGETHER and len(dictionary) > DIFFERENT * count
+            is_full = dictionary.bytes >= DICTIONARY_BYTES or count > contract.MAX_COLUMN_VALUES - TOGETHER
+            if is_tried or is_full:
+                self._full()
+        values.clear()
+
+    def _full(self) -> None:
+        """Ship. Where nearly all texts differ: no dictionary from here on, nor in later runs here."""
+        is_different = self._dictionary is not None and len(self._dictionary) > DIFFERENT * len(self._codes)
+        self._ship()
+        if is_different:
+            self.different.add((self._run.plan.application_id, self.node))
+            self._dictionary = None
 
     def note_at(self, position: int, record: Any) -> None:
         """Add the text of the output at `position`; others have none."""
         self.add(record)
         self._outputs.append(position)
 
-    def note_key(self, pair: Any) -> Any:
-        self.add(pair[0])
-        return pair
-
     def _ship(self) -> None:
-        if self._texts:
-            columns: dict[str, Any] = {"out": self._outputs} if self._outputs else {}
+        columns: dict[str, Any] = {"out": self._outputs} if self._outputs else {}
+        if self._dictionary is not None:
+            texts, count = self._dictionary.texts, len(self._codes)
+            columns["code"] = self._codes
+            self._dictionary, self._codes = Dictionary(), []
+        else:
+            texts, count = self._texts, len(self._texts)
+        if count:
             base = 0 if self._outputs else self._shipped
-            self._run.emit(self.node, self._relation, 0, base, {**columns, "text": self._texts})
-            self._shipped += len(self._texts)
+            self._run.emit(self.node, self._relation, 0, base, {**columns, "text": texts})
+            self._shipped += count
             self._texts, self._outputs, self._characters = [], [], 0
 
     def close(self) -> None:
+        self._flush()
         self._ship()
 
 
