@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 from pyspark import RDD, BarrierTaskContext, SparkConf, SparkContext
-from pyspark.core import rdd as rdd_module
-from pyspark.core.rdd import PipelinedRDD
 from pyspark.sql import SparkSession
 
 from spark_agent import session
+
+rdd_module = sys.modules[RDD.__module__]  # pyspark.core.rdd, and pyspark.rdd before PySpark 4
+PipelinedRDD = rdd_module.PipelinedRDD
 
 Job = Callable[[SparkContext, Path], Any]
 

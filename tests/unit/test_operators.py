@@ -303,7 +303,7 @@ def test_a_sort_says_where_each_record_was(
     pairs = [(i * 7 % 5, f"v{i}") for i in range(300)]
 
     def stock(records: Iterable[Any]) -> Iterable[Any]:
-        sorter = ExternalSorter[Any](1, PICKLE)
+        sorter: ExternalSorter[Any] = ExternalSorter(1, PICKLE)
         return iter(sorter.sorted(records, key=lambda kv: kv[0], reverse=descending))
 
     done = task(pairs, Sort(stock))
