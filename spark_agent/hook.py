@@ -68,7 +68,8 @@ def watch(context_class):
 
 if _ContextFinder not in sys.meta_path and not any(name in sys.modules for name in _MODULES):
     sys.meta_path.insert(0, _ContextFinder)
-elif sys.modules.get(_MODULES[0]) is not None:
-    _context = getattr(sys.modules[_MODULES[0]], "SparkContext", None)
-    if _context is not None and not hasattr(_context, "_lineage_hooked"):
-        watch(_context)
+else:
+    for _name in _MODULES:
+        _context = getattr(sys.modules.get(_name), "SparkContext", None)
+        if _context is not None and not hasattr(_context, "_lineage_hooked"):
+            watch(_context)

@@ -606,3 +606,16 @@ def test_the_hook_imports_nothing_but_sys() -> None:
         check=True,
     )
     assert set(done.stdout.split()) == {"spark_agent", "spark_agent.hook"}
+
+
+def test_a_pyspark_that_is_there_before_the_hook_is_watched_too() -> None:
+    script = "from pyspark import SparkContext; import spark_agent.hook; print(SparkContext._lineage_hooked)"
+    folders = [Path(session.__file__).parents[1], *map(Path, sys.path)]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        env={"PYTHONPATH": ":".join(map(str, folders))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True"]
