@@ -67,9 +67,10 @@ class Application:
         assert trace.exact
         return rows_at(trace, "source")
 
-    def outputs_of(self, path: Path | str, row: int) -> frozenset[Row]:
-        """The output rows of one row of an input file."""
-        trace = self.trace(direction="forward", path=str(path), row=row)
+    def outputs_of(self, path: Path | str, row: int, *, output: Path | None = None) -> frozenset[Row]:
+        """The output rows of one row of an input file, those in a folder or all."""
+        sinks = [sink.node_id for sink in self.sinks() if output and sink.description == str(output)]
+        trace = self.trace(direction="forward", path=str(path), row=row, to=sinks[0] if sinks else None)
         assert trace.exact
         return rows_at(trace, "sink")
 
@@ -203,4 +204,4 @@ def check_against(
     for path in inputs:
         for row in range(0, len(path.read_text(encoding="utf-8").splitlines()), 3):
             wanted = {place for place, (_, sources) in backward.items() if (path.name, row) in sources}
-            assert application.outputs_of(path, row) == wanted, f"{path.name} row {row}"
+            assert application.outputs_of(path, row, output=output) == wanted, f"{path.name} row {row}"

@@ -10,7 +10,7 @@ import pytest
 
 from lineage_service.answers import RecordQuery
 from tests.spark.application import Application, rows_at, run_application
-from tests.spark.test_operations import write
+from tests.spark.pipelines import write
 
 #: 40 rows in 4 splits; every fifth is filtered out before the action.
 ROWS = [i for i in range(40) if i % 5]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.spark import naive
-from tests.spark.application import Application, check_against
+from tests.spark.application import Application
 from tests.spark.naive import Data
-from tests.spark.test_operations import AWKWARD, pair, show, write
+from tests.spark.pipelines import Pipeline, Traced, pair, trace_pipelines, write
 
 Run = Callable[..., tuple[Any, Application]]
 
@@ -44,7 +44,7 @@ def naive_numbers(data: Data) -> Data:
 
 
 # name -> (in Spark, naively); both take (left, right), datasets of (key, int).
-PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = {
+PIPELINES: dict[str, Pipeline] = {
     "groupByKey": (
         lambda left, right: left.groupByKey().mapValues(sorted),
         lambda left, right: naive.group_by_key(left),
@@ -128,7 +128,7 @@ PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = 
         lambda left, right: left,
     ),
     "repartition of a file": (
-        lambda left, right: left.context.textFile(left.path, 3).repartition(2).map(pair),
+        lambda left, right: left.lines.repartition(2).map(pair),
         lambda left, right: left,
     ),
     "repartitionAndSortWithinPartitions": (
@@ -174,28 +174,14 @@ def locally_checkpointed(dataset: Any) -> Any:
     return dataset
 
 
+@pytest.fixture(scope="module")
+def traced(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), PIPELINES)
+
+
 @pytest.mark.parametrize("name", PIPELINES)
-def test_traces_equal_the_naive_interpreter(name: str, run: Run, tmp_path: Path) -> None:
-    in_spark, naively = PIPELINES[name]
-    left = write(tmp_path / "left.txt", [f"{AWKWARD[i % 7]}|{i % 11}" for i in range(21)])
-    right = write(tmp_path / "right.txt", [f"{AWKWARD[i % 10]}|{i}" for i in range(3, 12)])
-    output = tmp_path / "out"
-
-    def job(context: Any) -> None:
-        context.setCheckpointDir(str(tmp_path / "checkpoints"))
-        datasets = [
-            context.textFile(str(path), splits).filter(lambda line: line != "").map(pair)
-            for path, splits in ((left, 7), (right, 2))
-        ]
-        datasets[0].path = str(left)
-        in_spark(*datasets).map(show).saveAsTextFile(str(output))
-
-    _, application = run(job)
-    data = [naive.map_(naive.text_file(path), pair) for path in (left, right)]
-    expected = Counter((show(value), sources) for value, sources in naively(*data))
-    files = {file for _, sources in expected for file, _ in sources}
-    inputs = [path for path in (left, right) if path.name in files]
-    check_against(application, output, inputs, expected)
+def test_traces_equal_the_naive_interpreter(name: str, traced: Traced) -> None:
+    traced.check(name)
 
 
 SAMPLES: dict[str, Callable[[Any], list[Any]]] = {

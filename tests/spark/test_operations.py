@@ -12,25 +12,9 @@ import pytest
 
 from tests.spark import naive
 from tests.spark.application import Application, check_against
-from tests.spark.naive import Data
+from tests.spark.pipelines import Pipeline, Traced, trace_pipelines, write
 
 Run = Callable[..., tuple[Any, Application]]
-
-AWKWARD = ["plain", "a#b", "c,d", 'e"f', "it's", "ünïcödé", "", " ", "read#0#0", "\\n"]
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def pair(line: str) -> tuple[str, int]:
-    key, _, value = line.rpartition("|")
-    return key, int(value)
-
-
-def show(record: Any) -> str:
-    return repr(record)
 
 
 def branches(dataset: Any) -> Any:
@@ -38,7 +22,7 @@ def branches(dataset: Any) -> Any:
 
 
 # name -> (in Spark, naively); both take (left, right), datasets of (key, int).
-PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = {
+PIPELINES: dict[str, Pipeline] = {
     "map": (
         lambda left, right: left.map(lambda kv: (kv[0], kv[1] + 1)),
         lambda left, right: naive.map_(left, lambda kv: (kv[0], kv[1] + 1)),
@@ -137,26 +121,14 @@ PIPELINES: dict[str, tuple[Callable[..., Any], Callable[[Data, Data], Data]]] = 
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def traced(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), PIPELINES)
+
+
 @pytest.mark.parametrize("name", PIPELINES)
-def test_traces_equal_the_naive_interpreter(name: str, run: Run, tmp_path: Path) -> None:
-    in_spark, naively = PIPELINES[name]
-    left = write(tmp_path / "left.txt", [f"{AWKWARD[i % 7]}|{i % 11}" for i in range(21)])
-    right = write(tmp_path / "right.txt", [f"{AWKWARD[i % 10]}|{i}" for i in range(3, 12)])
-    output = tmp_path / "out"
-
-    def job(context: Any) -> None:
-        # 7 splits of 3 lines: some of them hold nothing after a filter.
-        datasets = [
-            context.textFile(str(path), splits).filter(lambda line: line != "").map(pair)
-            for path, splits in ((left, 7), (right, 2))
-        ]
-        in_spark(*datasets).map(show).saveAsTextFile(str(output))
-
-    _, application = run(job)
-    data = [naive.map_(naive.text_file(path), pair) for path in (left, right)]
-    expected = Counter((show(value), sources) for value, sources in naively(*data))
-    inputs = [left, right] if any("right.txt" in str(sources) for _, sources in expected) else [left]
-    check_against(application, output, inputs, expected)
+def test_traces_equal_the_naive_interpreter(name: str, traced: Traced) -> None:
+    traced.check(name)
 
 
 def test_collect_is_traced_and_its_records_are_the_result(run: Run, tmp_path: Path) -> None:
