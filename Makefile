@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark-suite check format perf-capture up status down clean distclean java
+.PHONY: help demo test test-spark-suite test-pyspark-versions check format perf-capture up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,12 +22,15 @@ test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own
 test-spark-suite: java $(STAMP) ## run Spark's own tests of RDDs without and with lineage (SPARK_SRC=a checkout of Spark)
 	@$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --report docs/spark-suite.md
 
+test-pyspark-versions: java ## run the core of the tests on each PySpark (VERSIONS="3.5.9 4.0.5": on these)
+	@$(PYTHON) -m scripts.pyspark_versions $(VERSIONS)
+
 check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m examples.demo \
-		-m perf.capture.__main__ -m perf.capture.nolin
+	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
+		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## put the code into ruff's format

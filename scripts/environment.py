@@ -34,7 +34,14 @@ class EnvironmentFailed(Exception):
     """The environment cannot be made; the message says what to do."""
 
 
-def make(folder: Path) -> None:
+#: (what it is for people, pip's options) of the environment of the Makefile's targets.
+DEVELOPMENT = (
+    ("PySpark, lineage-master and its tools", ["--editable", f"{ROOT}[dev]"]),
+    (f"the data, {NAME} {VERSION}", ["--no-deps", f"{NAME}=={VERSION}"]),
+)
+
+
+def make(folder: Path, wanted: Sequence[tuple[str, list[str]]] = DEVELOPMENT) -> None:
     """Bring the environment in `folder` up to date; raises EnvironmentFailed."""
     began = time.monotonic()
     python = folder / "bin" / "python"
@@ -51,16 +58,13 @@ def make(folder: Path) -> None:
             )
     log.unlink(missing_ok=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-    for what, options in (
-        ("PySpark, lineage-master and its tools", ["--editable", f"{ROOT}[dev]"]),
-        (f"the data, {NAME} {VERSION}", ["--no-deps", f"{NAME}=={VERSION}"]),
-    ):
+    for what, options in wanted:
         code, output = _run(f"Installing {what}", [*pip, *options])
         with log.open("a") as file:
             file.write(output)
         if code != 0:
             raise EnvironmentFailed(_advice(what, output, log))
-    _say(f"The environment is ready after {time.monotonic() - began:.0f} s")
+    say(f"The environment is ready after {time.monotonic() - began:.0f} s")
 
 
 @contextmanager
@@ -92,7 +96,7 @@ def _runs(python: Path) -> bool:
 
 def _run(what: str, command: Sequence[str]) -> tuple[int, str]:
     """Exit code and output of a command; says every few seconds how far it is."""
-    _say(f"{what} ...")
+    say(f"{what} ...")
     began = said = time.monotonic()
     lines: list[str] = []
     process = subprocess.Popen(
@@ -111,7 +115,7 @@ def _run(what: str, command: Sequence[str]) -> tuple[int, str]:
             reader.join(0.2)
             if time.monotonic() - said >= _SILENCE_S:
                 said = time.monotonic()
-                _say(f"  {said - began:.0f} s: {_in_short(lines)}")
+                say(f"  {said - began:.0f} s: {_in_short(lines)}")
         return process.wait(), "".join(lines)
     finally:
         if process.poll() is None:
@@ -145,21 +149,22 @@ def _last_line(output: str) -> str:
     return (errors or lines or ["nothing"])[-1].removeprefix("ERROR: ")[:200]
 
 
-def _say(text: str, stream: IO[str] = sys.stdout) -> None:
+def say(text: str, stream: IO[str] | None = None) -> None:
+    stream = stream or sys.stdout
     stream.write(f"{text}\n")
     stream.flush()
 
 
 def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
-        _say("usage: python3 -m scripts.environment FOLDER", sys.stderr)
+        say("usage: python3 -m scripts.environment FOLDER", sys.stderr)
         return 2
     folder = Path(arguments[0]).absolute()
     try:
         with alone(folder):
             make(folder)
     except (EnvironmentFailed, OSError) as error:
-        _say(f"environment: {error}", sys.stderr)
+        say(f"environment: {error}", sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -1,0 +1,125 @@
+"""Runs the core of the tests on several versions of PySpark, each in an environment of its own.
+
+    python3 -m scripts.pyspark_versions [VERSION ...]
+
+An environment is made in .cache/pyspark-VERSION the first time and whenever pyproject.toml has changed since.
+Prints the tests' own words as they come and one table at the end, in the form of docs/versions.md. Ends
+with 1 if a test of any version failed or a version could not be tested.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from scripts.environment import ROOT, EnvironmentFailed, alone, make, say
+
+#: The last release of each line of PySpark that the agent supports.
+VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
+#: What depends on PySpark: the operators on its classes, captures and traces in real jobs, jobs with and
+#: without the agent, every way to start it.
+CORE = (
+    "tests/unit/test_operators.py",
+    "tests/spark/test_operations.py",
+    "tests/spark/test_traps.py",
+    "tests/spark/test_invisible.py",
+    "tests/e2e/test_ways_to_start.py",
+)
+#: PySpark before 4.3 leaves its sockets to the garbage collector, whose warning would fail some test.
+LEFT_OPEN = ("-W", "ignore:unclosed <socket.socket:ResourceWarning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    version: str
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    problem: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return not self.problem and self.failed == 0 and self.passed > 0
+
+
+def environment(version: str) -> Path:
+    """The Python of the environment of `version`, made or brought up to date; raises EnvironmentFailed."""
+    folder = ROOT / ".cache" / f"pyspark-{version}"
+    wants, stamp = (ROOT / "pyproject.toml").read_text(encoding="utf-8"), folder / "made-for.toml"
+    with alone(folder):
+        if not stamp.exists() or stamp.read_text(encoding="utf-8") != wants:
+            what = f"PySpark {version}, lineage-master and what its tests need"
+            make(folder, [(what, ["--editable", f"{ROOT}[test]", f"pyspark=={version}"])])
+            stamp.write_text(wants, encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def run_core(version: str) -> Outcome:
+    """The outcome of the core of the tests on `version`."""
+    began = time.monotonic()
+    try:
+        python = environment(version)
+    except (EnvironmentFailed, OSError) as error:
+        return Outcome(version=version, passed=0, failed=0, skipped=0, seconds=0, problem=str(error))
+    report = python.parents[1] / "report.xml"
+    report.unlink(missing_ok=True)
+    say(f"\nPySpark {version}: {' '.join(CORE)}")
+    options = ["-q", "--require-services", "-o", "cache_dir=.cache/pytest", f"--junit-xml={report}"]
+    options += LEFT_OPEN if _numbers(version) < (4, 3) else ()
+    began = time.monotonic()
+    subprocess.run([python, "-m", "pytest", *options, *CORE], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+    return outcome(version, report, time.monotonic() - began)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """(4, 3) of 4.3.0."""
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def outcome(version: str, report: Path, seconds: float) -> Outcome:
+    """What pytest's `report` says; one that is not there is a problem."""
+    try:
+        suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+    except (OSError, ElementTree.ParseError):
+        problem = "pytest gave no report: see what it printed"
+        return Outcome(version=version, passed=0, failed=0, skipped=0, seconds=seconds, problem=problem)
+    total, failures, errors, skipped = (
+        sum(int(suite.get(name, 0)) for suite in suites)
+        for name in ("tests", "failures", "errors", "skipped")
+    )
+    failed = failures + errors
+    return Outcome(
+        version=version, passed=total - failed - skipped, failed=failed, skipped=skipped, seconds=seconds
+    )
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as a table in Markdown, problems below it."""
+    lines = ["| PySpark | passed | failed | skipped | seconds |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {each.version} | {each.passed} | {each.failed} | {each.skipped} | {each.seconds:.0f} |"
+        for each in outcomes
+    ]
+    lines += [f"PySpark {each.version}: {each.problem}" for each in outcomes if each.problem]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    outcomes = []
+    try:
+        for version in arguments or VERSIONS:
+            outcomes.append(run_core(version))
+    except KeyboardInterrupt:
+        return 130
+    say(f"\n{table(outcomes)}")
+    return 0 if all(each.is_good for each in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
