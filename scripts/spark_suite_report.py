@@ -84,7 +84,7 @@ def page(results: Sequence[Compared], modules: int, checkout: str, conf: Sequenc
         ("installed PySpark", pyspark.__version__),
         ("Python, Java", f"{platform.python_version()}, {java_version()}"),
         ("further conf", ", ".join(f"`{each}`" for each in conf) or "none"),
-        ("modules", f"{len(results)} of {modules}"),
+        ("modules", f"{len(results)} of {modules}{'; the others were not run' * (len(results) < modules)}"),
         ("tests", f"{sum(len(compared.off.outcomes) for compared in results):,}"),
         ("**differences**", f"**{len(differences)}**"),
         (
