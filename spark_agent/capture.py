@@ -461,7 +461,7 @@ class Capture(Pipeline):
                 if texts is not None or following is not None:
                     records = ways.leave(node, records, following, texts)
             elif texts is not None:
-                records = map(texts.noting(), records)
+                records = texts.through(records)
         return records
 
 

@@ -258,7 +258,7 @@ class Merge(Combine):
         merged = super().__call__(split, records)
         if capture.current is None:
             return merged
-        return map(capture.current.texts(self.order.node, contract.KEYS).noting_keys(), merged)
+        return capture.current.texts(self.order.node, contract.KEYS).keys_through(merged)
 
 
 class Group(Merge):

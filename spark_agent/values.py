@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spark_agent import contract
@@ -73,7 +74,7 @@ class Tally:
 class Dictionary(dict[Any, int]):
     """Values -> codes of their typed texts, which are made once for each value.
 
-    Only values may be looked up whose equality says that their texts are equal: see `TextStream.noting`. A
+    Only values may be looked up whose equality says that their texts are equal: see `TextStream._keeping`. A
     text that is there already is looked up as (type, text, None).
     """
 
@@ -128,8 +129,8 @@ class TextStream:
         self._texts: list[contract.Text] = []
         self._outputs: list[int] = []  # their positions, where not every output has a text
         self._characters = 0
-        self._values: list[Any] = []  # short ones that `noting` has seen since the last flush
-        self._dictionary: Dictionary | None = None  # only `noting` uses one
+        self._values: list[Any] = []  # short ones that passed since the last flush
+        self._dictionary: Dictionary | None = None  # not where `add` is called
         self._codes: list[int] = []
         self._shipped = 0
         #: add(value): the text of the next output.
@@ -173,56 +174,80 @@ class TextStream:
 
         return add
 
-    def noting(self) -> Callable[[Any], Any]:
-        """A function for use under `map`: adds the record's text and gives the record on.
+    def through(self, records: Iterable[Any]) -> Iterator[Any]:
+        """The records, with the text of each one added as it passes."""
+        if self._run.plan.settings.redact:
+            return map(self.note, records)
+        is_different = (self._run.plan.application_id, self.node) in self.different
+        if not is_different:
+            self._dictionary = Dictionary()
+        return self._passing(self._keeping(), records)
+
+    def keys_through(self, pairs: Iterable[Any]) -> Iterator[Any]:
+        """As `through`, with the text of the key of each pair. The keys that leave a merge all differ."""
+        if self._run.plan.settings.redact:
+            return map(self.note_key, pairs)
+        keep = self._keeping()
+
+        def keep_key(pair: Any) -> Any:
+            keep(pair[0])
+            return pair
+
+        return self._passing(keep_key, pairs)
+
+    def _passing(self, keep: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:
+        """`keep` under `map`: it goes on after a record that raised. In between, what it kept is taken in."""
+        is_ended = False
+
+        def end() -> Iterator[Any]:
+            nonlocal is_ended
+            is_ended = True
+            yield from ()
+
+        def pieces() -> Iterator[Iterator[Any]]:
+            source = chain(records, end())
+            while not is_ended:
+                yield map(keep, islice(source, TOGETHER))
+                self._flush()
+
+        return chain.from_iterable(pieces())
+
+    def _keeping(self) -> Callable[[Any], Any]:
+        """A function that keeps a value to be encoded later, or makes its text now, and gives it back.
 
         Short strings, and pairs of these and of integers, cannot change and are equal only where their texts
         are: they are kept and encoded together. Floats are not such (0.0 == -0.0), and neither they nor bools
         may meet an integer (1 == 1.0 == True).
         """
-        if self._run.plan.settings.redact:
-            return self.note
-        is_different = (self._run.plan.application_id, self.node) in self.different
-        if not is_different and self._relation == contract.VALUES:  # the keys of a merge all differ
-            self._dictionary = Dictionary()
-        values, flush, late, largest = self._values, self._flush, self._late, 1 << 63
-        keep, short, half = values.append, min(SHORT, self._limit), SHORT_IN_PAIR
-        has_pairs = self._limit >= PAIR_CHARACTERS
+        values, late, largest = self._values, self._late, 1 << 63
+        short, half = min(SHORT, self._limit), SHORT_IN_PAIR
+        pair = 2 if self._limit >= PAIR_CHARACTERS else -1
 
-        def note(record: Any) -> Any:
-            kind = type(record)
-            if kind is str:
-                keep(record) if len(record) <= short else late(record)
-            elif kind is tuple and has_pairs and len(record) == 2:
-                one, two = record
+        def keep(value: Any) -> Any:
+            if type(value) is str:
+                if len(value) <= short:
+                    values.append(value)
+                    return value
+            elif type(value) is tuple and len(value) == pair:
+                one, two = value
                 if (len(one) <= half if type(one) is str else type(one) is int and 0 <= one < largest) and (
                     len(two) <= half if type(two) is str else type(two) is int and 0 <= two < largest
                 ):
-                    keep(record)
-                else:
-                    late(record)
-            else:
-                late(record)
-            if len(values) >= TOGETHER:
-                flush()
-            return record
+                    values.append(value)
+                    return value
+            late(value)
+            return value
 
-        return note
+        return keep
 
     def note(self, record: Any) -> Any:
-        """What `noting` gives, for each record on its own."""
+        """Add the record's text and give the record on, for use under `map`."""
         self.add(record)
         return record
 
-    def noting_keys(self) -> Callable[[Any], Any]:
-        """As `noting`, of the first element of each record."""
-        note = self.noting()
-
-        def note_key(pair: Any) -> Any:
-            note(pair[0])
-            return pair
-
-        return note_key
+    def note_key(self, pair: Any) -> Any:
+        self.add(pair[0])
+        return pair
 
     def _late(self, value: Any) -> None:
         """A value that is long or may change: its text is made now."""
@@ -240,7 +265,7 @@ class TextStream:
         self._flush()
 
     def _flush(self) -> None:
-        """Take in what `noting` has kept."""
+        """Take in what was kept."""
         values, dictionary, limit = self._values, self._dictionary, self._limit
         if not values:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,9 +70,8 @@ def texts_of(
 ) -> tuple[list[contract.Text], Tally]:
     run: Any = Run("app", limit)
     stream = TextStream(run, 1, contract.VALUES)
-    note = stream.noting()
-    for record in records:
-        assert note(record) is record
+    for passed, record in zip(stream.through(records), records, strict=True):
+        assert passed is record
     stream.close()
     return run.texts, run.tally
 
@@ -110,12 +110,28 @@ def test_blocks_of_many_values_fit_and_say_each(records: list[Any]) -> None:
 
 
 def test_a_value_that_changes_later_keeps_its_text() -> None:
-    reused: list[int] = []
+    reused = [0]
     run: Any = Run("app", 100)
-    note = TextStream(run, 1, contract.VALUES)
-    noting = note.noting()
-    for number in range(300):
-        reused[:] = [number]
-        noting(reused)
-    note.close()
+    stream = TextStream(run, 1, contract.VALUES)
+    for number, _ in enumerate(stream.through(reused for _ in range(300))):
+        reused[:] = [number + 1]
+    stream.close()
     assert run.texts == [("json", f"[{number}]") for number in range(300)]
+
+
+@given(st.lists(VALUES | st.just(ValueError), max_size=300))
+def test_what_comes_after_a_record_that_raised_is_noted_too(records: list[Any]) -> None:
+    def read(record: Any) -> Any:
+        if record is ValueError:
+            raise ValueError
+        return record
+
+    run: Any = Run("app", contract.MAX_TEXT_CHARACTERS)
+    stream = TextStream(run, 1, contract.VALUES)
+    passing, ended = stream.through(map(read, records)), object()
+    record: Any = None
+    while record is not ended:
+        with contextlib.suppress(ValueError):
+            record = next(passing, ended)
+    stream.close()
+    assert run.texts == [received(contract.typed_text(each)) for each in records if each is not ValueError]
