@@ -22,6 +22,7 @@ SERIALIZER = CPickleSerializer()
 PAIRS = [(number % 7, number) for number in range(5_000)]
 SUMS = Aggregator(lambda value: value, add, add)
 LISTS = Aggregator(lambda value: [value], lambda values, value: [*values, value], lambda one, two: one + two)
+LISTED = [(number % 7, [number]) for number in range(5_000)]
 SIDED = [(number % 5, (1 + number % 2, number)) for number in range(40)] + [(6, (1, 0)), (7, (2, 0))]
 
 
@@ -45,6 +46,7 @@ def modulo(key: int) -> int:
         ("Order", (), range(10)),
         ("Combine", (SUMS, 512, SERIALIZER, operators.Order()), PAIRS),
         ("Merge", (SUMS, 512, SERIALIZER, operators.Order()), PAIRS),
+        ("Group", (LISTS, 512, SERIALIZER, operators.Order()), LISTED),
         *[
             ("Join", (LISTS, 512, SERIALIZER, left, right), SIDED)
             for left in (True, False)
