@@ -57,6 +57,7 @@ class Plan:
     sides: tuple[int, ...] = ()  # the nodes of the two sides of the cartesian product that it reads
     names: tuple[str, ...] = ()  # of `nodes`, for a redaction function
     problem: str = ""  # why blocks will not arrive, as far as the driver knows
+    reads_sides: bool = False  # the records that it reads say of their side whether they are on a chosen way
 
 
 class Counter:

@@ -11,6 +11,26 @@ from typing import Any
 
 from spark_agent import capture, contract
 from spark_agent.capture import CHUNK, Operator
+from spark_agent.operators import Map
+from spark_agent.sampling import ON_A_WAY, SIDES
+
+
+class Side(Map):
+    """Gives a pair's value its side. Where values are sampled it also says which records are on a chosen way:
+    the union of both sides goes through the JVM, which knows of records only."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__(lambda pair: (pair[0], (side, pair[1])))
+        self.side = side
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        run, side = capture.current, self.side
+        if run is None or run.ways is None:
+            return super().__call__(split, records)
+        passage = run.ways.reading(self.node)
+        marking = Map(lambda pair: (pair[0], (side | ON_A_WAY if passage.last else side, pair[1])))
+        marking.node = self.node
+        return marking(split, records)
 
 
 class BySides(Operator):
@@ -22,11 +42,13 @@ class BySides(Operator):
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         from pyspark.shuffle import ExternalGroupBy
 
+        run = capture.current
+        placed = ((key, (position, side, value)) for position, (key, (side, value)) in enumerate(records))
+        if run is None or run.ways is not None:  # then records may be marked
+            placed = ((key, (position, side & SIDES, value)) for key, (position, side, value) in placed)
         merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
-        merger.mergeValues(
-            (key, (position, side, value)) for position, (key, (side, value)) in enumerate(records)
-        )
-        return self.outputs(merger.items(), capture.current)
+        merger.mergeValues(placed)
+        return self.outputs(merger.items(), run)
 
     def outputs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
         raise NotImplementedError

@@ -33,6 +33,7 @@ class Node:
     is_published: bool = False
     is_piped: bool = False  # a Python worker gives its records, so that they have runs and are counted
     is_shuffle: bool = False  # its batches are tagged with the runs that wrote them
+    has_sides: bool = False  # its records are pairs (key, (side, value)) of a join
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
 
     def event(self) -> dict[str, Any]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: A tag's run number with this bit is followed by bits for the batch's records.
 HAS_BITS = 1 << 63
+#: The side of a join's record (1 or 2) may carry this mark; SIDES is the side without it.
+ON_A_WAY, SIDES = 4, 3
 _COUNT = struct.Struct("<I")
 _WORD = (1 << 64) - 1
 
@@ -61,7 +63,7 @@ class Passage:
     def __next__(self) -> Any:
         record = self._next()
         position, self.count = self.count, self.count + 1
-        self.last = is_on = self.rule.is_on(position)
+        self.last = is_on = self.rule.is_on(position, record)
         if self._kept is not None:
             self._kept.append(is_on)
         if is_on:
@@ -101,7 +103,7 @@ class Rule:
         assert self._before is not None
         return self._before
 
-    def is_on(self, _position: int) -> bool:
+    def is_on(self, _position: int, _record: Any) -> bool:
         return self.before.last
 
     def flushing(self, buffers: Sequence[list[int]]) -> None:
@@ -121,17 +123,24 @@ class Head(Rule):
         """The records from position `first` of the input on are those of a batch with these bits."""
         self._first, self._bits = first, bits
 
-    def is_on(self, position: int) -> bool:
+    def is_on(self, position: int, _record: Any) -> bool:
         at = position - self._first
         if self._bits is None or not 0 <= at < 8 * len(self._bits):
             return is_chosen(self._split, position, self._threshold)
         return bool(self._bits[at >> 3] >> (at & 7) & 1)
 
 
+class Sided(Head):
+    """The records of a join's sides say it themselves."""
+
+    def is_on(self, _position: int, record: Any) -> bool:
+        return bool(record[1][0] & ON_A_WAY)
+
+
 class AnyRead(Rule):
     """A bound: anything that was read may be in it."""
 
-    def is_on(self, _position: int) -> bool:
+    def is_on(self, _position: int, _record: Any) -> bool:
         return self.before.any
 
 
@@ -152,7 +161,7 @@ class Named(Rule):
     def flushing(self, buffers: Sequence[list[int]]) -> None:
         self._flushed = self._inputs(buffers) or self._flushed
 
-    def is_on(self, _position: int) -> bool:
+    def is_on(self, _position: int, _record: Any) -> bool:
         return any(map(self.before.at, self._inputs(self._buffers) or self._flushed))
 
 
@@ -180,7 +189,7 @@ class Coded(Rule):
             self._stream.flush()
         return code >= len(self._codes) or bool(self._codes[code])
 
-    def is_on(self, position: int) -> bool:
+    def is_on(self, position: int, _record: Any) -> bool:
         return self.of_code(position)
 
 
@@ -197,7 +206,7 @@ class Ways:
 
     def __init__(self, run: Run, threshold: int) -> None:
         self._run = run
-        self._head = Head(run.split, threshold)
+        self._head = (Sided if run.plan.reads_sides else Head)(run.split, threshold)
         self._passages: dict[int, Passage] = {}  # node -> what its function reads
         self._rules: dict[int, Rule] = {}  # node -> how its outputs are decided
         self._made: dict[int, Passage] = {}  # node -> its outputs
@@ -210,6 +219,10 @@ class Ways:
     def read_batch(self, bits: bytes | None) -> None:
         """The next records are a batch of a shuffle; `bits` if its writer knew about ways."""
         self._head.read_batch(self._run.inputs.count, bits)
+
+    def reading(self, node: int) -> Passage:
+        """What the function of `node` reads."""
+        return self._passages[node]
 
     def enter(self, node: int, function: Any, records: Any) -> None:
         """`function` is about to be called with `records`: a passage, or the very object (a list) that

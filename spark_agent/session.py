@@ -405,6 +405,7 @@ class Session:
             reads_shuffle=pipeline.input_node.is_shuffle,
             read_by_action=ours[-1] if ours and ours[-1] != nodes[-1] else None,
             sides=pipeline.input_node.sides,
+            reads_sides=pipeline.input_node.has_sides,
             nodes=nodes,
             value_nodes=values.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
             user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),

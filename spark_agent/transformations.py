@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
 from spark_agent.capture import Operator, hide_agent
-from spark_agent.joining import Join, Subtract
+from spark_agent.joining import Join, Side, Subtract
 from spark_agent.nodes import Node
 from spark_agent.operators import (
     Combine,
@@ -260,7 +260,8 @@ def _subtract_by_key(self: Any, other: Any, numPartitions: int | None = None) ->
 
 def _both_sides(left: Any, right: Any) -> tuple[Any, Any, float]:
     """(both sides in one, each value with its side; serializer and memory for grouping them)."""
-    both = left.mapValues(lambda value: (1, value)).union(right.mapValues(lambda value: (2, value)))
+    both = left.mapPartitionsWithIndex(Side(1), True).union(right.mapPartitionsWithIndex(Side(2), True))
+    both._lineage_node.has_sides = True
     return both, both._jrdd_deserializer, both._memory_limit()
 
 
