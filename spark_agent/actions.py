@@ -66,7 +66,11 @@ def run_job(session: Session, stock: Action) -> Action:
             return stock(self, rdd, *args, **kwargs)
         sink = _sink(session, "runJob", rdd, contract.DATASET)
         sink.exact, sink.reason = False, inexact("runJob", contract.DATASET)
-        return _run(session, sink, [rdd], lambda: stock(self, rdd, *args, **kwargs))
+        try:
+            return _run(session, sink, [rdd], lambda: stock(self, rdd, *args, **kwargs))
+        except BaseException as error:
+            hide_agent(error)
+            raise
 
     return like(stock, action)
 
@@ -78,12 +82,8 @@ def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
 def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], Any]) -> Any:
     """Publish the sink, run the action with its number, describe what it read and wrote."""
     session.publish(sink)
-    try:
-        with session.operation(sink.name, inputs), session.property_set(ACTION, str(sink.number)):
-            result = action()
-    except BaseException as error:
-        hide_agent(error)
-        raise
+    with session.operation(sink.name, inputs), session.property_set(ACTION, str(sink.number)):
+        result = action()
     session.describe(sink)
     return result
 
@@ -94,7 +94,11 @@ def _top_level(session: Session, stock: Action, action: Action) -> Action:
     def dispatched(self: Any, *args: Any, **kwargs: Any) -> Any:
         frames = session.frames
         if not frames:
-            return action(self, *args, **kwargs)
+            try:
+                return action(self, *args, **kwargs)
+            except BaseException as error:
+                hide_agent(error)
+                raise
         if frames[0].name in ACTIONS:
             return stock(self, *args, **kwargs)
         with session.adapting(adapter=None, indexed_adapter=None), session.inner_job():
@@ -226,13 +230,9 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
             session.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 
-        try:
-            with session.operation("saveAsTextFile", [self]) as frame, session.property_set(ACTION, ""):
-                frame.sink = begin
-                stock(self, path, compressionCodecClass)
-        except BaseException as error:
-            hide_agent(error)
-            raise
+        with session.operation("saveAsTextFile", [self]) as frame, session.property_set(ACTION, ""):
+            frame.sink = begin
+            stock(self, path, compressionCodecClass)
         for sink in sinks:
             sink.describe = lambda: partitions.text_files(
                 self.getNumPartitions(), str(path), compressionCodecClass
