@@ -1,9 +1,9 @@
 """How long an application may wait for its broker, in all: the budget that bounds what lineage can cost.
 
-Promises that the waits of one process last `budget_s` together, however often and however slowly the broker
-answers, and that processes which share a file share the budget: a wait of one is told to the others, and
-waits at the same time count once. Short waits, which a healthy broker needs too, are free. Knows nothing of
-Kafka and never raises.
+Promises that the waits of one process last `budget_s` together and half a percent of the time that passes,
+however often and however slowly the broker answers, and that processes which share a file share the budget:
+a wait of one is told to the others, and waits at the same time count once. Short waits that were answered,
+which a healthy broker needs too, are free. Knows nothing of Kafka and never raises.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from collections.abc import Callable
 
 #: A wait for a healthy broker's answer; such a wait costs nothing of the budget.
 QUICK_S = 0.05
+#: What comes back of a spent budget in each second: without it, a job of hours would lose its end beside a
+#: broker that is now and then a little late.
+REFILL = 0.005
 #: After a wait without an answer nothing waits for so long; then twice as long, each time.
 PAUSE_S = 20.0
 MAX_PAUSE_S = 600.0
@@ -47,7 +50,10 @@ class Patience:
 
     @property
     def left_s(self) -> float:
-        return max(0.0, self._budget_s - self._spent_s)
+        return max(0.0, self._budget_s - self._spent_at(self._clock()))
+
+    def _spent_at(self, now: float) -> float:
+        return max(0.0, self._spent_s - REFILL * max(0.0, now - self._waited_until))
 
     @property
     def is_paused(self) -> bool:
@@ -66,13 +72,14 @@ class Patience:
         end = self._clock()
         is_free = end - begin <= QUICK_S or self._forgives_answers
         if is_answered and is_free:
+            self._pause_s = PAUSE_S
             return
 
         def pay() -> None:
-            if end - begin > QUICK_S:
-                # The part of it in which no other process waited: waits side by side delay a job once.
-                self._spent_s += max(0.0, end - max(begin, self._waited_until))
-                self._waited_until = max(self._waited_until, end)
+            # The part of it in which no other process waited: waits side by side delay a job once.
+            alone = max(0.0, end - max(begin, self._waited_until))
+            self._spent_s = self._spent_at(begin) + alone
+            self._waited_until = max(self._waited_until, end)
             if not is_answered and end >= self._paused_until:  # else another has begun the pause meanwhile
                 self._paused_until = end + self._pause_s
                 self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)
@@ -85,7 +92,7 @@ class Patience:
 
     def answered(self) -> None:
         """The broker took a message. A broker that is merely too slow is not waited for because of that."""
-        if self._paused_until and self.left_s > 0:
+        if self._paused_until and self.left_s > self._budget_s / 4:
             self._paused_until, self._pause_s = 0.0, PAUSE_S
 
     # -- the file ------------------------------------------------------------------------------------
@@ -129,8 +136,8 @@ class Patience:
             spent, waited_until, paused_until, pause = map(float, json.loads(text))
             # A file that a machine has kept over its restart speaks of another clock.
             latest = self._clock() + MAX_PAUSE_S
-            self._spent_s = max(self._spent_s, spent)
-            self._waited_until = max(self._waited_until, min(waited_until, self._clock()))
+            if waited_until >= self._waited_until:
+                self._spent_s, self._waited_until = max(0.0, spent), min(waited_until, self._clock())
             self._paused_until = max(self._paused_until, paused_until if paused_until < latest else 0.0)
             self._pause_s = max(self._pause_s, min(pause, MAX_PAUSE_S))
 

@@ -104,6 +104,7 @@ def run_application(
         "spark.default.parallelism": "3",
         "spark.lineage.enabled": str(lineage).lower(),
         "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
+        "spark.lineage.delivery.timeout": "20",  # a machine that runs many tests is a slow broker
         "spark.lineage.topic.node": topics["node"],
         "spark.lineage.topic.flow": topics["flow"],
         **{name.replace("_", "."): value for name, value in conf.items()},
