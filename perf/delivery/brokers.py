@@ -16,12 +16,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
     AdminClient,
     NewTopic,
+    OffsetSpec,
     ResourcePatternType,
     ResourceType,
 )
@@ -126,6 +128,12 @@ class Broker:
         if self._process is None:
             self.start()
         self.resume()
+        # A broker that was silent for long has lost its partitions, and gets them back a little later.
+        admin, deadline = self.admin, time.monotonic() + READY_DEADLINE_S
+        while not _serves(admin):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"Kafka has not come back within {READY_DEADLINE_S:.0f} s")
+            time.sleep(0.1)
 
     @property
     def admin(self) -> AdminClient:
@@ -158,6 +166,21 @@ class Broker:
         admin = self.admin  # kept until the answers are there
         for future in admin.create_acls(rules).values():
             future.result(30)
+
+
+def _serves(admin: AdminClient) -> bool:
+    """True if the broker leads a topic that is made now, and says so of all others."""
+    probe = f"probe-{time.monotonic_ns()}"
+    try:
+        admin.create_topics([NewTopic(probe, num_partitions=1)])[probe].result(5)
+        topics = admin.list_topics(timeout=5).topics
+        places = [TopicPartition(topic, number) for topic in topics for number in topics[topic].partitions]
+        asked = admin.list_offsets({place: OffsetSpec.latest() for place in places}, request_timeout=5)
+        for future in asked.values():
+            future.result(5)
+    except (KafkaException, TimeoutError):
+        return False
+    return True
 
 
 @contextmanager
