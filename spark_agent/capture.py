@@ -15,26 +15,19 @@ from __future__ import annotations
 
 import json
 import os
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, compress, repeat
 from typing import Any
 
 from spark_agent import contract, sampling, transport
 from spark_agent.contract import Block
 from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
+from spark_agent.streams import CHUNK, Counter, Stream, last_read
 from spark_agent.values import Tally, TextStream
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
-
-FOREVER = 1 << 62
-#: Operators hand their positions over after this many inputs; between 2,048 and 8,192 is flat.
-CHUNK = 4_096
-#: What a block's preamble and header take at most.
-HEADER_BYTES = 4_000
 
 
 class DeliveryError(RuntimeError):
@@ -58,153 +51,6 @@ class Plan:
     names: tuple[str, ...] = ()  # of `nodes`, for a redaction function
     problem: str = ""  # why blocks will not arrive, as far as the driver knows
     reads_sides: bool = False  # the records that it reads say of their side whether they are on a chosen way
-
-
-class Counter:
-    """Counts what passes an iterator at C speed: `compress(it, ticks)`, about 10 ns a record."""
-
-    __slots__ = ("_left", "_ticks")
-
-    def __init__(self) -> None:
-        self._ticks = repeat(True, FOREVER)
-        self._left = self._ticks.__length_hint__
-
-    def through(self, records: Iterable[Any]) -> Iterator[Any]:
-        return compress(records, self._ticks)
-
-    @property
-    def count(self) -> int:
-        return FOREVER - self._left()
-
-
-def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
-    """An iterator over generators of `make` that goes on after one of them raised.
-
-    A generator is dead once a user function raised in it; stock PySpark's C iterators are not, and a user's
-    `mapPartitions` may catch the error and pull the next record. `make(ended)` gives a generator over the
-    rest of the same source and appends to `ended` when the source is used up.
-    """
-    ended: list[bool] = []
-
-    def generators() -> Iterator[Iterator[Any]]:
-        while not ended:
-            yield make(ended)
-
-    return chain.from_iterable(generators())
-
-
-def last_read(made: Iterable[Any], given: Counter, stream: Stream) -> Iterator[Any]:
-    """The records of `made`, each noted in `stream` with the position of what `given` counted last."""
-    positions = stream.buffers[0]
-    for record in made:
-        positions.append(given.count - 1)
-        if len(positions) >= CHUNK:
-            stream.flush()
-        yield record
-
-
-class Stream:
-    """One stream of integer columns of one operator, cut into blocks that stand on their own.
-
-    Operators append to the lists in `buffers` and call `flush` every few thousand records.
-    """
-
-    __slots__ = (
-        "_arrays",
-        "_base",
-        "_names",
-        "_relation",
-        "_run",
-        "buffers",
-        "node",
-        "total_in",
-        "total_out",
-    )
-
-    def __init__(self, run: Run, node: int, relation: str) -> None:
-        self._run = run
-        self.node = node
-        self._relation = relation
-        names = contract.BLOCK_COLUMNS[relation]
-        if relation == contract.SPANS and node in (run.plan.input_node, *run.plan.sides):
-            names += contract.OPTIONAL_COLUMNS[relation]  # spans of what other runs wrote
-        self._names = names
-        self.buffers: tuple[list[int], ...] = tuple([] for _ in names)
-        self._arrays = [array("I") for _ in names]
-        self.total_in = 0  # inputs and outputs that shipped blocks cover
-        self.total_out = 0
-        if run.ways is not None:
-            run.ways.opened(self, relation)
-
-    def flush(self) -> None:
-        """Move the buffers into compact arrays; ship a block when they are full."""
-        if self._run.ways is not None:
-            self._run.ways.flushing(self)
-        for index, buffer in enumerate(self.buffers):
-            if buffer:
-                column = self._arrays[index]
-                try:
-                    column.extend(array(column.typecode, buffer))
-                except OverflowError:  # numbers of runs, positions beyond 2**32
-                    self._arrays[index] = array("Q", column)
-                    self._arrays[index].extend(array("Q", buffer))
-                buffer.clear()
-        if max(map(len, self._arrays)) >= contract.MAX_COLUMN_VALUES - 2 * CHUNK:
-            self._ship()
-
-    def _ship(self) -> None:
-        columns, self._arrays = self._arrays, [array("I") for _ in self._names]
-        if not len(columns[0]):
-            return
-        for piece in _pieces(self._relation, columns):
-            named = dict(zip(self._names, piece, strict=True))
-            self._run.emit(self.node, self._relation, self.total_in, self.total_out, named)
-            covered_in, covered_out = _coverage(self._relation, named)
-            self.total_in += covered_in
-            self.total_out += covered_out
-
-    def extend(self, rows: Iterable[Sequence[int]]) -> None:
-        """Append rows, one value for each column."""
-        for row in rows:
-            for buffer, value in zip(self.buffers, row, strict=True):
-                buffer.append(value)
-        self.flush()
-
-    def close(self) -> None:
-        self.flush()
-        self._ship()
-
-
-def _pieces(relation: str, columns: list[array[int]]) -> Iterator[list[Sequence[int]]]:
-    """Columns cut so that each piece fits a block; a gather piece never splits an output."""
-    row_bytes = sum(column.itemsize for column in columns)
-    limit = min(contract.MAX_COLUMN_VALUES, (contract.MAX_BLOCK_BYTES - HEADER_BYTES) // row_bytes)
-    if max(map(len, columns)) <= limit:
-        yield list(columns)
-        return
-    if relation != contract.GATHER:
-        for start in range(0, len(columns[0]), limit):
-            yield [column[start : start + limit] for column in columns]
-        return
-    counts, inputs = columns
-    start = taken = used = 0
-    for index, count in enumerate(counts):
-        if used + count - taken > limit or index - start == limit:
-            yield [counts[start:index], inputs[taken:used]]
-            start, taken = index, used
-        used += count
-    yield [counts[start:], inputs[taken:]]
-
-
-def _coverage(relation: str, columns: dict[str, Sequence[int]]) -> tuple[int, int]:
-    """(inputs, outputs) that a block of `relation` covers, for the bases of the next block."""
-    if relation == contract.COUNTS:
-        return len(columns["count"]), sum(columns["count"])
-    if relation == contract.CODES:
-        return len(columns["code"]), 0
-    if relation == contract.SPANS:
-        return 0, sum(columns["count"])
-    return 0, len(columns[contract.BLOCK_COLUMNS[relation][0]])
 
 
 class Run:

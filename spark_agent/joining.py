@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from spark_agent import capture, contract
-from spark_agent.capture import CHUNK, Operator
+from spark_agent.capture import Operator
 from spark_agent.operators import Map
 from spark_agent.sampling import ON_A_WAY, SIDES
+from spark_agent.streams import CHUNK, Stream
 
 
 class Side(Map):
@@ -84,7 +85,7 @@ class Join(BySides):
                     yield key, (left_value, right_value)
 
 
-def _gather(stream: capture.Stream, left: int, right: int) -> None:
+def _gather(stream: Stream, left: int, right: int) -> None:
     counts, inputs = stream.buffers
     if left < 0 or right < 0:
         counts.append(1)

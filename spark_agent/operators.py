@@ -12,7 +12,8 @@ from itertools import chain, compress, count, islice, repeat
 from typing import Any, NoReturn
 
 from spark_agent import capture, contract
-from spark_agent.capture import CHUNK, FOREVER, Counter, Operator, last_read, restarting
+from spark_agent.capture import Operator
+from spark_agent.streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
 
 
 def report(error: StopIteration) -> NoReturn:
@@ -327,7 +328,7 @@ def _merge(
 def _merge_spilled(
     order: Order,
     merger: Any,
-    stream: capture.Stream,
+    stream: Stream,
     codes: dict[Any, int],
     source: Iterator[Any],
     stock: Callable[..., None],
@@ -376,7 +377,7 @@ class Sort(Operator):
         return self._records(placed, run.stream(self.node, contract.POSITIONS))
 
     @staticmethod
-    def _records(placed: Iterable[Any], stream: capture.Stream) -> Iterator[Any]:
+    def _records(placed: Iterable[Any], stream: Stream) -> Iterator[Any]:
         positions = stream.buffers[0]
         for _key, record, position in placed:
             positions.append(position)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.capture import Run, Stream
+    from spark_agent.capture import Run
+    from spark_agent.streams import Stream
     from spark_agent.values import TextStream
 
 #: A tag's run number with this bit is followed by bits for the batch's records.

@@ -24,7 +24,8 @@ from pyspark.serializers import (
 )
 
 from spark_agent import capture, contract, sampling
-from spark_agent.capture import FOREVER, Operator
+from spark_agent.capture import Operator
+from spark_agent.streams import FOREVER
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
 TAG = struct.Struct("<QQ")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from lineage_service.stack.server import Server
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 CACHE = TESTS.parent / ".cache"
 _CONTAINER_DEADLINE_S = 120
+
+# The same examples each time, and no example is too slow: machines differ.
+settings.register_profile("house", derandomize=True, deadline=None)
+settings.load_profile("house")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 from pyspark.serializers import FramedSerializer, pack_long
 
 from spark_agent import rdd, session, shuffle
-from spark_agent.capture import CHUNK, FOREVER, Operator, Pipeline, restarting
+from spark_agent.capture import Operator, Pipeline
 from spark_agent.operators import report
+from spark_agent.streams import CHUNK, FOREVER, restarting
 
 
 class UnmirroredError(RuntimeError):

@@ -25,7 +25,7 @@ from spark_agent.patience import Patience
 from spark_agent.settings import AgentSettings
 from spark_agent.transport import Delivery, Sender
 
-#: What the driver and two slots may wait together, with the budget of 2 s that each has, and some for their ends.
+#: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
 MOST_WAITED_MS = 10_000
 
 

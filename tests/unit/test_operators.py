@@ -20,7 +20,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalSorter
 
-from spark_agent import capture, contract, operators, sampling, transport, values
+from spark_agent import capture, contract, operators, sampling, streams, transport, values
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
 from spark_agent.joining import Join
@@ -168,7 +168,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract, "MAX_COLUMN_VALUES", 5)
-    monkeypatch.setattr(capture, "CHUNK", 2)
+    monkeypatch.setattr(streams, "CHUNK", 2)
     monkeypatch.setattr(operators, "CHUNK", 2)
 
 
@@ -777,7 +777,7 @@ def sampled_chains() -> dict[str, Callable[[], list[Any]]]:
     }
 
 
-@pytest.mark.parametrize("chunk", [capture.CHUNK, 5])
+@pytest.mark.parametrize("chunk", [streams.CHUNK, 5])
 @pytest.mark.parametrize("name", sampled_chains())
 def test_values_are_sampled_exactly_on_the_ways_of_chosen_inputs(
     name: str, chunk: int, task: Start, monkeypatch: pytest.MonkeyPatch
