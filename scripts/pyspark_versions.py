@@ -26,6 +26,9 @@ VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
 CORE = (
     "tests/unit/test_operators.py",
     "tests/spark/test_operations.py",
+    "tests/spark/test_more_operations.py",
+    "tests/spark/test_actions.py",
+    "tests/spark/test_sources.py",
     "tests/spark/test_traps.py",
     "tests/spark/test_invisible.py",
     "tests/e2e/test_ways_to_start.py",
