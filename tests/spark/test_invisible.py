@@ -25,6 +25,9 @@ from spark_agent import session
 rdd_module = sys.modules[RDD.__module__]  # pyspark.core.rdd, and pyspark.rdd before PySpark 4
 PipelinedRDD = rdd_module.PipelinedRDD
 
+# The first test of the module runs the jobs of all of them.
+pytestmark = pytest.mark.timeout(900)
+
 Job = Callable[[SparkContext, Path], Any]
 
 
