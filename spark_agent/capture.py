@@ -272,12 +272,12 @@ class Capture(Pipeline):
         global current
         current = None  # a task that failed early may have left its run in this worker
         try:
-            if self.plan is None:
-                return super().__call__(split, records)
             plan = self.plan
+            if plan is None:
+                return super().__call__(split, records)
             sender = transport.sender_in_worker(plan.settings, plan.application_id, plan.problem)
             current = run = Run(plan, split, sender)
-            run.result = self._captured(self.plan, run, split, records)
+            run.result = self._captured(plan, run, split, records)
             return run.outputs.through(run.result)
         except BaseException as error:
             hide_agent(error)

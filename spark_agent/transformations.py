@@ -370,6 +370,9 @@ def _zip(session: Session, stock: Operation) -> Operation:
             return stock(self, other)  # which says so
         from pyspark.serializers import BatchedSerializer, CPickleSerializer
 
+        def batched(sides: list[Any], size: int) -> list[Any]:
+            return [side._reserialize(BatchedSerializer(CPickleSerializer(), size)) for side in sides]
+
         sides = [self, other]
         sizes = [
             side._jrdd_deserializer.batchSize if isinstance(side._jrdd_deserializer, BatchedSerializer) else 1
@@ -377,21 +380,14 @@ def _zip(session: Session, stock: Operation) -> Operation:
         ]
         if sizes[0] != sizes[1] or not sizes[0]:  # Spark's rule: the JVM zips whole batches
             size = min(sizes)
-            sides = [
-                _batched(side, BatchedSerializer(CPickleSerializer(), size if size > 0 else 100))
-                for side in sides
-            ]
+            sides = batched(sides, size if size > 0 else 100)
         if not all(_has_known_records(session.node_of(side)) for side in sides):
-            sides = [_batched(side, BatchedSerializer(CPickleSerializer(), 100)) for side in sides]
+            sides = batched(sides, 100)
         result = stock(*sides)
         _settle(session.node_of(result), "zip", contract.ZIP, [session.node_of(side) for side in sides])
         return result
 
     return zip_
-
-
-def _batched(dataset: Any, serializer: Any) -> Any:
-    return dataset._reserialize(serializer)
 
 
 def _has_known_records(node: Node) -> bool:
