@@ -300,7 +300,9 @@ def test_ctrl_c_during_the_start_leaves_nothing_behind(tmp_path: Path, jar_folde
     started.wait_for("Waiting for Kafka")
     pids = [server["pid"] for name, server in started.servers().items() if name != "ports"]
     started.interrupt()
-    assert started.end() == (130, "")
+    code, error = started.end()
+    assert code in (130, -signal.SIGINT)  # both are 130 to a shell; tests/integration/test_stack.py says why
+    assert error == ""
     assert not [pid for pid in pids if psutil.pid_exists(pid)]
 
 

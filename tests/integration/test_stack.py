@@ -259,7 +259,9 @@ def test_ctrl_c_leaves_nothing_behind(stack: Stack, tmp_path: Path) -> None:
     pid = json.loads((home / "stack.json").read_text())["neo4j"]["pid"]
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130, error
+    # Both are 130 to a shell. CPython ends by the signal itself when this came within an `exec` of text,
+    # as dataclasses and named tuples do while they are imported, although the command returned 130.
+    assert process.returncode in (130, -signal.SIGINT), error
     assert error == ""
     assert not psutil.pid_exists(pid)
 
