@@ -137,6 +137,8 @@ class FlatMap(Operator):
         left = ticks.__length_hint__
 
         def produced() -> Generator[Any, None, None]:
+            made: Any
+            rest: Any = None  # of the list that is being pulled
             try:
                 while True:
                     before = len(counts)
@@ -147,14 +149,11 @@ class FlatMap(Operator):
                             append(0)
                             raise
                         if type(made) is list:
-                            # All of them when it was pulled to its end; less when a take() stopped in it.
-                            rest: Any = iter(made)
-                            try:
-                                yield rest
-                            finally:
-                                append(len(made) - rest.__length_hint__())
+                            rest = iter(made)
+                            yield rest
+                            append(len(made))
                             continue
-                        start = left()
+                        rest, start = None, left()
                         try:
                             yield compress(made, ticks)
                         finally:
@@ -162,6 +161,10 @@ class FlatMap(Operator):
                     if len(counts) == before:
                         break
                     flush()
+            except GeneratorExit:
+                if rest is not None:  # a take() stopped in the list
+                    append(len(made) - rest.__length_hint__())
+                raise
             except StopIteration as error:
                 report(error)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import actions, contract, sources, transformations
+from spark_agent import actions, contract, sources, text_rows, transformations
 from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hide_agent
 from spark_agent.nodes import inexact
 from spark_agent.patches import is_rdd, like, rdd_module
@@ -139,6 +139,7 @@ def _wrap_function(session: Session, stock: Callable[..., Any]) -> Callable[...,
     def _wrap_function(sc: Any, func: Any, deserializer: Any, serializer: Any, profiler: Any = None) -> Any:
         if isinstance(func, Pipeline):
             func = session.captured(func)
+            deserializer = text_rows.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)
         return stock(sc, func, deserializer, serializer, profiler)
 

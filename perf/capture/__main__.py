@@ -42,7 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.folder.absolute()
     shutil.rmtree(folder / "run", ignore_errors=True)
     (folder / "run").mkdir(parents=True)
-    processes.adopt()
     about = _about(options)
     runs: list[Run] = []
     left_out: list[str] = []
@@ -106,11 +105,11 @@ class Bench:
         shutil.rmtree(output, ignore_errors=True)
         broker, driver = self._broker, self._drivers[mode]
         ends, stored = broker.ends(), broker.stored_bytes()
-        others = {broker.pid, *(each.pid for each in self._drivers.values())}
         load = os.getloadavg()[0]
-        kafka_before = processes.tree_seconds(broker.pid)
-        cost = driver.run(str(WORKLOADS / case.job), case.arguments(inputs, output), others)
-        kafka_cpu_s = processes.tree_seconds(broker.pid) - kafka_before
+        kafka = processes.tree(broker.pid)
+        kafka_before = processes.seconds(kafka)
+        cost = driver.run(str(WORKLOADS / case.job), case.arguments(inputs, output))
+        kafka_cpu_s = processes.seconds(kafka) - kafka_before
         rows, sha256 = digest(output)
         is_captured = mode in (LINEAGE, DETAILED)
         sent = broker.sent_since(ends) if is_captured else None
@@ -120,6 +119,7 @@ class Bench:
             round=number,
             mode=mode,
             cpu_s=round(cost.cpu_s, 2),
+            workers_s=round(cost.workers_s, 2),
             wall_s=round(cost.wall_s, 3),
             kafka_cpu_s=round(kafka_cpu_s, 2),
             load=round(load, 2),
@@ -133,8 +133,8 @@ class Bench:
         )
         print(
             f"{time.strftime('%H:%M:%S')} {case.name} {megabytes:g} MB, round {number}, {mode}: "
-            f"CPU {run.cpu_s:.2f} s, wall {run.wall_s:.2f} s, Kafka {run.kafka_cpu_s:.2f} s, "
-            f"{run.sent_bytes:,} bytes, load {run.load}",
+            f"CPU {run.cpu_s:.2f} s ({run.workers_s:.2f} in workers), wall {run.wall_s:.2f} s, "
+            f"Kafka {run.kafka_cpu_s:.2f} s, {run.sent_bytes:,} bytes, load {run.load}",
             file=sys.stderr,
             flush=True,
         )

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
@@ -35,10 +35,11 @@ class UnmirroredError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Of one run. `cpu_s` is that of the driver, its JVM and all Python workers."""
+    """Of one run. `cpu_s` is that of the driver, its JVM and all Python workers; `workers_s` the latter's."""
 
     wall_s: float
     cpu_s: float
+    workers_s: float
 
 
 class Driver:
@@ -95,25 +96,22 @@ class Driver:
             self.close()
             raise JobError(f"spark-submit did not come up in {_START_S} s; see {self._log}") from None
 
-    def run(self, job: str, arguments: Sequence[str], others: Collection[int]) -> Cost:
-        """Runs one job. `others` are the children of this process that are not the job's.
-
-        Raises JobError and UnmirroredError.
-        """
-        before = processes.tree_seconds(self.pid)
+    def run(self, job: str, arguments: Sequence[str]) -> Cost:
+        """Runs one job. Raises JobError and UnmirroredError."""
+        stay = processes.tree(self.pid)  # the JVM and the driver
+        before = processes.seconds(stay)
         self._connection.send((job, list(arguments)))
         deadline = time.monotonic() + _JOB_S
         while not self._connection.poll(1):
             if self._submit.poll() is not None or time.monotonic() > deadline:
                 raise JobError(f"{job} did not come to an end; see {self._log}")
         answer = self._connection.recv()
-        orphans = processes.orphans_seconds({self.pid, *others})
-        cpu_s = processes.tree_seconds(self.pid) - before + orphans
         if answer.get("unmirrored"):
             raise UnmirroredError(", ".join(answer["unmirrored"]))
         if "error" in answer:
             raise JobError(f"{job}: {answer['error']}\nThe log is {self._log}")
-        return Cost(wall_s=answer["wall_s"], cpu_s=cpu_s)
+        cpu_s = processes.seconds(stay) - before + answer["workers_s"]
+        return Cost(wall_s=answer["wall_s"], cpu_s=cpu_s, workers_s=answer["workers_s"])
 
     def close(self) -> None:
         """Ends the driver; by force where it does not end by itself."""

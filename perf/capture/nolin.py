@@ -137,12 +137,28 @@ def _merge(
             return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
 
 
-def _join(operator: Any, split: int, records: Any) -> Iterator[Any]:
+def _groups(operator: Any, records: Any) -> Iterable[Any]:
     from pyspark.shuffle import ExternalGroupBy
 
     merger = ExternalGroupBy(operator.aggregator, operator.memory, operator.serializer)
     merger.mergeValues((key, (side, value)) for key, (side, value) in records)
-    return _pairs(operator, merger.items())
+    return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
+
+
+def _join(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    return _pairs(operator, _groups(operator, records))
+
+
+def _subtract(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    for key, group in _groups(operator, records):
+        kept: list[Any] = []
+        for side, value in group:
+            if side == 2:
+                break
+            kept.append(value)
+        else:
+            for value in kept:
+                yield key, value
 
 
 def _pairs(operator: Any, groups: Iterable[Any]) -> Iterator[Any]:
@@ -222,6 +238,8 @@ MIRRORS: dict[str, Callable[[Any, int, Any], Any]] = {
     "Merge": _combine,
     "Group": _group,
     "Join": _join,
+    "Side": _map,
+    "Subtract": _subtract,
     "Sort": _sort,
     "ShuffleWrite": _shuffle_write,
 }

@@ -12,13 +12,18 @@ from perf.capture.cases import CASES, LINEAGE, MODES, RATIOS, Case
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One measured run. `sent_bytes` is what Kafka stored of it; `flows` is counted in the last round."""
+    """One measured run.
+
+    `workers_s` is the part of `cpu_s` that Python workers took; `sent_bytes` is what Kafka stored; `flows` is
+    counted in the last round.
+    """
 
     case: str
     megabytes: float
     round: int
     mode: str
     cpu_s: float
+    workers_s: float
     wall_s: float
     kafka_cpu_s: float
     load: float
@@ -97,7 +102,7 @@ def markdown(result: Mapping[str, Any]) -> str:
         "## Wall time",
         _ratio_table(groups, "wall_s", has_targets=False),
         "## Seconds",
-        "Medians, CPU / wall.",
+        "Medians: CPU, of it Python workers / wall.",
         _seconds_table(groups),
         "## What was sent",
         "Compressed, as Kafka stored it, events included. A flow counts once for each run that it passes, "
@@ -154,7 +159,8 @@ def _seconds_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
         by_mode = [[run for run in group if run.mode == mode] for mode in MODES]
         kafka = [run.kafka_cpu_s for run in group if run.mode == LINEAGE]
         return [
-            f"{median(run.cpu_s for run in each):.2f} / {median(run.wall_s for run in each):.2f}"
+            f"{median(run.cpu_s for run in each):.2f}, {median(run.workers_s for run in each):.2f} / "
+            f"{median(run.wall_s for run in each):.2f}"
             if each
             else "-"
             for each in by_mode

@@ -52,6 +52,8 @@ def modulo(key: int) -> int:
             for left in (True, False)
             for right in (True, False)
         ],
+        ("Side", (1,), PAIRS),
+        ("Subtract", (LISTS, 512, SERIALIZER), SIDED),
         ("Sort", (lambda records: sorted(records, key=lambda record: record[0]),), PAIRS),
         ("TextSink", (lambda _split, records: (str(record).encode() for record in records),), range(10)),
     ],

@@ -17,6 +17,7 @@ RUN = Run(
     round=1,
     mode=STOCK,
     cpu_s=10.0,
+    workers_s=8.0,
     wall_s=6.0,
     kafka_cpu_s=0.1,
     load=0.5,
