@@ -67,8 +67,8 @@ class Sender:
             {
                 "bootstrap.servers": settings.bootstrap_servers,
                 "client.id": f"lineage-agent-{os.getpid()}",
-                # Keeps the order of events where one is sent again. Idempotence would too, but each process waits
-                # half a second for its number then, and consumers must put up with doubles anyway.
+                # Keeps the order of events where one is sent again. Idempotence would too, but then each
+                # process waits half a second for its number, and consumers must put up with doubles anyway.
                 "max.in.flight.requests.per.connection": 1,
                 "compression.type": "zstd",
                 "compression.level": 1,
