@@ -7,6 +7,7 @@ the position of each record travels with its value. The outputs and their order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
 from spark_agent import capture, contract
@@ -35,7 +36,11 @@ class Side(Map):
 
 
 class BySides(Operator):
-    """Groups both sides by key; `outputs` makes the outputs of the groups."""
+    """Groups both sides by key; `outputs` makes the outputs of the groups: (key, [(place, value), ...]).
+
+    A value's place is twice its position among the inputs, and one more on side 2: one number, so that a
+    group takes no more memory than stock PySpark's.
+    """
 
     def __init__(self, aggregator: Any, memory: float, serializer: Any) -> None:
         self.aggregator, self.memory, self.serializer = aggregator, memory, serializer
@@ -44,9 +49,12 @@ class BySides(Operator):
         from pyspark.shuffle import ExternalGroupBy
 
         run = capture.current
-        placed = ((key, (position, side, value)) for position, (key, (side, value)) in enumerate(records))
         if run is None or run.ways is not None:  # then records may be marked
-            placed = ((key, (position, side & SIDES, value)) for key, (position, side, value) in placed)
+            records = ((key, (side & SIDES, value)) for key, (side, value) in records)
+        before = count(-1, 2)
+        placed = (
+            (key, (at + side, value)) for at, (key, (side, value)) in zip(before, records, strict=False)
+        )
         merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
         merger.mergeValues(placed)
         return self.outputs(merger.items(), run)
@@ -69,32 +77,36 @@ class Join(BySides):
 
     def outputs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
         stream = run.stream(self.node, contract.GATHER) if run is not None else None
+        counts, inputs = stream.buffers if stream is not None else ([], [])
         for key, group in groups:
             left: list[tuple[int, Any]] = []
             right: list[tuple[int, Any]] = []
-            for position, side, value in group:
-                (left if side == 1 else right).append((position, value))
-            if not right and self.keep_left:
-                right.append((-1, None))
-            if not left and self.keep_right:
-                left.append((-1, None))
-            for left_position, left_value in left:
-                for right_position, right_value in right:
-                    if stream is not None:
-                        _gather(stream, left_position, right_position)
-                    yield key, (left_value, right_value)
+            for place, value in group:
+                (right if place & 1 else left).append((place >> 1, value))
+            if left and right:
+                for left_position, left_value in left:
+                    for right_position, right_value in right:
+                        counts.append(2)
+                        inputs.append(left_position)
+                        inputs.append(right_position)
+                        yield key, (left_value, right_value)
+                        if len(counts) >= CHUNK:
+                            _flush(stream, counts, inputs)
+            elif (left and self.keep_left) or (right and self.keep_right):
+                for position, value in left or right:
+                    counts.append(1)
+                    inputs.append(position)
+                    yield key, (value, None) if left else (None, value)
+                    if len(counts) >= CHUNK:
+                        _flush(stream, counts, inputs)
 
 
-def _gather(stream: Stream, left: int, right: int) -> None:
-    counts, inputs = stream.buffers
-    if left < 0 or right < 0:
-        counts.append(1)
-        inputs.append(max(left, right))
-    else:
-        counts.append(2)
-        inputs += (left, right)
-    if len(counts) >= CHUNK:
+def _flush(stream: Stream | None, counts: list[int], inputs: list[int]) -> None:
+    if stream is not None:
         stream.flush()
+    else:
+        counts.clear()
+        inputs.clear()
 
 
 class Subtract(BySides):
@@ -104,14 +116,14 @@ class Subtract(BySides):
         stream = run.stream(self.node, contract.POSITIONS) if run is not None else None
         for key, group in groups:
             kept: list[tuple[int, Any]] = []
-            for position, side, value in group:
-                if side == 2:
+            for place, value in group:
+                if place & 1:
                     break
-                kept.append((position, value))
+                kept.append((place, value))
             else:
-                for position, value in kept:
+                for place, value in kept:
                     if stream is not None:
-                        stream.buffers[0].append(position)
+                        stream.buffers[0].append(place >> 1)
                         if len(stream.buffers[0]) >= CHUNK:
                             stream.flush()
                     yield key, value

@@ -140,11 +140,12 @@ class Stream:
 
 def _pieces(relation: str, columns: list[array[int]]) -> Iterator[list[Sequence[int]]]:
     """Columns cut so that each piece fits a block; a gather piece never splits an output."""
-    row_bytes = sum(column.itemsize for column in columns)
-    limit = min(contract.MAX_COLUMN_VALUES, (contract.MAX_BLOCK_BYTES - HEADER_BYTES) // row_bytes)
-    if max(map(len, columns)) <= limit:
+    room = contract.MAX_BLOCK_BYTES - HEADER_BYTES
+    is_short = max(map(len, columns)) <= contract.MAX_COLUMN_VALUES
+    if is_short and sum(len(column) * column.itemsize for column in columns) <= room:
         yield list(columns)
         return
+    limit = min(contract.MAX_COLUMN_VALUES, room // sum(column.itemsize for column in columns))
     if relation != contract.GATHER:
         for start in range(0, len(columns[0]), limit):
             yield [column[start : start + limit] for column in columns]
