@@ -2,21 +2,36 @@
 
 Nodes are numbered from 0 in the order in which RDDs are made. They are published when an action needs
 them, so that RDDs which only a library's inner job used (the sample inside sortBy) never appear. A node
-holds no RDD: it does not keep one from being collected.
+holds no RDD: it does not keep one from being collected. One that has been published and described holds no
+other node either, so a job that goes on for ever costs the driver what is new at each action.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Where the records of an RDD last were in Python or came into Spark: what holds of all these places."""
+
+    are_counted: bool  # only unions and coalesces since: runs say how many records each split has
+    are_plain: bool  # any Python can unpickle the records
+
+
+_IN_PYTHON = Ends(are_counted=True, are_plain=True)
+
+
 @dataclass(eq=False)
 class Node:
-    """One RDD. `parents` are in the order of their ports. `describe` gives its partitions after a job."""
+    """One RDD. `parents` are in the order of their ports, and forgotten when they are no longer needed.
+
+    `describe` gives its partitions after a job.
+    """
 
     number: int
     name: str
@@ -30,11 +45,14 @@ class Node:
     dataset: dict[str, str] | None = None
     parents: list[Node] = field(default_factory=list)
     describe: Callable[[], list[Any]] | None = None
-    is_published: bool = False
+    is_published: bool = False  # with all that it comes from
+    is_described: bool = False  # with all that it comes from
+    is_plain: bool = False  # a source whose records any Python can unpickle
     is_piped: bool = False  # a Python worker gives its records, so that they have runs and are counted
     is_shuffle: bool = False  # its batches are tagged with the runs that wrote them
     has_sides: bool = False  # its records are pairs (key, (side, value)) of a join
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
+    _ends: Ends | None = None  # known once it was asked for
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
@@ -51,35 +69,50 @@ class Node:
             "dataset": self.dataset,
         }
 
-    def ancestry(self) -> Iterator[Node]:
-        """This node and all that it comes from, parents before children."""
-        done: set[int] = set()
+    def ancestry(self, is_done: Callable[[Node], bool]) -> list[Node]:
+        """This node and all that it comes from, parents before children, without what is done.
+
+        Nothing above a node that is done is looked at: who says done says it of all that the node comes from.
+        """
+        found: list[Node] = []
+        seen: set[int] = set()
         stack: list[tuple[Node, bool]] = [(self, False)]
         while stack:
-            node, are_parents_done = stack.pop()
-            if are_parents_done:
-                yield node
-            elif node.number not in done:
-                done.add(node.number)
+            node, are_parents_found = stack.pop()
+            if are_parents_found:
+                found.append(node)
+            elif node.number not in seen and not is_done(node):
+                seen.add(node.number)
                 stack.append((node, True))
                 stack.extend((parent, False) for parent in reversed(node.parents))
+        return found
 
-    def ends(self, *relations: str) -> Iterator[Node]:
-        """Where the records last were in Python or came into Spark: what the JVM did since is passed through.
+    @property
+    def ends(self) -> Ends:
+        """What the JVM did since the records were in Python, or came into Spark, is passed through."""
+        for node in self.ancestry(lambda each: each.is_piped or each._ends is not None):
+            found = node._look_at_parents()
+            if node._ends is None:  # else another thread settled the node: its parents may be gone
+                node._ends = found
+        return self._ends or _IN_PYTHON
 
-        With `relations`, only nodes of these are passed through.
-        """
-        seen, stack = {self.number}, [self]
-        while stack:
-            node = stack.pop()
-            is_passed = not relations or node.relation in relations
-            if node.is_piped or node.kind == "source" or not node.parents or not is_passed:
-                yield node
-                continue
-            for parent in node.parents:
-                if parent.number not in seen:
-                    seen.add(parent.number)
-                    stack.append(parent)
+    def _look_at_parents(self) -> Ends:
+        """The ends, from those of the parents, which are known."""
+        if self.kind == "source" or not self.parents:
+            return Ends(are_counted=False, are_plain=self.is_plain)
+        ends = [parent._ends or _IN_PYTHON for parent in self.parents]
+        return Ends(
+            are_counted=self.relation == contract.STATIC and all(each.are_counted for each in ends),
+            are_plain=all(each.are_plain for each in ends),
+        )
+
+    def settle(self) -> Callable[[], list[Any]] | None:
+        """Take `describe`, for who will call it. All that the node comes from must have been settled."""
+        describe, self.describe = self.describe, None
+        self.is_described = True
+        if self.is_published and self.ends:  # which are asked for before the parents go
+            self.parents = []
+        return describe
 
 
 @dataclass

@@ -260,20 +260,22 @@ class Session:
     def publish(self, node: Node) -> None:
         """Publish `node` and what it comes from, once."""
         with self._lock:
-            fresh = [each for each in node.ancestry() if not each.is_published]
-            for each in fresh:
+            fresh = [(each, each.parents) for each in node.ancestry(lambda each: each.is_published)]
+            for each, _ in fresh:
                 each.is_published = True
-        for each in fresh:
+        for each, parents in fresh:  # the parents of then: another thread may settle the node meanwhile
             self.emit(contract.NODE_REGISTERED, **each.event())
-            for port, parent in enumerate(each.parents):
+            for port, parent in enumerate(parents):
                 self.emit(contract.LINK, source=parent.number, target=each.number, port=port)
         self.insist()
 
     def describe(self, node: Node) -> None:
         """Publish the partitions of `node` and of what it comes from, once, after a job has computed them."""
-        for each in node.ancestry():
+        with self._lock:
+            pending = node.ancestry(lambda each: each.is_described)
+        for each in pending:
             with self._lock:
-                describe, each.describe = each.describe, None
+                describe = each.settle()
             if describe is None:
                 continue
             try:

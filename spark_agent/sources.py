@@ -53,7 +53,7 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
         session.finish(frame, result)
         node = session.node_of(result)
         node.kind, node.relation, node.exact, node.reason = "source", contract.SOURCE, True, ""
-        node.parents = []
+        node.parents, node.is_plain = [], name in PLAIN_SOURCES
         parameter = SOURCES[name]
         if parameter is not None:
             path = str(args[0] if args else kwargs.get(parameter))

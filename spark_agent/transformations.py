@@ -28,7 +28,6 @@ from spark_agent.operators import (
     Whole,
 )
 from spark_agent.patches import is_rdd, like, rdd_module
-from spark_agent.sources import PLAIN_SOURCES
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -402,8 +401,7 @@ def _coalesce(session: Session, stock: Operation) -> Operation:
         if shuffle and numPartitions > 0:
             return _repartitioned(session, self, numPartitions)
         # A coalesce must know how many records each part has: the runs say it.
-        is_counted = all(end.is_piped for end in session.node_of(self).ends(contract.STATIC))
-        part = self if is_counted else piped(session, self)
+        part = self if session.node_of(self).ends.are_counted else piped(session, self)
         result = stock(part, numPartitions, shuffle)
         node = result._lineage_node
         _settle(node, "coalesce", contract.STATIC, [session.node_of(part)])
@@ -439,7 +437,7 @@ def piped(session: Session, dataset: Any) -> Any:
 
     Not where it comes from the driver: a worker may lack the classes to unpickle it.
     """
-    if all(end.is_piped or end.name in PLAIN_SOURCES for end in session.node_of(dataset).ends()):
+    if session.node_of(dataset).ends.are_plain:
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
 
