@@ -29,6 +29,7 @@ CORE = (
     "tests/spark/test_more_operations.py",
     "tests/spark/test_actions.py",
     "tests/spark/test_sources.py",
+    "tests/spark/test_unread.py",
     "tests/spark/test_traps.py",
     "tests/spark/test_invisible.py",
     "tests/e2e/test_ways_to_start.py",

@@ -18,7 +18,7 @@ from spark_agent.capture import ACTION, Plan, Run, hide_agent
 from spark_agent.nodes import Node, inexact
 from spark_agent.operators import Tag
 from spark_agent.patches import like
-from spark_agent.transformations import is_pipelinable, piped
+from spark_agent.transformations import can_be_piped, is_pipelinable, piped
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -112,15 +112,23 @@ def _rows(session: Session, name: str, stock: Action) -> Action:
 
     def action(self: Any, *args: Any, **kwargs: Any) -> Any:
         sink = _sink(session, name, self, contract.IDENTITY)
+        is_in_jvm = is_read_by_jvm and not is_pipelinable(self)
+        if is_in_jvm:
+            _doubt(session, sink, self)
 
         def run() -> Any:
-            # Its records have runs only if a Python worker reads them.
-            dataset = piped(session, self) if is_read_by_jvm and not is_pipelinable(self) else self
-            return stock(dataset, *args, **kwargs)
+            return stock(piped(session, self) if is_in_jvm else self, *args, **kwargs)
 
         return _run(session, sink, [self], run)
 
     return _top_level(session, stock, action)
+
+
+def _doubt(session: Session, sink: Node, dataset: Any) -> None:
+    """Records have runs only if a Python worker reads them; say so where none can."""
+    if not can_be_piped(session, dataset):
+        sink.exact = False
+        sink.reason = f"the records that {sink.name} took were in the JVM only, in a form of their own"
 
 
 def _aggregate(session: Session, name: str, stock: Action) -> Action:
@@ -206,9 +214,26 @@ def _saver(session: Session, name: str, stock: Action) -> Action:
         if path:
             sink.description, sink.dataset = path, partitions.dataset(path, SAVERS[name])
             sink.describe = lambda: partitions.hadoop_files(path)
-        return _run(session, sink, [self], lambda: stock(self, *args, **kwargs))
+        is_in_jvm = not is_pipelinable(self) and self._jrdd_deserializer == _written(name, args, kwargs)
+        if is_in_jvm:
+            _doubt(session, sink, self)
+
+        def run() -> Any:
+            return stock(piped(session, self) if is_in_jvm else self, *args, **kwargs)
+
+        return _run(session, sink, [self], run)
 
     return _top_level(session, stock, action)
+
+
+def _written(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The form in which a saver leaves records to the JVM; others it brings into it in a Python worker."""
+    from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
+
+    size = kwargs.get("batchSize", args[1] if len(args) > 1 else 10) if name == "saveAsPickleFile" else 0
+    return (
+        BatchedSerializer(CPickleSerializer(), size) if size else AutoBatchedSerializer(CPickleSerializer())
+    )
 
 
 def _written_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

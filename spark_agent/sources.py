@@ -33,7 +33,7 @@ SOURCES = {
     "wholeTextFiles": "path",
 }
 #: Of these, the ones whose records any Python can unpickle.
-PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "textFile", "wholeTextFiles"))
+PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "emptyRDD", "textFile", "wholeTextFiles"))
 #: Format of the dataset in the record of the node.
 FORMATS = {"textFile": "text", "wholeTextFiles": "file", "binaryFiles": "file", "binaryRecords": "binary"}
 

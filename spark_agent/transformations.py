@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
+from spark_agent.batches import Pass, batches_in
 from spark_agent.capture import Operator, hide_agent
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.nodes import Node
@@ -435,11 +436,32 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
 def piped(session: Session, dataset: Any) -> Any:
     """`dataset` read through a Python worker, so that its records have runs and are counted.
 
-    Not where it comes from the driver: a worker may lack the classes to unpickle it.
+    Pickled batches pass it unread. Any other records only where every Python can read them.
     """
-    if session.node_of(dataset).ends.are_plain:
+    every = batches_in(dataset._jrdd_deserializer)
+    if every:
+        return _passed(session, dataset, every)
+    if can_be_piped(session, dataset):
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
+
+
+def can_be_piped(session: Session, dataset: Any) -> bool:
+    return batches_in(dataset._jrdd_deserializer) > 0 or session.node_of(dataset).ends.are_plain
+
+
+def _passed(session: Session, dataset: Any, every: int) -> Any:
+    """The same batches, of which `every` hold the same records, to be read as those of `dataset`."""
+    from pyspark.serializers import NoOpSerializer
+
+    rdd = rdd_module().RDD
+    read = rdd(dataset._jrdd, dataset.ctx, NoOpSerializer())
+    read._lineage_node = session.node_of(dataset)
+    passed = read.mapPartitionsWithIndex(Pass(every), True)
+    passed._bypass_serializer = True
+    result = rdd(passed._jrdd, dataset.ctx, dataset._jrdd_deserializer)
+    result._lineage_node, result.partitioner = passed._lineage_node, dataset.partitioner
+    return result
 
 
 def _placed(session: Session, dataset: Any) -> Any:

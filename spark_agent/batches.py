@@ -1,0 +1,119 @@
+"""Batches that pass a Python worker unread: a run counts the records, which only the JVM held before.
+
+Promises that every byte goes on as it came: nothing of the user's is imported or called on the way, since a
+worker may lack the classes that the driver pickled. How many records a batch has is counted by an unpickler
+to which every class is the same nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from spark_agent import capture, contract
+from spark_agent.capture import Operator
+from spark_agent.streams import Counter
+
+
+def batches_in(deserializer: Any) -> int:
+    """How many pickled batches hold the same records: 1, more after a zip, 0 where they are not in such."""
+    from pyspark import serializers
+
+    if isinstance(deserializer, serializers.PairDeserializer):
+        sides = batches_in(deserializer.key_ser), batches_in(deserializer.val_ser)
+        return sum(sides) if all(sides) else 0
+    is_batched = type(deserializer) in (serializers.BatchedSerializer, serializers.AutoBatchedSerializer)
+    pickles = (serializers.PickleSerializer, serializers.CloudPickleSerializer)
+    return int(is_batched and isinstance(deserializer.serializer, pickles))
+
+
+class _Callable(type):
+    """What calls, items and instances of `_Nothing` give: itself."""
+
+    def __call__(cls, *_args: Any, **_kwargs: Any) -> Any:
+        return cls
+
+    def __setitem__(cls, _key: Any, _value: Any) -> None:
+        pass
+
+
+class _Nothing(metaclass=_Callable):
+    """Stands for every class, function and object in a batch."""
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Any:
+        return cls
+
+    @staticmethod
+    def _ignore(*_args: Any) -> None:
+        pass
+
+    __setstate__ = append = extend = add = _ignore
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, _module: str, _name: str) -> Any:
+        return _Nothing
+
+    def persistent_load(self, _id: Any) -> Any:
+        return _Nothing
+
+
+def count(batch: bytes) -> int:
+    """Records of a pickled batch. Raises ValueError where it is no list, and what unpickling raises."""
+    records = _Unpickler(io.BytesIO(batch), encoding="bytes").load()
+    if not isinstance(records, (list, tuple)):
+        raise ValueError(f"a batch holds a {type(records).__name__}")
+    return len(records)
+
+
+class _Told(Counter):
+    """A count that is known otherwise."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+
+class Pass(Operator):
+    """Gives the batches that it gets; the run's inputs and outputs are the records in them.
+
+    `every` of them hold the same number of records. Where that cannot be found out, the lineage of the
+    partition is lost, and said to be.
+    """
+
+    relation = contract.IDENTITY
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def __call__(self, split: int, batches: Iterable[bytes]) -> Iterable[bytes]:
+        run = capture.current
+        if run is None:
+            return batches
+        records, problems = 0, list[Exception]()
+
+        def passed() -> Iterator[bytes]:
+            nonlocal records
+            for index, batch in enumerate(batches):
+                if index % self.every == 0 and not problems:
+                    try:
+                        records += count(batch)
+                    except Exception as error:  # noqa: BLE001 - the batch goes on whatever it holds
+                        problems.append(error)
+                yield batch
+
+        def close() -> None:
+            if problems:
+                raise problems[0]
+            run.inputs = run.outputs = _Told(records)
+
+        run.at_close(close)
+        return passed()
