@@ -1,7 +1,7 @@
 """The wire contract between agents and consumers: topics, messages and the block format.
 
-Promises that every message names its version, that a decoder needs nothing but this page, and that
-nothing here ever unpickles. Knows nothing of Spark, of Kafka clients or of stores. This is the one
+Promises that every message names its version, that a decoder needs nothing but this page and `columns`,
+and that nothing here ever unpickles. Knows nothing of Spark, of Kafka clients or of stores. This is the one
 module that both sides import; `docs/contract.md` says the same for people and other languages.
 
 Two topics. `lineage-node` carries JSON events (applications, nodes, links, partitions, committed runs),
@@ -20,11 +20,13 @@ import itertools
 import json
 import re
 import struct
-import sys
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from spark_agent.columns import Text as Text
+from spark_agent.columns import decode_integers, decode_texts, encode_integers, encode_texts, typed_texts
+from spark_agent.columns import quoted as quoted
 
 MAJOR, MINOR = 1, 1
 VERSION = f"{MAJOR}.{MINOR}"
@@ -179,15 +181,6 @@ OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     VALUES: ("out", "code"),
 }
 
-_TYPECODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-_LITTLE = sys.byteorder == "little"
-
-#: A string as JSON, in C where there is C.
-quoted: Callable[[str], str] = json.encoder.encode_basestring
-
-Text = tuple[str, str]
-"""A typed text: (type name, text). Types: str, int, float, bool, none, bytes (hex), json, repr, withheld."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -208,20 +201,15 @@ class Block:
 
 
 def encode_block(block: Block) -> bytes:
-    """The block as bytes: preamble, JSON header, then each column.
-
-    An integer column is a little-endian unsigned array in the narrowest width that holds it, its bytes
-    laid out plane by plane (all lowest bytes first), ascending columns as differences. Both make what the
-    producer's compression sees repeat itself. A text column is a JSON array.
-    """
+    """The block as bytes: preamble, JSON header, then each column as `columns` writes it."""
     described: list[dict[str, Any]] = []
     payloads: list[bytes] = []
     for name, values in block.columns.items():
         if name == "text":
-            payload = _encode_texts(values)
+            payload = encode_texts(values)
             described.append({"name": name, "count": len(values), "bytes": len(payload), "type": "json"})
         else:
-            payload, width, is_delta = _encode_integers(values)
+            payload, width, is_delta = encode_integers(values)
             described.append(
                 {"name": name, "count": len(values), "bytes": len(payload), "width": width, "delta": is_delta}
             )
@@ -245,74 +233,6 @@ def encode_record(block: Block) -> bytes:
     """The block as JSON: larger than `encode_block`, and no program needs more than JSON to write it."""
     record = {"version": VERSION, **vars(block), "columns": {k: list(v) for k, v in block.columns.items()}}
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
-def _encode_texts(texts: Sequence[Text]) -> bytes:
-    """A JSON array of pairs; three times as fast as json.dumps where all are of one type, as most are."""
-    kinds = {kind for kind, _ in texts}
-    if len(kinds) == 1:
-        between = f'],["{kinds.pop()}",'
-        joined = between.join([quoted(text) for _, text in texts])
-        return f"[{between[2:]}{joined}]]".encode("utf-8", "surrogatepass")
-    encoded = json.dumps(texts, separators=(",", ":"), ensure_ascii=False)
-    return encoded.encode("utf-8", "surrogatepass")
-
-
-def _encode_integers(values: Sequence[int]) -> tuple[bytes, int, bool]:
-    if not len(values):
-        return b"", 1, False
-    packed = _packed(values)
-    item, raw = packed.itemsize, _little_endian(packed)
-    head = packed[:64].tolist()  # shows most columns that descend, for less than the whole subtraction
-    steps = _steps(raw, item) if len(head) > 1 and head == sorted(head) else None
-    if steps is not None:
-        raw = steps
-    # Planes are taken from the top while they are empty: what is left is the narrowest width.
-    planes = [raw[plane::item] for plane in range(item)]
-    width = item
-    while width > 1 and not any(map(_is_not_zero, planes[width // 2 : width])):
-        width //= 2
-    return b"".join(planes[:width]), width, steps is not None
-
-
-def _packed(values: Sequence[int]) -> array[int]:
-    """As an array of 4 or 8 bytes a value; array('I') from a list is twice as fast as the other widths."""
-    if isinstance(values, array) and values.typecode == _TYPECODES[values.itemsize]:
-        return values if values.itemsize >= 4 else array("I", values)
-    try:
-        return array("I", values)
-    except OverflowError:
-        return array("Q", values)
-
-
-def _little_endian(packed: array[int]) -> bytes:
-    if not _LITTLE:
-        packed = packed[:]
-        packed.byteswap()
-    return packed.tobytes()
-
-
-def _steps(raw: bytes, item: int) -> bytes | None:
-    """Each number of `raw` minus the one before, the first as it is; None if the numbers descend anywhere.
-
-    One subtraction of the whole column, as a single large integer, from itself moved by one place: about
-    10 ns a number, against 50 in a loop. Where a number is smaller than the one before, the subtraction
-    borrows from the next place, and a borrow shows as a flipped lowest bit there.
-    """
-    bits = 8 * item
-    column = int.from_bytes(raw, "little")
-    before = (column << bits) & ((1 << 8 * len(raw)) - 1)
-    steps = column - before
-    if steps < 0:
-        return None
-    lowest_bits = int.from_bytes((b"\1" + bytes(item - 1)) * (len(raw) // item), "little")
-    if (steps ^ column ^ before) & lowest_bits:
-        return None
-    return steps.to_bytes(len(raw), "little")
-
-
-def _is_not_zero(plane: bytes) -> bool:
-    return plane.count(0) != len(plane)
 
 
 def decode_block(message: bytes) -> Block:
@@ -354,7 +274,10 @@ def _decode_record(message: bytes) -> Block:
         if not isinstance(values, list) or len(values) > MAX_COLUMN_VALUES:
             raise ContractError(f"column {name[:80]!r} is no list of at most {MAX_COLUMN_VALUES}")
         if name == "text":
-            columns[name] = _texts(values)
+            try:
+                columns[name] = typed_texts(values)
+            except ValueError as error:
+                raise ContractError(str(error)) from None
         elif not all(type(value) is int and 0 <= value < 1 << 63 for value in values):
             raise ContractError(f"column {name[:80]!r} holds what is not a number from 0 to 2**63 - 1")
     return _block({"base_in": 0, "base_out": 0, **record}, columns)
@@ -408,52 +331,17 @@ def _decode_columns(described: object, message: bytes, start: int) -> dict[str, 
         start += size
         if (column.get("type") == "json") is not (name == "text"):
             raise ContractError(f"column {name!r} has type {column.get('type')!r}")
-        columns[name] = (
-            _decode_texts(payload, count)
-            if name == "text"
-            else _decode_integers(payload, count, column.get("width"), column.get("delta") is True)
-        )
+        try:
+            columns[name] = (
+                decode_texts(payload, count)
+                if name == "text"
+                else decode_integers(payload, count, column.get("width"), column.get("delta") is True)
+            )
+        except ValueError as error:
+            raise ContractError(str(error)) from None
     if start != len(message):
         raise ContractError(f"block has {len(message) - start} bytes after its last column")
     return columns
-
-
-def _decode_texts(payload: bytes, count: int) -> list[Text]:
-    try:
-        texts = json.loads(payload.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ContractError(f"text column is not JSON: {error}") from None
-    if not isinstance(texts, list) or len(texts) != count:
-        raise ContractError(f"text column does not hold {count} entries")
-    return _texts(texts)
-
-
-def _texts(texts: list[Any]) -> list[Text]:
-    for text in texts:
-        if not isinstance(text, list) or len(text) != 2 or not all(isinstance(part, str) for part in text):
-            raise ContractError("text column holds an entry that is not [type, text]")
-    return [(kind, text) for kind, text in texts]
-
-
-def _decode_integers(payload: bytes, count: int, width: object, is_delta: bool) -> Sequence[int]:
-    if not isinstance(width, int) or width not in _TYPECODES or len(payload) != count * width:
-        raise ContractError(f"column of {count} values in {len(payload)} bytes has width {width!r}")
-    raw = bytearray(len(payload))
-    for plane in range(width):
-        raw[plane::width] = payload[plane * count : (plane + 1) * count]
-    values = array(_TYPECODES[width])
-    values.frombytes(bytes(raw))
-    if not _LITTLE:
-        values.byteswap()
-    if not is_delta:
-        return values
-    try:
-        absolute = array("Q", itertools.accumulate(values))
-    except OverflowError:
-        raise ContractError("ascending column passes 2**63") from None
-    if absolute and absolute[-1] >= 1 << 63:
-        raise ContractError("ascending column passes 2**63")
-    return absolute
 
 
 def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
