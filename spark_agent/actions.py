@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions, transport
-from spark_agent.capture import ACTION, Plan, Run, hide_agent
+from spark_agent.capture import ACTION, Plan, Run, hiding
 from spark_agent.nodes import Node, inexact
 from spark_agent.operators import Tag
 from spark_agent.patches import like
@@ -66,13 +66,9 @@ def run_job(session: Session, stock: Action) -> Action:
             return stock(self, rdd, *args, **kwargs)
         sink = _sink(session, "runJob", rdd, contract.DATASET)
         sink.exact, sink.reason = False, inexact("runJob", contract.DATASET)
-        try:
-            return _run(session, sink, [rdd], lambda: stock(self, rdd, *args, **kwargs))
-        except BaseException as error:
-            hide_agent(error)
-            raise
+        return _run(session, sink, [rdd], lambda: stock(self, rdd, *args, **kwargs))
 
-    return like(stock, action)
+    return like(stock, hiding(action))
 
 
 def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
@@ -94,17 +90,13 @@ def _top_level(session: Session, stock: Action, action: Action) -> Action:
     def dispatched(self: Any, *args: Any, **kwargs: Any) -> Any:
         frames = session.frames
         if not frames:
-            try:
-                return action(self, *args, **kwargs)
-            except BaseException as error:
-                hide_agent(error)
-                raise
+            return action(self, *args, **kwargs)
         if frames[0].name in ACTIONS:
             return stock(self, *args, **kwargs)
         with session.adapting(adapter=None, indexed_adapter=None), session.inner_job():
             return stock(self, *args, **kwargs)
 
-    return like(stock, dispatched)
+    return like(stock, hiding(dispatched))
 
 
 def _rows(session: Session, name: str, stock: Action) -> Action:

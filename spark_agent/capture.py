@@ -346,6 +346,19 @@ def hide_agent(error: BaseException) -> None:
         chained = chained.__cause__ or chained.__context__
 
 
+def hiding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, of whose errors nobody sees that the agent stands around them."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            hide_agent(error)
+            raise
+
+    return called
+
+
 class CapturingSerializer:
     """Writes what the chain gives, then ends the run (steps 3 to 5 of the module's protocol)."""
 

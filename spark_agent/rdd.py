@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import actions, contract, sources, text_rows, transformations
-from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hide_agent
+from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hiding
 from spark_agent.nodes import inexact
 from spark_agent.patches import is_rdd, like, rdd_module
 from spark_agent.sinks import TextSink
@@ -56,16 +56,12 @@ def _operation(
     def operation(self: Any, *args: Any, **kwargs: Any) -> Any:
         if session.frames:
             return function(self, *args, **kwargs)
-        try:
-            with session.operation(name, _inputs(self, args, kwargs)) as frame:
-                result = function(self, *args, **kwargs)
-        except BaseException as error:
-            hide_agent(error)
-            raise
+        with session.operation(name, _inputs(self, args, kwargs)) as frame:
+            result = function(self, *args, **kwargs)
         session.finish(frame, result)
         return result
 
-    return like(stock, operation)
+    return like(stock, hiding(operation))
 
 
 def _stop(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.capture import hide_agent
+from spark_agent.capture import hiding
 from spark_agent.patches import like
 
 if TYPE_CHECKING:
@@ -44,12 +44,8 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
     def maker(self: Any, *args: Any, **kwargs: Any) -> Any:
         if session.frames:
             return stock(self, *args, **kwargs)
-        try:
-            with session.operation(name, []) as frame:
-                result = stock(self, *args, **kwargs)
-        except BaseException as error:
-            hide_agent(error)
-            raise
+        with session.operation(name, []) as frame:
+            result = stock(self, *args, **kwargs)
         session.finish(frame, result)
         node = session.node_of(result)
         node.kind, node.relation, node.exact, node.reason = "source", contract.SOURCE, True, ""
@@ -69,4 +65,4 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
                 node.describe = lambda: partitions.whole_files(jvm_rdd)
         return result
 
-    return like(stock, maker)
+    return like(stock, hiding(maker))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
 from spark_agent.batches import Pass, batches_in
-from spark_agent.capture import Operator, hide_agent
+from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.nodes import Node
 from spark_agent.operators import (
@@ -286,20 +286,16 @@ def context_union(session: Session, stock: Operation) -> Operation:
     """SparkContext.union."""
 
     def union(self: Any, rdds: list[Any]) -> Any:
-        try:
-            if session.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
-                return stock(self, rdds)
-            with session.operation("union", list(rdds)) as frame:
-                parts = [_placed(session, each) for each in rdds]
-                result = stock(self, parts)
-                _concatenate(session, result, parts)
-        except BaseException as error:
-            hide_agent(error)
-            raise
+        if session.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
+            return stock(self, rdds)
+        with session.operation("union", list(rdds)) as frame:
+            parts = [_placed(session, each) for each in rdds]
+            result = stock(self, parts)
+            _concatenate(session, result, parts)
         session.finish(frame, result)
         return result
 
-    return like(stock, union)
+    return like(stock, hiding(union))
 
 
 def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
