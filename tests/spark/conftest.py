@@ -7,11 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
 from tests.spark.application import Application, run_application
 
 # Executors with and without lineage run this Python, not whichever `python3` comes first.
 os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _jvm() -> None:
+    """Start the JVM without a conf. Started by a SparkContext, it would give that one's to all later ones."""
+    SparkContext._ensure_initialized()
 
 
 @pytest.fixture

@@ -72,8 +72,6 @@ def run(
         "spark.app.name": "delivery",
         "spark.ui.enabled": "false",
         "spark.lineage.enabled": "true",
-        # The first SparkContext of a process leaves its conf to all later ones.
-        "spark.lineage.delivery.timeout": "2",
         "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
         "spark.lineage.topic.node": f"{uuid.uuid4().hex[:10]}-node",
         "spark.lineage.topic.flow": f"{uuid.uuid4().hex[:10]}-flow",

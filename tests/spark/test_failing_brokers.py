@@ -177,8 +177,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
             "spark.ui.enabled": "false",
             "spark.lineage.enabled": str(failure is not None).lower(),
             "spark.lineage.onError": "silent",
-            # The first SparkContext of a process leaves its conf to all later ones.
-            "spark.lineage.delivery.timeout": "2",
             **{name.replace("_", "."): value for name, value in conf.items()},
         }
         if failure is not None:

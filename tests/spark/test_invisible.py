@@ -560,8 +560,7 @@ def changing(found: Mapping[str, Any]) -> dict[str, Any]:
 def test_off_means_that_nothing_is_patched(kafka: Any) -> None:
     stock = changing(attributes())
     assert [name for name, value in stock.items() if not is_stock(name, value)] == []
-    # Not an absent flag: the first context of a JVM leaves its conf as defaults for the next ones.
-    for conf in ({"spark_lineage_enabled": flag} for flag in ("", "false", "yes")):
+    for conf in ({}, *({"spark_lineage_enabled": flag} for flag in ("", "false", "yes"))):
         with a_context(kafka, **conf) as context:
             assert changing(attributes()) == stock
             assert type(numbers(context).map(str).func).__module__ == "builtins"
