@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from spark_agent import contract
+from spark_agent import contract, kafka_config
 
 ENABLED = "spark.lineage.enabled"
 
@@ -31,6 +31,12 @@ SETTINGS = (
         "",
         "Kafka brokers, host:port. Empty: LINEAGE_KAFKA_BOOTSTRAP_SERVERS, else the local stack of "
         "`lineage up`, else 127.0.0.1:9092.",
+    ),
+    Setting(
+        "spark.lineage.kafka.config",
+        "",
+        "File with options of the Kafka client for TLS and passwords, `name=value` in each line; see "
+        "security.md. Read on the driver. Empty: LINEAGE_KAFKA_CONFIG.",
     ),
     Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
     Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),
@@ -105,6 +111,8 @@ class AgentSettings:
     values_call_sites: tuple[str, ...] = ("*",)
     values_sample: float = 1.0
     redact: str = ""
+    #: Further options of the Kafka client. They hold secrets: never part of a text.
+    client: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = field(default=())
 
 
@@ -142,8 +150,19 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
         values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
         values_sample=_fraction(get("spark.lineage.values.sample"), problems),
         redact=redact,
+        client=_client(
+            get("spark.lineage.kafka.config") or os.environ.get("LINEAGE_KAFKA_CONFIG", ""), problems
+        ),
         problems=tuple(problems),
     )
+
+
+def _client(path: str, problems: list[str]) -> tuple[tuple[str, str], ...]:
+    try:
+        return kafka_config.read(path) if path else ()
+    except ValueError as error:
+        problems.append(f"spark.lineage.kafka.config: {error}")
+        return ()
 
 
 def _characters(text: str, problems: list[str]) -> int:

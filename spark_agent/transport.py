@@ -65,6 +65,7 @@ class Sender:
 
         self._producer: Any = Producer(
             {
+                **dict(settings.client),
                 "bootstrap.servers": settings.bootstrap_servers,
                 "client.id": f"lineage-agent-{os.getpid()}",
                 # Keeps the order of events where one is sent again. Idempotence would too, but then each
@@ -243,7 +244,8 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
         from confluent_kafka import KafkaError
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0, "error_cb": note})
+        options = {"bootstrap.servers": servers, "log_level": 0, "error_cb": note}
+        admin = AdminClient({**dict(settings.client), **options})
         existing = admin.list_topics(timeout=left_s()).topics
         found = {name: len(existing[name].partitions) for name in wanted if name in existing}
         missing = [NewTopic(name, count) for name, count in wanted.items() if name not in found]
