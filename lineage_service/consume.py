@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from lineage_service import kafka_client
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.completeness import Completeness, completeness
 from lineage_service.consumer import Consumer, Limits
@@ -71,10 +72,15 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
                 settings.kafka_bootstrap_servers,
                 settings.consumer_group,
                 [settings.node_topic, settings.flow_topic],
+                options=kafka_client.options(settings),
             ),
             store,
             None if graph is None else _MigratedGraph(graph),
-            KafkaDeadLetters(settings.kafka_bootstrap_servers, settings.dead_letter_topic),
+            KafkaDeadLetters(
+                settings.kafka_bootstrap_servers,
+                settings.dead_letter_topic,
+                options=kafka_client.options(settings),
+            ),
             group=settings.consumer_group,
             node_topic=settings.node_topic,
             limits=Limits(max_bytes=settings.batch_max_bytes, max_seconds=settings.batch_max_seconds),
@@ -92,7 +98,14 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 def _prepare_topics(settings: Settings) -> None:
     """See that the broker answers, and make the topics that are missing. Raises BrokerUnavailableError."""
     servers = settings.kafka_bootstrap_servers
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _error: None})
+    admin = AdminClient(
+        {
+            **kafka_client.options(settings),
+            "bootstrap.servers": servers,
+            "log_level": 0,
+            "error_cb": lambda _error: None,
+        }
+    )
     try:
         existing = admin.list_topics(timeout=BROKER_DEADLINE_S).topics
     except KafkaException as error:
@@ -103,7 +116,7 @@ def _prepare_topics(settings: Settings) -> None:
     missing = {name: count for name, count in topic_partitions(settings).items() if name not in existing}
     try:
         if missing:
-            create_topics(servers, missing)
+            create_topics(servers, missing, options=kafka_client.options(settings))
     except ServerError as error:  # a broker that forbids it; what others make later is found later
         logger.warning("going on without topics %s: %s", ", ".join(missing), error)
 

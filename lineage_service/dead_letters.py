@@ -8,7 +8,7 @@ only what a broker refuses as too large is cut, and says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lineage_service.batches import DeadLetter
+from lineage_service.kafka_client import NO_OPTIONS
 from lineage_service.subscription import BrokerUnavailableError
 
 __all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
@@ -58,10 +59,14 @@ class MemoryDeadLetters:
 class KafkaDeadLetters:
     """A topic of dead letters. For one thread."""
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+    def __init__(
+        self, bootstrap_servers: str, topic: str, *, options: Mapping[str, str] = NO_OPTIONS
+    ) -> None:
+        """`options` are further ones of the client: TLS, passwords."""
         self._topic = topic
         self._producer: Any = Producer(
             {
+                **options,
                 "bootstrap.servers": bootstrap_servers,
                 "client.id": "lineage-dead-letters",
                 "enable.idempotence": True,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -91,9 +92,22 @@ def from_settings(settings: Settings) -> GraphStore | None:
     return Neo4jGraph(
         settings.neo4j_uri,
         user=settings.neo4j_user,
-        password=settings.neo4j_password,
+        password=_password(settings),
         database=settings.neo4j_database,
+        authorities=settings.neo4j_ca,
     )
+
+
+def _password(settings: Settings) -> str:
+    path = settings.neo4j_password_file
+    if not path:
+        return settings.neo4j_password.get_secret_value()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise GraphRefusedError(f"--neo4j-password-file: {path} cannot be read: {reason}") from None
+    return lines[0] if lines else ""
 
 
 #: A migration that another process applied a moment ago fails with one of these; the schema stands.
@@ -117,20 +131,26 @@ class Neo4jGraph:
         user: str = "neo4j",
         password: str = "",
         database: str = "neo4j",
+        authorities: str = "",
         retry_seconds: float = 15.0,
         connect_seconds: float = 5.0,
     ) -> None:
-        """Without a password there is no authentication. Raises GraphRefusedError if `uri` is no address."""
+        """Without a password there is no authentication. `authorities` is a file of certificates for TLS.
+
+        Raises GraphRefusedError if `uri` is no address.
+        """
         self._address = _without_user(uri)
         self._password = password
         self._database = database
         self._is_migrated = False
         if fault := _fault_of(uri):
             raise self._told(ValueError(fault))
+        address, security = _secured(uri, authorities)
         with self._errors_told():
             self._driver = neo4j.GraphDatabase.driver(
-                uri,
+                address,
                 auth=(user, password) if password else None,
+                **security,
                 connection_timeout=connect_seconds,
                 connection_acquisition_timeout=connect_seconds + retry_seconds,
                 max_transaction_retry_time=retry_seconds,
@@ -283,6 +303,15 @@ def _fault_of(uri: str) -> str | None:
     except ValueError:
         return "the port is no number from 0 to 65535"
     return None
+
+
+def _secured(uri: str, authorities: str) -> tuple[str, dict[str, Any]]:
+    """Address and driver options. The driver takes authorities of one's own with plain schemes only."""
+    scheme, _, rest = uri.partition("://")
+    if not authorities or not scheme.endswith("+s"):
+        return uri, {}
+    trusted = neo4j.TrustCustomCAs(authorities)
+    return f"{scheme.removesuffix('+s')}://{rest}", {"encrypted": True, "trusted_certificates": trusted}
 
 
 def _without_user(uri: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from spark_agent import contract
@@ -27,6 +27,11 @@ class Settings(BaseSettings):
         default="",
         description="Kafka brokers, host:port. Empty: the local stack's broker, else 127.0.0.1:9092.",
     )
+    kafka_config: str = Field(
+        default="",
+        description="File with options of the Kafka client for TLS and passwords, `name=value` in each line; "
+        "see security.md.",
+    )
     node_topic: str = Field(
         default=contract.NODE_TOPIC, description="Topic of applications, nodes and manifests."
     )
@@ -44,7 +49,17 @@ class Settings(BaseSettings):
         default="", description="Bolt address of Neo4j. Empty: the local stack's, else no Neo4j."
     )
     neo4j_user: str = Field(default="neo4j", description="User name for Neo4j.")
-    neo4j_password: str = Field(default="", description="Password for Neo4j; empty means no authentication.")
+    neo4j_password: SecretStr = Field(
+        default=SecretStr(""), description="Password for Neo4j; empty means no authentication."
+    )
+    neo4j_password_file: str = Field(
+        default="", description="File whose first line is the password for Neo4j, in the place of that."
+    )
+    neo4j_ca: str = Field(
+        default="",
+        description="File with the certificates of the authorities that Neo4j's TLS is checked against "
+        "(bolt+s, neo4j+s). Empty: those of the system.",
+    )
     neo4j_database: str = Field(default="neo4j", description="Database of Neo4j.")
     graph_max_flows: int = Field(
         default=100_000, description="At most this many records of one trace are put into Neo4j."

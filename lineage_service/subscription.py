@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.batches import Message
+from lineage_service.kafka_client import NO_OPTIONS
 
 __all__ = [
     "BrokerRefusedError",
@@ -89,13 +90,23 @@ class Subscription(Protocol):
 class KafkaSubscription:
     """The Subscription of a broker. For one thread."""
 
-    def __init__(self, bootstrap_servers: str, group: str, topics: Sequence[str], owner: Owner) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        group: str,
+        topics: Sequence[str],
+        owner: Owner,
+        *,
+        options: Mapping[str, str] = NO_OPTIONS,
+    ) -> None:
+        """`options` are further ones of the client: TLS, passwords."""
         self._owner = owner
         self._is_paused = False
         self._failure: LineageError | None = None
         self._told: dict[object, float] = {}
         self._consumer: Any = Consumer(
             {
+                **options,
                 "bootstrap.servers": bootstrap_servers,
                 "group.id": group,
                 "client.id": "lineage-consume",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from lineage_service.kafka_client import NO_OPTIONS
 from lineage_service.stack.errors import ServerError
 from lineage_service.stack.kafka import silent_log
 from spark_agent import contract
@@ -27,14 +28,18 @@ def topic_partitions(settings: Settings) -> dict[str, int]:
     }
 
 
-def create_topics(bootstrap_servers: str, partitions: Mapping[str, int]) -> list[str]:
+def create_topics(
+    bootstrap_servers: str, partitions: Mapping[str, int], *, options: Mapping[str, str] = NO_OPTIONS
+) -> list[str]:
     """Makes those topics that are missing and returns their names, once the broker has them.
+
+    `options` are further ones of the client: TLS, passwords.
 
     Raises ServerError when the broker refuses or does not answer within 30 s.
     """
     if not partitions:
         return []
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers}, logger=silent_log)
+    admin = AdminClient({**options, "bootstrap.servers": bootstrap_servers}, logger=silent_log)
     futures = admin.create_topics(
         [NewTopic(name, num_partitions=count) for name, count in partitions.items()],
         operation_timeout=_TIMEOUT_S,

@@ -3,7 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from lineage_service.kafka_client import KafkaConfigError, options
+from lineage_service.settings import Settings
 from spark_agent import kafka_config
 from spark_agent.settings import read
 
@@ -66,3 +69,14 @@ def test_a_file_that_is_not_there_is_told_and_does_not_stop_the_job(tmp_path: Pa
     assert settings.problems == (
         f"spark.lineage.kafka.config: {tmp_path / 'nowhere'} cannot be read: No such file or directory",
     )
+
+
+def test_the_service_reads_the_same_file_and_says_what_is_wrong_with_it(file: Path, tmp_path: Path) -> None:
+    assert options(Settings(kafka_config=str(file)))["sasl.password"] == SECRET
+    assert options(Settings()) == {}
+    with pytest.raises(KafkaConfigError, match=r"--kafka-config: .*nowhere cannot be read"):
+        options(Settings(kafka_config=str(tmp_path / "nowhere")))
+
+
+def test_no_text_of_the_settings_holds_a_password() -> None:
+    assert SECRET not in repr(Settings(neo4j_password=SecretStr(SECRET)))
