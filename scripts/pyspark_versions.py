@@ -21,10 +21,11 @@ from scripts.environment import ROOT, EnvironmentFailed, alone, make, say
 
 #: The last release of each line of PySpark that the agent supports.
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
-#: What depends on PySpark: the operators on its classes, captures and traces in real jobs, jobs with and
-#: without the agent, every way to start it.
+#: What depends on PySpark: operators and the reading of text on its classes, captures and traces in real
+#: jobs, jobs with and without the agent, every way to start it.
 CORE = (
     "tests/unit/test_operators.py",
+    "tests/unit/test_text_rows.py",
     "tests/spark/test_operations.py",
     "tests/spark/test_more_operations.py",
     "tests/spark/test_actions.py",
