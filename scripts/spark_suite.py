@@ -6,7 +6,7 @@ SPARK_SRC is a checkout of Spark: PySpark's wheel has no tests, and none is kept
 another way with lineage than without is a defect of the agent. Exit code 0: none does, and lineage was on.
 
 All of it happens in one folder, .cache/spark-suite:
- 1. `home` is a SPARK_home of links: the installed PySpark with `tests`, `testing` and `test_support` of the
+ 1. `home` is a SPARK_HOME of links: the installed PySpark with `tests`, `testing` and `test_support` of the
     checkout. Drivers and executors import from there.
  2. Each module runs in a process of its own, first `off` and then `on`; a spark-defaults.conf says which.
  3. Spark's event logs say how many applications there were, the lineage-node topic how many had lineage.
@@ -65,7 +65,7 @@ class SuiteFailed(Exception):
     """The suite cannot run; the message says what to do."""
 
 
-# -- the SPARK_home of the run --------------------------------------------------------------------------
+# -- the SPARK_HOME of the run --------------------------------------------------------------------------
 
 
 def find_modules(source: Path) -> list[str]:
@@ -193,7 +193,7 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
             cwd=home / "python",
             env=ours
             | {
-                "SPARK_home": str(home),
+                "SPARK_HOME": str(home),
                 "SPARK_CONF_DIR": str(folder / "conf"),
                 "SPARK_LOCAL_IP": "127.0.0.1",
                 "PYSPARK_PYTHON": sys.executable,
