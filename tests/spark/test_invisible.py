@@ -369,14 +369,14 @@ def stops(_record: Any, *_more: Any) -> Any:
 
 
 ERRORS: dict[str, Job] = {
-    "map": lambda sc, _: numbers(sc).map(lambda i: i).map(lambda i: 1 // (i - 3)).map(str).collect(),
-    "filter": lambda sc, _: numbers(sc).filter(lambda i: 1 // (i - 3)).collect(),
+    "failing map": lambda sc, _: numbers(sc).map(lambda i: i).map(lambda i: 1 // (i - 3)).map(str).collect(),
+    "failing filter": lambda sc, _: numbers(sc).filter(lambda i: 1 // (i - 3)).collect(),
     "flatMap": lambda sc, _: numbers(sc).flatMap(raises).count(),
     "flatMap of what is no iterable": lambda sc, _: numbers(sc).flatMap(lambda i: i).collect(),
     "generator of a flatMap": lambda sc, _: numbers(sc).flatMap(lambda i: (1 // x for x in [i])).count(),
     "mapPartitions": lambda sc, _: numbers(sc).mapPartitions(raises).map(str).collect(),
     "mapPartitions that gives nothing": lambda sc, _: numbers(sc).mapPartitions(lambda it: None).count(),
-    "reduceByKey": lambda sc, _: pairs(sc).reduceByKey(raises).collect(),
+    "failing reduceByKey": lambda sc, _: pairs(sc).reduceByKey(raises).collect(),
     "combiner": lambda sc, _: pairs(sc).combineByKey(raises, raises, raises).collect(),
     "reduce side": lambda sc, _: pairs(sc).combineByKey(str, lambda a, b: a, raises).collect(),
     "records that are no pairs": lambda sc, _: numbers(sc).reduceByKey(max).collect(),
@@ -428,14 +428,19 @@ REFUSED: dict[str, Job] = {
 
 
 def error_of(job: Callable[[], Any]) -> tuple[str, list[str]]:
-    """(type, text without the frames of PySpark and the agent, without stack frames of the JVM)."""
+    """(type, text without the frames of PySpark and the agent, without stack frames of the JVM).
+
+    Without the number of the task either: where two fail at once, either can be the first.
+    """
     try:
         result = job()
     except Exception as error:  # noqa: BLE001 - every kind is compared
         text = re.sub(r"\n\tat .*", "", str(error), flags=re.DOTALL)
         frames = re.compile(r'  File "[^"]*(?:/pyspark/|/spark_agent/)[^"]*", line.*\n(?:    .*\n)*')
         text = re.sub(
-            r"0x[0-9a-f]+|(?<=calling o)\d+|(?<=stage )[\d.]+|(?<=TID )\d+", "…", frames.sub("", text)
+            r"0x[0-9a-f]+|(?<=calling o)\d+|(?<=stage )[\d.]+|(?<=TID )\d+|(?<=[Tt]ask )[\d.]+",
+            "…",
+            frames.sub("", text),
         )
         seen = re.search("spark_agent/(operators|rdd|shuffle)", "".join(traceback.format_exception(error)))
         text += f"\n{seen}" if seen else ""
@@ -509,6 +514,10 @@ def with_lineage(kafka: Any, folder: Path) -> Outcomes:
 @pytest.fixture(scope="module")
 def with_values(kafka: Any, folder: Path) -> Outcomes:
     return outcomes(kafka, folder, DETAILED, spark_lineage_enabled="true", spark_lineage_detailed="true")
+
+
+def test_no_two_jobs_have_one_name() -> None:
+    assert len({*ROWS, *ERRORS, *REFUSED}) == len(ROWS) + len(ERRORS) + len(REFUSED)
 
 
 @pytest.mark.parametrize("name", ROWS)
