@@ -55,6 +55,9 @@ EXAMPLES = (
     "pyspark.taskcontext", "pyspark.util",
 )  # fmt: skip
 
+#: Hundreds of JVMs live for seconds each: without the second compiler they need half of the CPU.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE_MODULE = "(the whole module)"
 #: A module that differs is run again this often: a test may go one way or the other by itself.
@@ -196,6 +199,7 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
                 "SPARK_HOME": str(home),
                 "SPARK_CONF_DIR": str(folder / "conf"),
                 "SPARK_LOCAL_IP": "127.0.0.1",
+                "SPARK_SUBMIT_OPTS": JAVA_OPTIONS,
                 "PYSPARK_PYTHON": sys.executable,
                 "PYSPARK_DRIVER_PYTHON": sys.executable,
                 "PYTHONHASHSEED": "0",  # as spark-submit sets it
