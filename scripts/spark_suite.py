@@ -310,6 +310,11 @@ def run_modules(modules: Sequence[str], folder: Path, options: argparse.Namespac
                 yield compare(module, folder, topic, options.timeout)
 
 
+def named(module: str, names: Sequence[str]) -> bool:
+    """By its dotted name or by the last part of it."""
+    return module in names or module.rpartition(".")[2] in names
+
+
 def run(options: argparse.Namespace) -> bool:
     """Runs the modules and writes the report; True if nothing differs. Raises SuiteFailed."""
     if not options.source:
@@ -317,7 +322,7 @@ def run(options: argparse.Namespace) -> bool:
     source, folder = Path(options.source), Path(options.folder).absolute()
     modules = every = find_modules(source)
     if options.only:
-        modules = [each for each in every if {each, each.rpartition(".")[2]} & set(options.only)]
+        modules = [each for each in every if named(each, options.only)]
     if bad := [each for each in options.conf if "=" not in each]:
         raise SuiteFailed(f"--conf {bad[0]} is not KEY=VALUE")
     if not modules:
@@ -326,6 +331,7 @@ def run(options: argparse.Namespace) -> bool:
     checkout = checkout_version(source)
     of = [pyspark.__version__, checkout, *options.conf]
     results = kept(folder / "results.json", of) if options.resume else []
+    results = [each for each in results if not named(each.module, options.again)]
     missing = [module for module in modules if module not in {compared.module for compared in results}]
     if missing:
         for compared in run_modules(missing, folder, options):
@@ -357,6 +363,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="run these modules only")
     parser.add_argument(
         "--resume", action="store_true", help="do not run again what an earlier call has the results of"
+    )
+    parser.add_argument(
+        "--again", nargs="+", default=[], metavar="MODULE", help="with --resume: run these again all the same"
     )
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="conf of the runs with lineage"

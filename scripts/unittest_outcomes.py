@@ -28,6 +28,8 @@ ErrorInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[Non
 WITH_OWN_CONTEXT = ("pyspark.conf", "pyspark.profiler", "pyspark.serializers")
 #: Modules whose examples find a SparkSession as `spark`. It makes other errors of Java's, so not for all.
 WITH_SESSION = ("pyspark.core.broadcast", "pyspark.taskcontext")
+#: (module, name, module that has it in newer versions of PySpark): what tests of older ones import.
+MOVED = (("pyspark.profiler", "has_memory_profiler", "pyspark.memory_profiler_ext"),)
 
 
 class Outcomes(unittest.TextTestResult):
@@ -50,6 +52,8 @@ class Outcomes(unittest.TextTestResult):
     def addError(self, test: Any, err: ErrorInfo) -> None:
         super().addError(test, err)
         self._say_error(test, "error", err)
+        if not isinstance(test, unittest.TestCase):  # setUpClass: nothing else would stop its context,
+            stop_context()  # and the next class could not make its own
 
     def addFailure(self, test: Any, err: ErrorInfo) -> None:
         super().addFailure(test, err)
@@ -71,6 +75,22 @@ class Outcomes(unittest.TextTestResult):
     def addUnexpectedSuccess(self, test: Any) -> None:
         super().addUnexpectedSuccess(test)
         self._say(test, "passed unexpectedly")
+
+
+def stop_context() -> None:
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None:
+        context.stop()
+
+
+def give_moved_names() -> None:
+    """Where this PySpark has a name in another module, it is in the old one too."""
+    for old, name, new in MOVED:
+        with suppress(ImportError):  # a version that has it neither here nor there
+            if not hasattr(importlib.import_module(old), name):
+                setattr(importlib.import_module(old), name, getattr(importlib.import_module(new), name))
 
 
 def examples(name: str) -> unittest.TestSuite:
@@ -97,6 +117,8 @@ def examples(name: str) -> unittest.TestSuite:
 def main(arguments: Sequence[str]) -> int:
     module, file = arguments
     is_tests = module.rpartition(".")[2].startswith("test_")
+    if is_tests:
+        give_moved_names()
     tests = unittest.defaultTestLoader.loadTestsFromName(module) if is_tests else examples(module)
     with Path(file).open("w", encoding="utf-8") as lines:
         Outcomes.lines = lines

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.spark_suite import SuiteFailed, find_modules, keep, kept, main
+from scripts.spark_suite import SuiteFailed, find_modules, keep, kept, main, named
 from scripts.spark_suite_report import Compared, Run, page
 
 
@@ -71,3 +71,9 @@ def test_results_are_taken_up_by_a_call_with_the_same_versions_only(tmp_path: Pa
     assert kept(tmp_path / "results.json", ["4.3.0", "4.0.0"]) == [one]
     assert kept(tmp_path / "results.json", ["4.3.1", "4.0.0"]) == []
     assert kept(tmp_path / "missing.json", []) == []
+
+
+def test_a_module_is_named_by_the_whole_or_the_last_part_of_its_name() -> None:
+    assert named("pyspark.tests.test_rdd", ["test_rdd"])
+    assert named("pyspark.tests.test_rdd", ["pyspark.tests.test_rdd"])
+    assert not named("pyspark.tests.test_rdd", ["rdd", "test_rddbarrier"])
