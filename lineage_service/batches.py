@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from lineage_service.rows import BlockRows, EventRow, row_of_event, rows_of_block
+from lineage_service.rows import BlockRows, EventRow, Texts, row_of_event, rows_of_block
 from spark_agent.contract import ContractError
 
 Row = TypeVar("Row", BlockRows, EventRow)
@@ -18,17 +18,28 @@ Row = TypeVar("Row", BlockRows, EventRow)
 #: A batch ends with the block that brings it to this many rows: 16 row groups, some 150 MB while they are
 #: sorted and written.
 MAX_BATCH_ROWS = 2_000_000
+#: Of texts, so many characters weigh as much as a row: while written they take five times their size.
+CHARACTERS_A_ROW = 16
+#: And with its hundredth application: each has files of its own, which cost 0.35 MB while they are written.
+MAX_BATCH_APPLICATIONS = 100
+MAX_REASON_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message as it came, from `offset` of a topic partition. A deleted message has no value."""
+    """One message as it came, from `offset` of a topic partition. A deleted message has no value.
+
+    `written_ms` is the time that Kafka has of it (Unix time in ms). `fault` says why Kafka's client could not
+    give the message at all; then it has neither key nor value.
+    """
 
     topic: str
     partition: int
     offset: int
     key: bytes | None
     value: bytes | None
+    written_ms: int | None = None
+    fault: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -73,12 +84,17 @@ def source_of(group: str, topic: str, partition: int) -> str:
 
 def flow_batch(source: str, messages: Sequence[Message]) -> FlowBatch:
     """The first of the given messages of `lineage-flow`: at least one, about MAX_BATCH_ROWS rows."""
-    return _batch(source, messages, rows_of_block, lambda block: block.rows)
+    return _batch(source, messages, rows_of_block, _weight)
 
 
 def event_batch(source: str, messages: Sequence[Message]) -> EventBatch:
-    """The given messages of `lineage-node`: at least one."""
+    """The first of the given messages of `lineage-node`: at least one."""
     return _batch(source, messages, row_of_event, lambda _event: 1)
+
+
+def _weight(block: BlockRows) -> int:
+    texts = block.content.characters // CHARACTERS_A_ROW if isinstance(block.content, Texts) else 0
+    return max(block.rows, texts)
 
 
 def _batch(
@@ -86,19 +102,21 @@ def _batch(
 ) -> Batch[Row]:
     rows: list[tuple[Message, Row]] = []
     dead_letters: list[DeadLetter] = []
+    applications: set[str] = set()
     weight = taken = 0
     for message in messages:
         try:
             if message.value is None:
-                raise ContractError("message has no value")
+                raise ContractError(message.fault or "message has no value")
             row = decode(message.value)
         except ContractError as error:
-            dead_letters.append(DeadLetter(message=message, reason=str(error)))
+            dead_letters.append(DeadLetter(message=message, reason=str(error)[:MAX_REASON_CHARACTERS]))
         else:
             rows.append((message, row))
             weight += weigh(row)
+            applications.add(row.application_id)
         taken += 1
-        if weight >= MAX_BATCH_ROWS:
+        if weight >= MAX_BATCH_ROWS or len(applications) >= MAX_BATCH_APPLICATIONS:
             break
     return Batch(
         source=source,

@@ -25,7 +25,7 @@ from lineage_service.dead_letters import KafkaDeadLetters
 from lineage_service.flow_store import FlowStore, open_store
 from lineage_service.stack.errors import ServerError
 from lineage_service.stack.topics import create_topics, topic_partitions
-from lineage_service.subscription import BrokerUnavailableError, KafkaSubscription
+from lineage_service.subscription import KafkaSubscription, no_broker
 
 if TYPE_CHECKING:
     from lineage_service.graph_store import GraphStore
@@ -109,10 +109,7 @@ def _prepare_topics(settings: Settings) -> None:
     try:
         existing = admin.list_topics(timeout=BROKER_DEADLINE_S).topics
     except KafkaException as error:
-        raise BrokerUnavailableError(
-            f"no Kafka broker answers at {servers} ({error.args[0].str()}); start one with `lineage up`, or "
-            "say where it is with --kafka-bootstrap-servers"
-        ) from error
+        raise no_broker(servers, error) from error
     missing = {name: count for name, count in topic_partitions(settings).items() if name not in existing}
     try:
         if missing:

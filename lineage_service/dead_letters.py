@@ -1,8 +1,8 @@
 """Where messages go that cannot be used: a topic of their own, with the reason and where they came from.
 
 Promises that `send` returns only when the broker has every letter, so that offsets may be committed then.
-A letter may come twice after a crash. Its value and key are the original bytes;
-only what a broker refuses as too large is cut, and says so.
+A letter may come twice after a crash. Its value and key are the original bytes; only what a broker refuses as
+too large is cut, and says so, as does a letter of a message that could not even be read.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from lineage_service.subscription import BrokerUnavailableError
 __all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
 
 MAX_REASON_BYTES = 2_000
+#: What is larger when it is unpacked is cut at once; who reads letters unpacks them too.
+MAX_LETTER_BYTES = 16_000_000
 #: A letter that the broker finds too large, because headers came on top, is cut to this.
 CUT_BYTES = 100_000
+#: Stands for the size of a message that Kafka's client could not read.
+UNKNOWN_SIZE = "unknown"
 TIMEOUT_S = 10.0
 
 
@@ -35,14 +39,19 @@ class DeadLetters(Protocol):
 
 
 def headers(letter: DeadLetter, time_ms: int) -> list[tuple[str, bytes]]:
-    """Where the message came from, why it is here, and since when (Unix time in ms); all as text."""
+    """Where the message came from, why it is here, since when, and when it was written; all as text."""
+    message = letter.message
     fields = {
-        "topic": letter.message.topic,
-        "partition": str(letter.message.partition),
-        "offset": str(letter.message.offset),
+        "topic": message.topic,
+        "partition": str(message.partition),
+        "offset": str(message.offset),
         "reason": letter.reason,
         "time": str(time_ms),
     }
+    if message.written_ms is not None:
+        fields["written"] = str(message.written_ms)
+    if message.fault is not None:
+        fields["cut"] = UNKNOWN_SIZE
     return [(name, text.encode("utf-8", "replace")[:MAX_REASON_BYTES]) for name, text in fields.items()]
 
 
@@ -71,8 +80,8 @@ class KafkaDeadLetters:
                 "client.id": "lineage-dead-letters",
                 "enable.idempotence": True,
                 "compression.type": "zstd",
-                # What a broker let in goes out again: the limit is the broker's, not the client's.
-                "message.max.bytes": 100_000_000,
+                # What a broker lets in without packing goes out again: the limit is the broker's.
+                "message.max.bytes": MAX_LETTER_BYTES,
                 "message.timeout.ms": int(TIMEOUT_S * 1000),
                 "log_level": 0,
                 "error_cb": lambda _error: None,

@@ -58,6 +58,7 @@ class Texts:
     positions: Integers
     types: list[str]
     texts: list[str]
+    characters: int  # of all types and texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,23 +146,29 @@ def _check_event(event: Mapping[str, Any]) -> None:
     for name, kinds in contract.EVENT_FIELDS[event["type"]].items():
         if int in kinds and event[name] is not None:
             _check_number(name, event[name], _LARGEST.get(name, MAX_POSITION))
+    _check_number("event", event.get("event", 0), MAX_POSITION)
     if event["type"] == contract.RUN_COMMITTED:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
-        for name in ("cut", "withheld"):
+        for name in ("cut", "withheld", "unconfirmed", "waited_ms"):
             _check_number(name, event.get(name, 0), MAX_POSITION)
         counts = event.get("counts", {})
         if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):
             raise ContractError("counts is not an object with node numbers as names")
         for count in counts.values():
             _check_number("counts", count, MAX_POSITION)
+    elif event["type"] == contract.APPLICATION_ENDED:
+        for name, count in event["counters"].items():
+            _check_number(f"counter {name[:80]!r}", count, MAX_POSITION)
     elif event["type"] == contract.PARTITIONS:
         for partition in event["partitions"]:
             _check_partition(partition)
     elif event["type"] == contract.NODE_REGISTERED and (
         event["relation"] not in contract.RELATIONS or event["kind"] not in contract.KINDS
     ):
-        raise ContractError(f"node has unknown kind {event['kind']!r} or relation {event['relation']!r}")
+        raise ContractError(
+            f"node has unknown kind {event['kind'][:80]!r} or relation {event['relation'][:80]!r}"
+        )
 
 
 def _check_partition(partition: object) -> None:
@@ -186,13 +193,13 @@ def _check_application(application_id: str) -> None:
     if contract.APPLICATION_ID.fullmatch(application_id) is None:
         raise ContractError(
             f"application_id {application_id[:80]!r} is not 1 to 200 letters, digits or . _ : - "
-            "that begin with a letter or digit"
+            "that begin with a letter or digit, with at most 20 colons"
         )
 
 
 def _check_number(name: str, value: object, largest: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= largest:
-        raise ContractError(f"{name} is {str(value)[:80]}, not a number from 0 to {largest}")
+        raise ContractError(f"{name} is {contract.in_short(value)}, not a number from 0 to {largest}")
 
 
 def _check_numbers(name: str, values: object) -> None:
@@ -265,10 +272,13 @@ def _texts(block: Block) -> Texts:
     entries = block.columns["text"]
     if not all(isinstance(entry, tuple) for entry in entries):
         raise ContractError(f"{block.relation} block has a text column that is not typed texts")
+    types = [_storable(kind) for kind, _ in entries]
+    texts = [_storable(text) for _, text in entries]
     return Texts(
         positions=_column(block, "out") if "out" in block.columns else _from(block.base_out, len(entries)),
-        types=[_storable(kind) for kind, _ in entries],
-        texts=[_storable(text) for _, text in entries],
+        types=types,
+        texts=texts,
+        characters=sum(map(len, types)) + sum(map(len, texts)),
     )
 
 

@@ -1,7 +1,8 @@
 """A member of a Kafka consumer group, seen through a small seam: poll, commit, pause, resume, close.
 
-Promises that a topic partition is read from where its owner says, never from where Kafka's group stands, and
-that everything happens inside `poll`, in the caller's thread. Knows nothing of what messages mean.
+Promises that a topic partition is read from where its owner says, never from where Kafka's group stands,
+that a message which the client cannot read stops nobody, and that everything happens inside `poll`, in the
+caller's thread. Knows nothing of what messages mean.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.batches import Message
@@ -25,6 +33,7 @@ __all__ = [
     "Owner",
     "Place",
     "Subscription",
+    "no_broker",
 ]
 
 logger = logging.getLogger(__name__)
@@ -42,6 +51,14 @@ class BrokerUnavailableError(UnavailableError):
 
 class BrokerRefusedError(LineageError):
     """Kafka answers and refuses; a person has to change something first."""
+
+
+def no_broker(bootstrap_servers: str, error: KafkaException) -> BrokerUnavailableError:
+    """What to say when nobody answers at all."""
+    return BrokerUnavailableError(
+        f"no Kafka broker answers at {bootstrap_servers} ({error.args[0].str()}); start one with "
+        "`lineage up`, or say where it is with --kafka-bootstrap-servers"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +89,10 @@ class Subscription(Protocol):
     """Messages of some topics. `subscription_memory.MemorySubscription` is the in-memory twin."""
 
     def poll(self, timeout_s: float) -> list[Message]:
-        """What came within the time, at most POLL_MESSAGES. Raises BrokerRefusedError."""
+        """What came within the time, at most POLL_MESSAGES. Raises BrokerRefusedError.
+
+        A message that stays unreadable comes as one with a `fault`, and is passed over.
+        """
 
     def commit(self, topic: str, partition: int, next_offset: int) -> None:
         """Tell the group how far its stores are. Never raises: who reads next asks the stores."""
@@ -104,6 +124,9 @@ class KafkaSubscription:
         self._is_paused = False
         self._failure: LineageError | None = None
         self._told: dict[object, float] = {}
+        self._next: dict[tuple[str, int], int] = {}  # the offset after what was given
+        #: The offset of what cannot be read, and how often that was seen.
+        self._unread: dict[tuple[str, int], tuple[int, int]] = {}
         self._consumer: Any = Consumer(
             {
                 **options,
@@ -119,6 +142,12 @@ class KafkaSubscription:
                 "session.timeout.ms": 10_000,
                 # What the client holds beyond what was polled.
                 "queued.max.messages.kbytes": 65_536,
+                # The client unpacks a batch whole: one that gets larger than this is unreadable to it. (Of
+                # gzip and lz4 it does not ask beforehand; their packing is at most 1,032 and 255 to one.)
+                "fetch.max.bytes": 4_000_000,
+                "receive.message.max.bytes": 16_000_000,
+                # How soon it looks again where it could not read.
+                "fetch.error.backoff.ms": 50,
                 # Topics that are made later are found within this time.
                 "topic.metadata.refresh.interval.ms": 10_000,
                 "log_level": 0,
@@ -132,14 +161,42 @@ class KafkaSubscription:
 
     def poll(self, timeout_s: float) -> list[Message]:
         messages = []
+        unreadable: dict[tuple[str, int], Any] = {}  # one for each place: others are of the same try
         for message in self._consumer.consume(POLL_MESSAGES, timeout_s):
-            if message.error() is not None:
-                self._tell(message.error())
-            else:
+            place = message.topic(), message.partition()
+            if message.error() is None:
+                self._next[place] = message.offset() + 1
+                self._unread.pop(place, None)
                 messages.append(_message(message))
+            elif message.error().code() in _UNREADABLE and place[0] is not None:
+                unreadable[place] = message
+            else:
+                self._tell(message.error())
+        for place, message in unreadable.items():
+            messages += self._passed_over(place, message)
         if self._failure is not None:
             raise self._failure
         return messages
+
+    def _passed_over(self, place: tuple[str, int], message: Any) -> list[Message]:
+        """The unreadable message, once it is clear that it stays so: the client itself would wait for ever.
+
+        The client names the first offset of a batch. Its other messages are found unreadable one by one.
+        """
+        first, times = self._unread.get(place, (-1, 0))
+        times = times + 1 if first == message.offset() else 1
+        self._unread[place] = message.offset(), times
+        if times < _UNREADABLE_TIMES:
+            return []
+        offset = max(message.offset(), self._next.get(place, 0))
+        try:
+            self._consumer.seek(TopicPartition(*place, offset + 1))
+        except KafkaException as error:  # no longer ours, perhaps
+            self._tell(error.args[0])
+            return []
+        self._next[place] = offset + 1
+        fault = f"Kafka's client cannot read it: {message.error().str()}"
+        return [Message(topic=place[0], partition=place[1], offset=offset, key=None, value=None, fault=fault)]
 
     def commit(self, topic: str, partition: int, next_offset: int) -> None:
         try:
@@ -169,6 +226,8 @@ class KafkaSubscription:
                 self._failure = error
                 offset = None
             each.offset = OFFSET_BEGINNING if offset is None else offset
+            self._next[each.topic, each.partition] = offset or 0
+            self._unread.pop((each.topic, each.partition), None)
         consumer.incremental_assign(partitions)
         if self._is_paused:
             consumer.pause(partitions)
@@ -215,6 +274,10 @@ class KafkaSubscription:
             logger.warning("Kafka: %s", error.str())
 
 
+_UNREADABLE = frozenset({KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG})
+#: So often it is tried: what was damaged on the way is whole the next time.
+_UNREADABLE_TIMES = 3
+
 _REFUSALS = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -226,10 +289,12 @@ _REFUSALS = frozenset(
 
 
 def _message(message: Any) -> Message:
+    kind, time_ms = message.timestamp()
     return Message(
         topic=message.topic(),
         partition=message.partition(),
         offset=message.offset(),
         key=message.key(),
         value=message.value(),
+        written_ms=None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms,
     )

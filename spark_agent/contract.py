@@ -43,6 +43,10 @@ MAX_BLOCK_BYTES = 900_000
 #: No column is longer than this, so a decoder can bound its memory before it allocates.
 MAX_COLUMN_VALUES = 1 << 17
 MAX_HEADER_BYTES = 64_000
+#: No reader takes a larger message: brokers refuse 1 MiB, but before it is unpacked.
+MAX_MESSAGE_BYTES = 1 << 20
+#: Events are kept, and who reads them later may have less room on its stack.
+MAX_EVENT_DEPTH = 32
 
 MAGIC = b"LMFB"
 _PREAMBLE = struct.Struct("<4sBBI")
@@ -120,19 +124,21 @@ def encode_event(event_type: str, application_id: str, time_ms: int, fields: Map
 
 def decode_event(message: bytes) -> dict[str, Any]:
     """The event as a dictionary, its required fields checked. Raises ContractError."""
+    _check_size("event", message, MAX_MESSAGE_BYTES)
     try:
         event = json.loads(message.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise ContractError(f"event is not JSON: {error}") from None
     if not isinstance(event, dict):
         raise ContractError("event is not a JSON object")
+    _check_depth(event)
     _check_version(event.get("version"))
     for name, kind in (("type", str), ("application_id", str), ("time", int)):
         if not isinstance(event.get(name), kind) or isinstance(event[name], bool):
             raise ContractError(f"event has no {kind.__name__} field {name!r}")
     required = EVENT_FIELDS.get(event["type"])
     if required is None:
-        raise ContractError(f"event type {event['type']!r} is not known")
+        raise ContractError(f"event type {in_short(event['type'])} is not known")
     for name, kinds in required.items():
         if name not in event or not isinstance(event[name], kinds):
             raise ContractError(f"{event['type']} event has no valid field {name!r}")
@@ -141,12 +147,36 @@ def decode_event(message: bytes) -> dict[str, Any]:
     return event
 
 
+def in_short(value: object) -> str:
+    """A value of JSON for an error's text: one line, never long, and safe however deep the value is."""
+    return type(value).__name__ if isinstance(value, (list, dict)) else f"{value!r:.80}"
+
+
+def _check_size(what: str, message: bytes, limit: int) -> None:
+    if len(message) > limit:
+        raise ContractError(f"{what} of {len(message)} bytes is longer than {limit}")
+
+
+def _check_depth(event: Mapping[str, Any]) -> None:
+    level: list[Any] = [event]
+    for _ in range(MAX_EVENT_DEPTH):
+        within = itertools.chain.from_iterable(
+            each.values() if isinstance(each, dict) else each for each in level
+        )
+        level = [each for each in within if isinstance(each, (dict, list))]
+        if not level:
+            return
+    raise ContractError(f"event is nested more than {MAX_EVENT_DEPTH} deep")
+
+
+_VERSION = re.compile("([0-9]{1,9})[.][0-9]{1,9}")
+
+
 def _check_version(version: object) -> None:
-    major = version.partition(".")[0] if isinstance(version, str) else ""
-    # isdigit() alone is true for "²", which int() refuses, and int() refuses very long texts too.
-    if not (major.isascii() and major.isdigit() and len(major) < 10):
-        raise ContractError(f"message has no version MAJOR.MINOR: {str(version)[:80]!r}")
-    if int(major) != MAJOR:
+    found = _VERSION.fullmatch(version) if isinstance(version, str) else None
+    if found is None:
+        raise ContractError(f"message has no version MAJOR.MINOR: {in_short(version)}")
+    if int(found[1]) != MAJOR:
         raise UnknownVersionError(f"message has version {version}; this reader knows {MAJOR}.x")
 
 
@@ -239,6 +269,7 @@ def decode_block(message: bytes) -> Block:
     """The block, every count, width and bound checked before memory is taken. Raises ContractError."""
     if message.startswith(b"{"):
         return _decode_record(message)
+    _check_size("block", message, MAX_MESSAGE_BYTES)
     if len(message) < _PREAMBLE.size:
         raise ContractError(f"block of {len(message)} bytes is shorter than its preamble")
     magic, major, minor, head_bytes = _PREAMBLE.unpack_from(message)
@@ -258,8 +289,7 @@ def decode_block(message: bytes) -> Block:
 
 
 def _decode_record(message: bytes) -> Block:
-    if len(message) > MAX_BLOCK_BYTES:
-        raise ContractError(f"record of {len(message)} bytes is longer than {MAX_BLOCK_BYTES}")
+    _check_size("record", message, MAX_BLOCK_BYTES)
     try:
         record = json.loads(message.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
@@ -290,7 +320,7 @@ def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Bloc
     }
     relation = header.get("relation")
     if not isinstance(relation, str) or relation not in BLOCK_COLUMNS:
-        raise ContractError(f"block relation {relation!r} is not known")
+        raise ContractError(f"block relation {in_short(relation)} is not known")
     required, optional = set(BLOCK_COLUMNS[relation]), set(OPTIONAL_COLUMNS.get(relation, ()))
     if not required <= set(columns) or not set(columns) <= required | optional:
         raise ContractError(f"{relation} block has columns {sorted(columns)}, needs {sorted(required)}")
@@ -303,15 +333,21 @@ def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Bloc
 
 def _looked_up(texts: Sequence[Text], codes: Sequence[int]) -> list[Text]:
     try:
-        return [texts[code] for code in codes]
+        found = [texts[code] for code in codes]
     except IndexError:
         raise ContractError(f"column 'code' names a text beyond the {len(texts)} there are") from None
+    longest = max((len(kind) + len(text) for kind, text in texts), default=0)
+    if len(codes) * longest > MAX_BLOCK_CHARACTERS < sum(len(kind) + len(text) for kind, text in found):
+        raise ContractError(f"texts have over {MAX_BLOCK_CHARACTERS} characters for all outputs together")
+    return found
 
 
 def _natural(header: Mapping[str, Any], name: str, below: int) -> int:
     value = header.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
-        raise ContractError(f"block header field {name!r} is {value!r}, not a number from 0 to {below - 1}")
+        raise ContractError(
+            f"block header field {name!r} is {in_short(value)}, not a number from 0 to {below - 1}"
+        )
     return value
 
 
@@ -330,7 +366,7 @@ def _decode_columns(described: object, message: bytes, start: int) -> dict[str, 
             raise ContractError(f"column {name!r} is cut: {len(payload)} of {size} bytes")
         start += size
         if (column.get("type") == "json") is not (name == "text"):
-            raise ContractError(f"column {name!r} has type {column.get('type')!r}")
+            raise ContractError(f"column {name!r} has type {in_short(column.get('type'))}")
         try:
             columns[name] = (
                 decode_texts(payload, count)
@@ -357,6 +393,9 @@ def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
 MAX_TEXT_CHARACTERS = 4_096
 #: Values may be longer where `spark.lineage.values.max.characters` says so, but never longer than this.
 MAX_VALUE_CHARACTERS = 65_536
+#: What the texts of one block may have together when they are written out, one for each output: a store does
+#: that, and takes four times the memory.
+MAX_BLOCK_CHARACTERS = 1 << 26
 #: Stands for a key or value that the user's redaction function could not be asked about.
 WITHHELD: Text = ("withheld", "withheld: the redaction function failed")
 
@@ -433,8 +472,9 @@ def _safe_repr(value: object) -> str:
         return f"<{type(value).__name__}: no text, {type(error).__name__}>"
 
 
-#: Becomes a folder's name and a part of node ids, URLs and Cypher parameters.
-APPLICATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}", re.ASCII)
+#: Becomes a folder's name and a part of node ids, URLs and Cypher parameters. A colon takes three characters
+#: in the name of a folder, which has 255 at most: so 20 of them.
+APPLICATION_ID = re.compile(r"(?!(?:[^:]*:){21})[A-Za-z0-9][A-Za-z0-9._:-]{0,199}", re.ASCII)
 
 
 def node_id(application_id: str, node: int) -> str:

@@ -28,6 +28,8 @@ MAX_COLUMN_CHARACTERS = 140_000
 TEXT_OVERHEAD = 16
 #: A column that names each text once leaves at this many bytes: its codes come too, and 128 texts more.
 DICTIONARY_BYTES = 420_000
+#: Or when its texts, said once for each output, may have so many characters: half of what readers take.
+WRITTEN_OUT_CHARACTERS = contract.MAX_BLOCK_CHARACTERS // 2
 #: Strings of at most so many characters, or half of a pair, are encoded together, so many at a time.
 SHORT, SHORT_IN_PAIR, TOGETHER = 256, 64, 128
 #: What the JSON of a pair of short ones has at most.
@@ -82,6 +84,7 @@ class Dictionary(dict[Any, int]):
         super().__init__()
         self.texts: list[contract.Text] = []
         self.bytes = 0  # at most so many, as JSON in UTF-8
+        self.longest = 0
 
     def __missing__(self, value: Any) -> int:
         is_text = type(value) is tuple and len(value) == 3
@@ -89,6 +92,7 @@ class Dictionary(dict[Any, int]):
         code = self[value] = len(self.texts)
         self.texts.append(text)
         length = len(contract.quoted(text[1])) + TEXT_OVERHEAD
+        self.longest = max(self.longest, length)
         self.bytes += length if text[1].isascii() else 4 * length
         return code
 
@@ -290,7 +294,7 @@ class TextStream:
             count = len(self._codes)
             is_tried = TRIED <= count < TRIED + TOGETHER and len(dictionary) > DIFFERENT * count
             is_full = dictionary.bytes >= DICTIONARY_BYTES or count > contract.MAX_COLUMN_VALUES - TOGETHER
-            if is_tried or is_full:
+            if is_tried or is_full or count * dictionary.longest > WRITTEN_OUT_CHARACTERS:
                 self._full()
         values.clear()
 

@@ -55,6 +55,22 @@ class Bench:
             self._producer.produce(self.flow_topic, each, partition=partition)
         assert self._producer.flush(30) == 0
 
+    def send_bombs(self, codec: str, *values: bytes, topic: str = "", partition: int = 0) -> None:
+        """Values that together make one small batch, however large they are."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "compression.type": codec,
+                "message.max.bytes": 1_000_000_000,
+                "queue.buffering.max.kbytes": 2_000_000,
+                "batch.size": 1_000_000_000,
+                "linger.ms": 500 if len(values) > 1 else 0,
+            }
+        )
+        for value in values:
+            producer.produce(topic or self.flow_topic, value, partition=partition)
+        assert producer.flush(30) == 0
+
     def send_events(self, *events: bytes, application_id: str = APP) -> None:
         for each in events:
             self._producer.produce(self.node_topic, each, key=application_id.encode())
@@ -149,7 +165,12 @@ def output_of(process: subprocess.Popen[str], code: int) -> str:
 
 @pytest.fixture
 def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
-    made = Bench(kafka.bootstrap_servers, topic, tmp_path)
+    yield from bench_of(kafka, tmp_path, topic)
+
+
+def bench_of(kafka: Any, folder: Path, topic: str) -> Iterator[Bench]:
+    """A bench, and after it the end of what it started."""
+    made = Bench(kafka.bootstrap_servers, topic, folder)
     yield made
     for process in made.processes:
         if process.poll() is None:
@@ -367,3 +388,18 @@ def test_a_broker_that_does_not_answer_is_one_clear_line(bench: Bench) -> None:
     assert out.startswith("lineage: no Kafka broker answers at 127.0.0.1:1")
     assert len(out.splitlines()) == 1
     assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "lz4"])
+def test_a_batch_that_unpacks_to_more_than_a_client_takes_is_passed_over(bench: Bench, codec: str) -> None:
+    first, second, third = some_blocks(1, 3)
+    bench.send_blocks(first)
+    bench.send_bombs(codec, bytes(40_000_000))
+    bench.send_blocks(second)
+    bench.send_bombs("zstd", b"beside it", bytes(40_000_000), b"and behind")
+    bench.send_blocks(third)
+    bench.send_events(manifest(1, 3), event(contract.APPLICATION_ENDED))
+    output_of(bench.consume("--until-complete", APP), 0)
+    assert stored_flows(bench.store) == flows_of(1, 3)
+    letters = {dict(letter.headers())["offset"]: dict(letter.headers()) for letter in bench.dead_letters(4)}
+    assert set(letters) == {b"1", b"3", b"4", b"5"}

@@ -135,3 +135,9 @@ def test_what_comes_after_a_record_that_raised_is_noted_too(records: list[Any]) 
             record = next(passing, ended)
     stream.close()
     assert run.texts == [received(contract.typed_text(each)) for each in records if each is not ValueError]
+
+
+def test_long_values_that_repeat_come_in_blocks_that_readers_take() -> None:
+    value = "x" * 59_000  # the longest that is written once for many
+    texts, _ = texts_of([value] * 10_000, contract.MAX_VALUE_CHARACTERS)
+    assert texts == [("str", value)] * 10_000

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lineage_service import batches
@@ -41,13 +43,31 @@ def test_a_batch_ends_when_it_has_enough_rows(monkeypatch: pytest.MonkeyPatch) -
     assert flow_batch("s", given[first.messages :]).next_offset == 4
 
 
+def test_a_batch_ends_with_its_hundredth_application() -> None:
+    given = messages(*(block(application_id=f"app-{each}") for each in range(250)))
+    assert flow_batch("s", given).messages == 100
+    given = messages(*(event(contract.LINK, application_id=f"app-{each}") for each in range(250)))
+    assert event_batch("s", given).messages == 100
+
+
+def test_texts_that_are_long_when_written_out_weigh_more_than_their_rows() -> None:
+    long = block(relation=contract.VALUES, columns={"text": [("str", "x" * 4_096)], "code": [0] * 10_000})
+    assert flow_batch("s", messages(long, long)).messages == 1
+
+
+def test_what_could_not_be_read_is_a_letter_that_says_why() -> None:
+    [unread] = messages(None)
+    [letter] = flow_batch("s", [replace(unread, fault="cannot be unpacked")]).dead_letters
+    assert letter.reason == "cannot be unpacked"
+
+
 def test_a_batch_has_at_least_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_BATCH_ROWS", 1)
     assert flow_batch("s", messages(block(columns={"in": [1, 2, 3]}))).messages == 1
 
 
 @pytest.mark.parametrize(
-    "application_id", ["", "..", "a/b", "a b", "a#1", "x" * 201, "a\0", "ä", "-a", "a\n"]
+    "application_id", ["", "..", "a/b", "a b", "a#1", "x" * 201, "a\0", "ä", "-a", "a\n", "a" + 21 * ":"]
 )
 def test_an_application_id_that_cannot_name_a_folder_is_poison(application_id: str) -> None:
     flow = flow_batch("s", messages(block(application_id=application_id)))
@@ -64,6 +84,7 @@ def test_an_application_id_that_cannot_name_a_folder_is_poison(application_id: s
         "app-20251121100000-0000",
         "spark-0a1b",
         "a:b.c",
+        "a" * 180 + ":" * 20,
     ],
 )
 def test_ids_that_spark_makes_are_accepted(application_id: str) -> None:
