@@ -29,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "down": ("lineage_service.stack.down:command", "stop the local stack; its data stays"),
     "status": ("lineage_service.stack.status:command", "what of the local stack runs, and where"),
     "consume": ("lineage_service.consume:command", "write lineage from Kafka into the stores, until stopped"),
+    "dead-letters": (
+        "lineage_service.dead_letter_office:command",
+        "list the messages that could not be used, or replay them: list | replay",
+    ),
     "serve": ("api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
 }
 

@@ -393,8 +393,7 @@ def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
 MAX_TEXT_CHARACTERS = 4_096
 #: Values may be longer where `spark.lineage.values.max.characters` says so, but never longer than this.
 MAX_VALUE_CHARACTERS = 65_536
-#: What the texts of one block may have together when they are written out, one for each output: a store does
-#: that, and takes four times the memory.
+#: What the texts of one block have at most when they are written out, one for each output, as stores do.
 MAX_BLOCK_CHARACTERS = 1 << 26
 #: Stands for a key or value that the user's redaction function could not be asked about.
 WITHHELD: Text = ("withheld", "withheld: the redaction function failed")

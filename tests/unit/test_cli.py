@@ -55,6 +55,12 @@ def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert help_ in output
 
 
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_is_documented(name: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "operations.md"
+    assert f"`lineage {name}`" in page.read_text(encoding="utf-8").partition("\n## What")[0]
+
+
 def test_help_imports_nothing_but_the_standard_library() -> None:
     program = (
         "import sys; from lineage_service.cli import main; before = set(sys.modules); main(['--help']);"
