@@ -36,6 +36,17 @@ _LARGEST = {
 }
 #: Which field is the column `node`.
 _NODE_FIELD = {contract.NODE_REGISTERED: "node", contract.PARTITIONS: "node", contract.LINK: "target"}
+#: Optional fields that others rely on, in whatever event they stand.
+_OPTIONAL: Mapping[str, type] = {
+    "spark_version": str,
+    "master": str,
+    "user": str,
+    "problems": list,
+    "reason": str,
+    "call_site": str,
+    "dataset": dict,
+    "problem": str,
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -147,6 +158,9 @@ def _check_event(event: Mapping[str, Any]) -> None:
         if int in kinds and event[name] is not None:
             _check_number(name, event[name], _LARGEST.get(name, MAX_POSITION))
     _check_number("event", event.get("event", 0), MAX_POSITION)
+    for name, kind in _OPTIONAL.items():
+        if event.get(name) is not None and not isinstance(event[name], kind):
+            raise ContractError(f"{event['type']} event has no valid field {name!r}")
     if event["type"] == contract.RUN_COMMITTED:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
@@ -175,11 +189,18 @@ def _check_partition(partition: object) -> None:
     if not isinstance(partition, dict):
         raise ContractError("partitions holds an entry that is not an object")
     _check_number("split", partition.get("split"), MAX_NUMBER)
-    for name in ("start", "length", "size"):
-        if partition.get(name) is not None:
-            _check_number(name, partition[name], MAX_POSITION)
-    if not isinstance(partition.get("path", ""), str):
-        raise ContractError("path of a partition is not a text")
+    if "path" in partition or "record_length" in partition:
+        _check_file(partition)
+        _check_number("start", partition.get("start"), MAX_POSITION)
+        _check_number("length", partition.get("length") or 0, MAX_POSITION)
+        _check_number("record_length", partition.get("record_length", 1), MAX_POSITION)
+        if partition.get("record_length") == 0:
+            raise ContractError("record_length of a partition is 0")
+    files = partition.get("files", [])
+    if not isinstance(files, list):
+        raise ContractError("files of a partition are not a list")
+    for file in files:
+        _check_file(file)
     parents = partition.get("parents", [])
     if not isinstance(parents, list) or not all(
         isinstance(pair, list) and len(pair) == 2 for pair in parents
@@ -187,6 +208,16 @@ def _check_partition(partition: object) -> None:
         raise ContractError("parents of a partition are not a list of [port, split]")
     for pair in parents:
         _check_numbers("parents", pair)
+
+
+def _check_file(file: object) -> None:
+    path = file.get("path") if isinstance(file, dict) else None
+    if not isinstance(file, dict) or not isinstance(path, str) or "\0" in path:
+        raise ContractError(f"path of a partition is {contract.in_short(path)}, not a text that names a file")
+    _check_number("size", file.get("size") or 0, MAX_POSITION)
+    modified = file.get("modified") or 0
+    if not isinstance(modified, int):  # a file may be older than 1970
+        raise ContractError(f"modified is {contract.in_short(modified)}, not a number")
 
 
 def _check_application(application_id: str) -> None:

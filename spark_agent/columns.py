@@ -29,7 +29,7 @@ def encode_texts(texts: Sequence[Text]) -> bytes:
     """A JSON array of pairs; three times as fast as json.dumps where all are of one type, as most are."""
     kinds = {kind for kind, _ in texts}
     if len(kinds) == 1:
-        between = f'],["{kinds.pop()}",'
+        between = f"],[{quoted(kinds.pop())},"
         joined = between.join([quoted(text) for _, text in texts])
         return f"[{between[2:]}{joined}]]".encode("utf-8", "surrogatepass")
     encoded = json.dumps(texts, separators=(",", ":"), ensure_ascii=False)
@@ -120,6 +120,8 @@ def decode_integers(payload: bytes, count: int, width: object, is_delta: bool) -
     raw = bytearray(len(payload))
     for plane in range(width):
         raw[plane::width] = payload[plane * count : (plane + 1) * count]
+    if width == 8 and not is_delta and max(raw[7::8], default=0) >= 0x80:
+        raise ValueError("column holds a number beyond 2**63 - 1")
     values = array(_TYPECODES[width])
     values.frombytes(bytes(raw))
     if not _LITTLE:

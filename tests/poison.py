@@ -120,6 +120,7 @@ BLOCKS: Poison = {
         "not a number",
     ),
     "a position beyond all": (record(columns={"out": [2**63], "in": [0]}), "not a number"),
+    "a column beyond all": (raw_block(column(bytes=8, width=8), b"\xff" * 8), "beyond 2**63 - 1"),
     "outputs beyond all": (block(base_out=2**63 - 1), "pass 2**63"),
     "a run beyond all": (
         block(relation=contract.PAIRS, columns={"out": [0], "in": [0], "run": [2**53]}),
@@ -200,6 +201,28 @@ EVENTS: Poison = {
         event(contract.PARTITIONS, partitions=[{"split": 0, "parents": [1]}]),
         "parents",
     ),
+    "a file without a start": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "path": "/data/in.txt"}]),
+        "start is None",
+    ),
+    "a path that ends early": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "path": "/data\0/in.txt", "start": 0}]),
+        "names a file",
+    ),
+    "records of no length": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "path": "/a", "start": 0, "record_length": 0}]),
+        "record_length of a partition is 0",
+    ),
+    "files that are texts": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "files": ["/data/in.txt"]}]),
+        "path of a partition is None",
+    ),
+    "a size that is a text": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "files": [{"path": "/a", "size": "1"}]}]),
+        "size is '1'",
+    ),
+    "a reason that is an object": (event(contract.NODE_REGISTERED, reason={}), "'reason'"),
+    "a problem that is a number": (event(contract.RUN_COMMITTED, problem=7), "'problem'"),
     "an unknown relation": (event(contract.NODE_REGISTERED, relation="x" * 9_999), "relation 'xxx"),
     "deep": (LINK[:-1] + b',"x":' + nested(DEEP).encode() + b"}", "not JSON"),
     "deep objects": (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "not JSON"),

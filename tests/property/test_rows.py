@@ -251,6 +251,8 @@ PARTITION = st.fixed_dictionaries(
     optional={
         "path": st.text(max_size=3) | NUMBER,
         "start": NUMBER | st.none(),
+        "record_length": NUMBER,
+        "files": st.lists(st.fixed_dictionaries({"path": st.text(max_size=3) | NUMBER}), max_size=2) | NUMBER,
         "parents": st.lists(st.lists(NUMBER, max_size=3), max_size=2) | NUMBER,
     },
 )
