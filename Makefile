@@ -43,7 +43,7 @@ perf-capture: java $(STAMP) ## measure what capture costs, into perf/results (AR
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
 	@$(BIN)/lineage up
 
-status: $(STAMP) ## what of the local stack runs, and where
+status: $(STAMP) ## what of the local stack runs, where, and how far it is behind
 	@$(BIN)/lineage status
 
 down: $(STAMP) ## stop the local stack; its data stays

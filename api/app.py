@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
 from api import problems
-from api.endpoints import Materialize, router
+from api.endpoints import LookAtLag, Materialize, router
 from api.models import TRACE_EXAMPLE
 from api.page import add_page
 from lineage_service.answers import Questions
@@ -44,10 +44,15 @@ class Api(FastAPI):
         return super().openapi()
 
 
-def create_app(questions: Questions, *, materialize: Materialize | None = None) -> FastAPI:
+def create_app(
+    questions: Questions,
+    *,
+    materialize: Materialize | None = None,
+    lag: LookAtLag | None = None,
+) -> FastAPI:
     """The API over `questions`, with the page at `/` and the documentation at `/docs`.
 
-    Without `materialize` there is no Neo4j: asking for it is a 503.
+    Without `materialize` there is no Neo4j: asking for it is a 503. So is asking for the lag without `lag`.
     """
     app = Api(
         title="Lineage Master",
@@ -58,6 +63,7 @@ def create_app(questions: Questions, *, materialize: Materialize | None = None) 
     )
     app.state.questions = questions
     app.state.materialize = materialize
+    app.state.lag = lag
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     problems.add_problem_handlers(app)
     app.include_router(router)

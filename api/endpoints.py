@@ -15,12 +15,15 @@ from starlette.exceptions import HTTPException
 from api import models, table
 from api.parameters import ApplicationId, NodeName, RecordParameters, TraceParameters, ValueParameters
 from api.problems import Problem
-from lineage_service.answers import Materialized, Questions, TraceQuery, UnavailableError
+from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
 
-__all__ = ["Materialize", "router"]
+__all__ = ["LookAtLag", "Materialize", "router"]
 
 Materialize = Callable[[str, TraceQuery], Materialized]
 """Puts the traced records of an application into Neo4j."""
+
+LookAtLag = Callable[[], Lag]
+"""Raises UnavailableError."""
 
 _TEXTS = {
     403: "A page of another site asked.",
@@ -52,6 +55,12 @@ async def _materialize(request: Request) -> Materialize:
             "this service has no Neo4j: set LINEAGE_NEO4J_URI, or start one with lineage up"
         )
     return cast(Materialize, request.app.state.materialize)
+
+
+async def _look_at_lag(request: Request) -> LookAtLag:
+    if request.app.state.lag is None:
+        raise UnavailableError("this service knows no Kafka: set LINEAGE_KAFKA_BOOTSTRAP_SERVERS")
+    return cast(LookAtLag, request.app.state.lag)
 
 
 async def _own_page(sec_fetch_site: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
@@ -159,6 +168,15 @@ def get_values(
 ) -> models.Values:
     """What one record looked like on its way, where values were captured."""
     return models.Values.model_validate(questions.values(app, parameters.record, parameters.node))
+
+
+@router.get("/api/lag", tags=["service"], responses=_problems(500, 503))
+def get_lag(look: Annotated[LookAtLag, Depends(_look_at_lag)]) -> models.Lag:
+    """How far the stores are behind: messages and seconds that wait, rates, and what applications lack.
+
+    Rates need an earlier look: ask again.
+    """
+    return models.Lag.model_validate(look())
 
 
 @router.get("/healthz", tags=["service"])

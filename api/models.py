@@ -13,14 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field
 __all__ = [
     "TRACE_EXAMPLE",
     "Application",
+    "ApplicationLag",
     "Applications",
     "Dataset",
     "Edge",
     "Flow",
     "Graph",
+    "GroupLag",
     "Health",
+    "Lag",
     "Materialized",
     "Node",
+    "PartitionLag",
     "Record",
     "RecordPage",
     "SourceRow",
@@ -279,3 +283,57 @@ class Materialized(Answer):
     links: int = Field(description="`flow` relationships.")
     truncated: bool = Field(description="The trace has more records than the service's `graph_max_flows`.")
     query: str = Field(description="Cypher that shows it in Neo4j Browser.")
+
+
+class PartitionLag(Answer):
+    """What waits in one topic partition."""
+
+    topic: str
+    partition: int
+    committed: int | None = Field(description="The group's offset; null where it never committed.")
+    first: int = Field(description="The first offset that the broker still has.")
+    next: int = Field(description="The offset that the next message will get.")
+    messages: int = Field(description="From `committed`, else `first`, to `next`.")
+    seconds: float | None = Field(
+        description="Age of the first message that waits; 0 where none does, null where it could not be read."
+    )
+
+
+class GroupLag(Answer):
+    """What waits in Kafka for the consumer group."""
+
+    name: str
+    members: int | None = Field(description="Processes of the group; null where Kafka does not know now.")
+    messages: int = Field(description="How many wait.")
+    seconds: float | None = Field(description="Age of the oldest that waits; null where it is not known.")
+    rate: float | None = Field(description="Messages a second that the group consumed; null at first.")
+    incoming_rate: float | None = Field(description="Messages a second that came; null at first.")
+    drain_seconds: float | None = Field(
+        description="When nothing will wait at these rates; null where what waits does not get less."
+    )
+    dead_letters: int = Field(description="Messages in the topic of dead letters.")
+    partitions: tuple[PartitionLag, ...]
+
+
+class ApplicationLag(Answer):
+    """An application that runs or is not complete."""
+
+    application_id: str
+    name: str
+    state: Literal["running", "ended"]
+    messages: int = Field(description="Announced, not stored, and may still come.")
+    seconds: float = Field(description="How long ago the first of them was announced; 0 where none is.")
+    incomplete_runs: int = Field(description="Accepted runs of which a block is missing or was dropped.")
+    missing_blocks: int
+    missing_runs: int = Field(description="Accepted runs without a manifest.")
+    missing_events: int
+    dropped: int = Field(description="Blocks that the agent gave up on.")
+    missing: str = Field(description="What is missing, in words.")
+
+
+class Lag(Answer):
+    """How far the stores are behind."""
+
+    group: GroupLag
+    applications: tuple[ApplicationLag, ...] = Field(description="Those that run or are not complete.")
+    unread_applications: int = Field(description="How many more may have changed; ask again for them.")

@@ -44,10 +44,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
+    from lineage_service.lag import open_lag
     from lineage_service.tracing import open_materializer, open_questions
 
     with _listener(settings.api_host, settings.api_port) as listener:
-        app = create_app(open_questions(settings), materialize=open_materializer(settings))
+        watch = open_lag(settings)
+        app = create_app(
+            open_questions(settings),
+            materialize=open_materializer(settings),
+            lag=watch.look,
+        )
         serve(app, listener, settings.home)
     return 0
 

@@ -173,6 +173,73 @@ class TraceQuery:
     values: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLag:
+    """What waits in one topic partition: messages from `committed` (else `first`) to `next`.
+
+    `committed` is None where the group never committed; `seconds` is the age of the first message that waits,
+    0 where none does, None where it could not be read in time.
+    """
+
+    topic: str
+    partition: int
+    committed: int | None
+    first: int
+    next: int
+    messages: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLag:
+    """What waits for a consumer group. `seconds` is the largest of the partitions.
+
+    `rate` and `incoming_rate` are messages a second that the group consumed and that came, between two looks;
+    None at the first. `drain_seconds` is when nothing will wait if both stay as they are; None where what
+    waits does not get less, or no rate is known. `dead_letters` are the messages in their topic.
+    """
+
+    name: str
+    members: int | None
+    messages: int
+    seconds: float | None
+    rate: float | None
+    incoming_rate: float | None
+    drain_seconds: float | None
+    dead_letters: int
+    partitions: tuple[PartitionLag, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationLag:
+    """An application that runs or is not complete.
+
+    `messages` are those that it announced, that are not stored and that may still come; `seconds` is how long
+    ago the first of them was announced, 0 where there is none.
+    """
+
+    application_id: str
+    name: str
+    state: Literal["running", "ended"]
+    messages: int
+    seconds: float
+    incomplete_runs: int
+    missing_blocks: int
+    missing_runs: int
+    missing_events: int
+    dropped: int
+    missing: str  # what is missing, for people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """`unread_applications` are those that there was no time to look at since something of them came."""
+
+    group: GroupLag
+    applications: tuple[ApplicationLag, ...]
+    unread_applications: int
+
+
 class LineageError(Exception):
     """What every part of the service raises; the text is for people."""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("lineage_service.stack.up:command", "start the local stack: Kafka and Neo4j on this machine"),
     "down": ("lineage_service.stack.down:command", "stop the local stack; its data stays"),
-    "status": ("lineage_service.stack.status:command", "what of the local stack runs, and where"),
+    "status": ("lineage_service.stack.status:command", "what of the local stack runs, where, and its lag"),
     "consume": ("lineage_service.consume:command", "write lineage from Kafka into the stores, until stopped"),
     "dead-letters": (
         "lineage_service.dead_letter_office:command",

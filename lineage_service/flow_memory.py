@@ -81,3 +81,7 @@ class MemoryFlowStore:
 
     def version(self) -> tuple[int, ...]:
         return (self._version,)
+
+    def version_of(self, application_id: str) -> tuple[int, int]:
+        events = sum(event.application_id == application_id for event in self._events)
+        return events, len(self.receipts(application_id))

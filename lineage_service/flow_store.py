@@ -110,6 +110,9 @@ class FlowStore(Protocol):
     def version(self) -> tuple[int, ...]:
         """Differs from an earlier answer if anything was written since."""
 
+    def version_of(self, application_id: str) -> object:
+        """Differs from an earlier answer if an event or a receipt of this application was written since."""
+
 
 def open_store(settings: Settings) -> DeltaFlowStore:
     """The flow store that the settings name, its tables made if they are missing."""
@@ -189,6 +192,9 @@ class DeltaFlowStore:
 
     def version(self) -> tuple[int, ...]:
         return tuple(table.version() for table in self._tables.values())
+
+    def version_of(self, application_id: str) -> int:
+        return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
     def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
         with _errors_told(self.folder / table):

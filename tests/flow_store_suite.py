@@ -74,6 +74,19 @@ class FlowStoreSuite:
         assert state(store) == before
         assert store.version() == version
 
+    def test_the_version_of_an_application_moves_when_something_of_it_is_written(
+        self, store: FlowStore
+    ) -> None:
+        seen = [(store.version_of(APP), store.version_of("other"))]
+        for at, value in enumerate((event(contract.LINK), event(contract.LINK, port=1))):
+            store.write_events(events(value, first=at))
+            seen.append((store.version_of(APP), store.version_of("other")))
+        store.write_flows(flows(block()))
+        seen.append((store.version_of(APP), store.version_of("other")))
+        assert len({of_it for of_it, _ in seen}) == 4
+        assert len({of_another for _, of_another in seen}) == 1
+        assert store.version_of(APP) == store.version_of(APP)
+
     def test_an_older_batch_changes_nothing(self, store: FlowStore) -> None:
         store.write_flows(flows(block(seq=0), block(seq=1), block(seq=2)))
         before = state(store)

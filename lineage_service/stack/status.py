@@ -1,14 +1,21 @@
-"""`lineage status`: what of the local stack runs, where, and with how much memory. Changes nothing."""
+"""`lineage status`: what of the local stack runs, where, with how much memory, and how far it is behind.
+
+Changes nothing, and its exit code speaks of the servers alone.
+"""
 
 from __future__ import annotations
 
 import argparse
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 from rich.console import Console
 from rich.table import Table
 
+from lineage_service.answers import LineageError
+from lineage_service.stack.kafka import accepts
 from lineage_service.stack.servers import NAMES, running, selected
 from lineage_service.stack.state import read_state
 
@@ -16,6 +23,8 @@ if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
 _NOT_ALL_UP = 3
+#: Where messages wait, a second look after so many seconds says how fast they get fewer.
+_LOOK_AGAIN_S = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +58,43 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             str(process.pid),
             _memory(process),
         )
-    Console().print(table, markup=False, highlight=False)
+    console = Console()
+    console.print(table, markup=False, highlight=False)
+    if options.only in (None, "kafka"):
+        _show_lag(console, settings)
     return 0 if is_all_up else _NOT_ALL_UP
+
+
+def _show_lag(console: Console, settings: Settings) -> None:
+    """What waits for the consumer group, wherever its broker is, and which applications are not complete."""
+    if not _listens(settings.kafka_bootstrap_servers):
+        line = f"\nLag: nothing listens at {settings.kafka_bootstrap_servers or 'any broker address'}"
+        console.print(line, markup=False, highlight=False)
+        return
+    # Not at the top: `lineage status` of a stack that is down needs no Kafka client and no Delta.
+    from lineage_service.lag import open_lag
+    from lineage_service.lag_report import show_applications, show_group
+
+    try:
+        watch = open_lag(settings)
+        group = watch.group()
+        if group.messages:
+            time.sleep(_LOOK_AGAIN_S)
+            group = watch.group()
+        show_group(console, group)
+        if (Path(settings.store) / "events").exists():  # a look must not make a store
+            show_applications(console, watch.applications())
+    except LineageError as error:
+        console.print(f"\nLag: {error}", markup=False, highlight=False)
+
+
+def _listens(bootstrap_servers: str) -> bool:
+    """True if one of the brokers may answer: spares those whose stack is down the client's waiting."""
+    addresses = [each.strip().rpartition("://")[2] for each in bootstrap_servers.split(",") if each.strip()]
+    try:
+        return any(accepts(each) for each in addresses)
+    except ValueError:  # no port: the client has a default
+        return True
 
 
 def _memory(process: psutil.Process) -> str:

@@ -10,6 +10,10 @@ import pytest
 from api.app import create_app
 from api.page import HEADERS
 from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv
+from lineage_service.flow_memory import MemoryFlowStore
+from lineage_service.group import MemoryGroup
+from lineage_service.lag import LagWatch
+from lineage_service.unfinished import Unfinished
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, CHANGED, RUNNING, materialize, questions
 from ui import static_folder
@@ -179,6 +183,54 @@ def test_a_trace_goes_into_neo4j_with_the_same_parameters(client):
 def test_the_probes_answer(client):
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ok"}
+
+
+def lag_client(group: MemoryGroup) -> Client:
+    watch = LagWatch(
+        group,
+        Unfinished(MemoryFlowStore),
+        name="g",
+        topics=["flow"],
+        dead_letter_topic="dead",
+        now=lambda: 1_000.0,
+    )
+    return Client(create_app(questions(), lag=watch.look))
+
+
+def test_the_lag_has_messages_and_seconds_by_partition():
+    group = MemoryGroup(
+        stamps={("flow", 0): [990_000, 995_000], ("flow", 1): [], ("dead", 0): [0]},
+        committed={("flow", 0): 1},
+        members=2,
+    )
+    answer = lag_client(group).get("/api/lag")
+    assert answer.headers["cache-control"] == "no-store"
+    partition = {"topic": "flow", "partition": 0, "committed": 1, "first": 0, "next": 2}
+    assert answer.json() == {
+        "group": {
+            "name": "g",
+            "members": 2,
+            "messages": 1,
+            "seconds": 5.0,
+            "rate": None,
+            "incoming_rate": None,
+            "drain_seconds": None,
+            "dead_letters": 1,
+            "partitions": [
+                {**partition, "messages": 1, "seconds": 5.0},
+                {**partition, "partition": 1, "committed": None, "next": 0, "messages": 0, "seconds": 0.0},
+            ],
+        },
+        "applications": [],
+        "unread_applications": 0,
+    }
+
+
+def test_a_lag_that_nobody_knows_is_a_problem(client):
+    for each in (client, lag_client(MemoryGroup(is_away=True))):
+        answer = each.get("/api/lag")
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+        assert "Kafka" in answer.json()["detail"]
 
 
 def test_a_trace_is_csv_on_request_and_still_says_what_it_lacks(client):

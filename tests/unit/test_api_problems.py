@@ -104,7 +104,7 @@ def test_what_is_not_there_is_404(client, path):
 
 
 @pytest.mark.parametrize(
-    "path", ["/nowhere", "/api", "/api/applications/a/b/c", "/api/lag", "/static/none.js"]
+    "path", ["/nowhere", "/api", "/api/applications/a/b/c", "/api/lags", "/static/none.js"]
 )
 def test_an_unknown_address_is_404(client, path):
     assert path in problem(client.get(path), 404, "about:blank")["detail"]

@@ -1,0 +1,190 @@
+"""The lag of a real group, beside a real `lineage consume` that is stopped while messages wait."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from lineage_service.answers import GroupLag
+from lineage_service.group import KafkaGroup
+from lineage_service.lag import LagWatch, open_lag
+from lineage_service.settings import Settings
+from lineage_service.subscription import BrokerUnavailableError
+from spark_agent import contract
+from tests.group_suite import GroupSuite
+from tests.integration.test_consume import Bench, manifest, output_of, some_blocks, wait_until
+from tests.lineage_messages import APP, event
+
+
+@pytest.fixture
+def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
+    made = Bench(kafka.bootstrap_servers, topic, tmp_path)
+    yield made
+    for process in made.processes:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def settings_of(bench: Bench, **settings: Any) -> Settings:
+    return Settings(
+        home=bench.folder / "home",
+        store=str(bench.folder / "flows"),
+        kafka_bootstrap_servers=bench.servers,
+        node_topic=bench.node_topic,
+        flow_topic=bench.flow_topic,
+        dead_letter_topic=bench.dead_letter_topic,
+        consumer_group=bench.group,
+        **settings,
+    )
+
+
+def waiting(lag: GroupLag) -> dict[tuple[str, int], int]:
+    return {(each.topic, each.partition): each.messages for each in lag.partitions if each.messages}
+
+
+@contextmanager
+def serving(bench: Bench) -> Iterator[str]:
+    """`lineage serve` as a process; its URL."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
+    chosen = settings_of(bench, api_port=0).model_dump(exclude_defaults=True)
+    environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
+    command = [sys.executable, "-m", "lineage_service.cli", "serve"]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    address = bench.folder / "home" / "api.json"
+    try:
+        wait_until(address.exists, process)
+        yield json.loads(address.read_text())["url"]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: Bench) -> None:
+    watch = open_lag(settings_of(bench))
+    process = bench.consume()
+    bench.send_blocks(*some_blocks(1, 5), b"poison")
+    bench.send_events(event(contract.APPLICATION_STARTED, name="job"), manifest(1, 5), manifest(2, 7))
+    wait_until(lambda: settled(watch) and watch.group().dead_letters == 1, process)
+    done = watch.group()
+    assert (done.members, done.seconds, done.drain_seconds, done.dead_letters) == (1, 0.0, 0.0, 1)
+    assert process.poll() is None
+
+    process.send_signal(signal.SIGSTOP)
+    more = some_blocks(2, 7)
+    before = time.time()
+    bench.send_blocks(*more[:4])
+    bench.send_blocks(*more[4:], partition=2)
+    after = time.time()
+    watch = open_lag(settings_of(bench))
+    assert watch.group().rate is None
+    wait_until(lambda: time.time() > after + 2.0)
+    asked = time.time()
+    lag = watch.group()
+    assert waiting(lag) == {(bench.flow_topic, 0): 4, (bench.flow_topic, 2): 3}
+    assert lag.seconds is not None
+    assert asked - after - 0.1 <= lag.seconds <= time.time() - before + 0.1
+    assert (lag.rate, lag.incoming_rate, lag.drain_seconds) == (0.0, 0.0, None)
+    [application] = watch.applications().applications
+    assert (application.application_id, application.name, application.messages) == (APP, "job", 7)
+
+    with serving(bench) as address:
+        with urllib.request.urlopen(f"{address}/api/lag", timeout=20) as answer:
+            body = json.load(answer)
+        assert (body["group"]["messages"], body["group"]["name"]) == (7, bench.group)
+        assert [each["missing_blocks"] for each in body["applications"]] == [7]
+
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: settled(watch), process)
+    assert (watch.group().rate or 0.0) > 0
+    process.send_signal(signal.SIGTERM)
+    output_of(process, 0)
+    wait_until(lambda: watch.group().members == 0)  # the looks themselves never joined
+
+
+def settled(watch: LagWatch) -> bool:
+    """Nothing waits, and that of a look of its own."""
+    time.sleep(0.5)
+    return watch.group().messages == 0
+
+
+def test_status_says_what_waits_and_that_nobody_ever_consumed(bench: Bench) -> None:
+    bench.send_blocks(*some_blocks(1, 3))
+    home = bench.folder / "home"
+    chosen = settings_of(bench).model_dump(exclude_defaults=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
+    environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
+    status = subprocess.run(
+        [sys.executable, "-m", "lineage_service.cli", "status"],
+        env={**environment, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert status.returncode == 3  # as before: no server of this home is up
+    assert f"Consumer group {bench.group}: nobody consumes now." in status.stdout
+    assert "It never consumed anything. 3 messages wait, the first for " in status.stdout
+    assert bench.flow_topic in status.stdout
+    assert not home.exists(), "a look made a home"
+    assert not (bench.folder / "flows").exists(), "a look made a store"
+
+
+class KafkaBench:
+    def __init__(self, servers: str, topic: str, group: str) -> None:
+        self._servers, self.topic, self._name = servers, topic, group
+        self.group = KafkaGroup(servers, group)
+        [made] = AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic(topic, 2)]).values()
+        made.result(30)
+
+    def put(self, partition: int, *times: int) -> None:
+        producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 1})
+        for each in times:
+            producer.produce(self.topic, b"message", partition=partition, timestamp=each)
+        assert producer.flush(30) == 0
+
+    def commit(self, partition: int, offset: int) -> None:
+        config = {"bootstrap.servers": self._servers, "group.id": self._name, "enable.auto.commit": False}
+        offsets = [TopicPartition(self.topic, partition, offset)]
+        with closing(KafkaConsumer(config)) as member:
+
+            def is_taken() -> bool:
+                try:
+                    member.commit(offsets=offsets, asynchronous=False)
+                except KafkaException:  # a young broker's group has no coordinator for a moment
+                    return False
+                return True
+
+            wait_until(is_taken)
+
+
+class TestKafkaGroup(GroupSuite):
+    @pytest.fixture
+    def bench(self, kafka: Any, topic: str, group: str) -> KafkaBench:
+        return KafkaBench(kafka.bootstrap_servers, topic, group)
+
+
+def test_a_broker_that_is_not_there_is_told_within_the_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    begun = time.monotonic()
+    with pytest.raises(BrokerUnavailableError, match=f"127.0.0.1:{port}"):
+        KafkaGroup(f"127.0.0.1:{port}", "g").state(["flow"], 1.0)
+    assert time.monotonic() - begun < 5
