@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 from starlette.middleware.gzip import GZipMiddleware
 
 from api import problems
@@ -49,10 +50,12 @@ def create_app(
     *,
     materialize: Materialize | None = None,
     lag: LookAtLag | None = None,
+    metrics: CollectorRegistry | None = None,
 ) -> FastAPI:
     """The API over `questions`, with the page at `/` and the documentation at `/docs`.
 
     Without `materialize` there is no Neo4j: asking for it is a 503. So is asking for the lag without `lag`.
+    Without `metrics` there is nothing at `/metrics`.
     """
     app = Api(
         title="Lineage Master",
@@ -64,6 +67,7 @@ def create_app(
     app.state.questions = questions
     app.state.materialize = materialize
     app.state.lag = lag
+    app.state.metrics = metrics
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     problems.add_problem_handlers(app)
     app.include_router(router)

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
 from api import models, table
 from api.parameters import ApplicationId, NodeName, RecordParameters, TraceParameters, ValueParameters
 from api.problems import Problem
 from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
+from lineage_service.metrics import TEXT_FORMAT, exposition
 
 __all__ = ["LookAtLag", "Materialize", "router"]
 
@@ -61,6 +63,12 @@ async def _look_at_lag(request: Request) -> LookAtLag:
     if request.app.state.lag is None:
         raise UnavailableError("this service knows no Kafka: set LINEAGE_KAFKA_BOOTSTRAP_SERVERS")
     return cast(LookAtLag, request.app.state.lag)
+
+
+async def _metrics(request: Request) -> CollectorRegistry:
+    if request.app.state.metrics is None:
+        raise HTTPException(404)
+    return cast(CollectorRegistry, request.app.state.metrics)
 
 
 async def _own_page(sec_fetch_site: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
@@ -190,6 +198,23 @@ def check_readiness(questions: Asked) -> models.Health:
     """The stores answer too."""
     questions.applications()
     return models.Health(status="ok")
+
+
+@router.get(
+    "/metrics",
+    tags=["service"],
+    response_class=Response,
+    responses={
+        200: {"content": {TEXT_FORMAT: {"schema": {"type": "string"}}}, "description": "Prometheus' text."},
+        404: {"model": Problem, "description": "Metrics are switched off."},
+        **_problems(500),
+    },
+)
+def get_metrics(registry: Annotated[CollectorRegistry, Depends(_metrics)], accept: Accept = None) -> Response:
+    """What Prometheus scrapes: the lag of the consumer group, incomplete applications, this process."""
+    text, media_type = exposition(registry, accept)
+    # Not `media_type=`, which would add a second charset.
+    return _not_stored(Response(text, headers={"Content-Type": media_type}))
 
 
 def _not_stored(response: Response) -> Response:

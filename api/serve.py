@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
     from lineage_service.lag import open_lag
+    from lineage_service.metrics import LagMetrics, new_registry
     from lineage_service.tracing import open_materializer, open_questions
 
     with _listener(settings.api_host, settings.api_port) as listener:
@@ -53,6 +54,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             open_questions(settings),
             materialize=open_materializer(settings),
             lag=watch.look,
+            metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
         )
         serve(app, listener, settings.home)
     return 0

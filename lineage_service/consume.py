@@ -23,11 +23,15 @@ from lineage_service.completeness import Completeness, completeness
 from lineage_service.consumer import Consumer, Limits
 from lineage_service.dead_letters import KafkaDeadLetters
 from lineage_service.flow_store import FlowStore, open_store
+from lineage_service.metrics import BatchMetrics, ConsumerMetrics, new_registry
+from lineage_service.metrics_server import metrics_server
 from lineage_service.stack.errors import ServerError
 from lineage_service.stack.topics import create_topics, topic_partitions
 from lineage_service.subscription import KafkaSubscription, no_broker
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from lineage_service.graph_store import GraphStore
     from lineage_service.settings import Settings
 
@@ -60,10 +64,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Consume as one member of the group. Raises LineageError."""
-    from lineage_service.graph_store import from_settings
-
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     _prepare_topics(settings)
+    registry = new_registry()
+    with metrics_server(settings, registry) if settings.metrics else nullcontext():
+        return _consume(settings, options, registry)
+
+
+def _consume(settings: Settings, options: argparse.Namespace, registry: CollectorRegistry) -> int:
+    from lineage_service.graph_store import from_settings
+
     store, graph = open_store(settings), from_settings(settings)
     with closing(graph) if graph is not None else nullcontext():
         consumer = Consumer(
@@ -84,7 +94,9 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             group=settings.consumer_group,
             node_topic=settings.node_topic,
             limits=Limits(max_bytes=settings.batch_max_bytes, max_seconds=settings.batch_max_seconds),
+            observer=BatchMetrics(registry),
         )
+        registry.register(ConsumerMetrics(consumer))
         with _signals_to(consumer.stop):
             if options.until_complete is None:
                 consumer.run()

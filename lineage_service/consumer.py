@@ -20,7 +20,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.batches import (
@@ -37,7 +38,15 @@ from lineage_service.flow_store import FlowStore
 from lineage_service.graph_rows import GraphDataError
 from lineage_service.subscription import Owner, Place, Subscription
 
-__all__ = ["Consumer", "Counters", "EventSink", "Limits", "TopicReplacedError", "resume_offset"]
+__all__ = [
+    "Consumer",
+    "Counters",
+    "EventSink",
+    "Limits",
+    "Observer",
+    "TopicReplacedError",
+    "resume_offset",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +64,22 @@ class EventSink(Protocol):
     """What the consumer needs of a `graph_store.GraphStore`."""
 
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None: ...
+
+
+class Observer(Protocol):
+    """Is told of batches: `metrics.BatchMetrics`."""
+
+    def batch(self, topic: str, messages: int, size: int) -> None:
+        """A batch was made, of so many bytes."""
+
+    def step(self, store: str, seconds: float) -> None:
+        """A store (flow_store, graph, dead_letters, offsets) has a batch, after so long."""
+
+
+class _Nobody:
+    def batch(self, topic: str, messages: int, size: int) -> None: ...
+
+    def step(self, store: str, seconds: float) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +134,7 @@ class Consumer(Owner):
         group: str,
         node_topic: str,
         limits: Limits,
+        observer: Observer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
@@ -117,6 +143,7 @@ class Consumer(Owner):
         self._group = group
         self._node_topic = node_topic
         self._limits = limits
+        self._observer = observer or _Nobody()
         self._clock = clock
         self.counters = Counters()
         self.is_stopping = False
@@ -150,6 +177,18 @@ class Consumer(Owner):
         """Let `run` come to its end. May be called from a signal handler."""
         self.is_stopping = True
 
+    # Both may be asked from another thread.
+
+    @property
+    def is_waiting(self) -> bool:
+        """A store is away, so no messages are taken."""
+        return self._retry_s > 0
+
+    @property
+    def gathered_bytes(self) -> int:
+        """Bytes of the messages that are not yet in a batch."""
+        return sum(gathered.bytes for gathered in list(self._gathered.values()))
+
     def _gather(self, messages: Sequence[Message]) -> None:
         for message in messages:
             place = message.topic, message.partition
@@ -176,8 +215,10 @@ class Consumer(Owner):
         """The steps of the module's protocol, from the first that is not done; False if one failed."""
         try:
             while work.steps:
-                work.steps[0]()
+                step, begun = work.steps[0], self._clock()
+                step.do()
                 work.steps.popleft()
+                self._observer.step(step.store, self._clock() - begun)
         except UnavailableError as error:
             self._wait(error)
             return False
@@ -225,37 +266,25 @@ class Consumer(Owner):
             if place[0] == self._node_topic
             else self._flow_work(place, flow_batch(source, gathered.messages))
         )
-        gathered.take(work.messages, self._clock())
+        size = gathered.take(work.messages, self._clock())
+        self._observer.batch(place[0], work.messages, size)
         if not gathered.messages:
             del self._gathered[place]
         return work
 
     def _flow_work(self, place: tuple[str, int], batch: FlowBatch) -> _Work:
-        return _Work(
-            place,
-            batch.messages,
-            deque(
-                [
-                    lambda: self._bury(batch.dead_letters),
-                    lambda: self._store_flows(batch),
-                    lambda: self._subscription.commit(*place, batch.next_offset),
-                ]
-            ),
-        )
+        return self._work_of(place, batch, _Step("flow_store", partial(self._store_flows, batch)))
 
     def _event_work(self, place: tuple[str, int], batch: EventBatch) -> _Work:
-        return _Work(
-            place,
-            batch.messages,
-            deque(
-                [
-                    lambda: self._bury(batch.dead_letters),
-                    lambda: self._store_events(batch),
-                    lambda: self._draw(batch),
-                    lambda: self._subscription.commit(*place, batch.next_offset),
-                ]
-            ),
-        )
+        steps = [_Step("flow_store", partial(self._store_events, batch))]
+        if self._graph is not None and batch.rows:
+            steps.append(_Step("graph", partial(self._draw, self._graph, batch)))
+        return self._work_of(place, batch, *steps)
+
+    def _work_of(self, place: tuple[str, int], batch: FlowBatch | EventBatch, *stores: _Step) -> _Work:
+        first = [_Step("dead_letters", partial(self._bury, batch.dead_letters))] if batch.dead_letters else []
+        last = _Step("offsets", partial(self._subscription.commit, *place, batch.next_offset))
+        return _Work(place, batch.messages, deque([*first, *stores, last]))
 
     def _store_flows(self, batch: FlowBatch) -> None:
         written = self._store.write_flows(batch)
@@ -283,16 +312,14 @@ class Consumer(Owner):
                 letters[0].reason,
             )
 
-    def _draw(self, batch: EventBatch) -> None:
+    def _draw(self, graph: EventSink, batch: EventBatch) -> None:
         """Put the events into the graph; one that cannot stand there is found by halving, and buried."""
-        if self._graph is None or not batch.rows:
-            return
         refused: list[DeadLetter] = []
         pieces = [list(batch.rows)]
         while pieces:
             piece = pieces.pop()
             try:
-                self._graph.write_events([row.event for _, row in piece])
+                graph.write_events([row.event for _, row in piece])
             except GraphDataError as error:
                 if len(piece) == 1:
                     refused.append(DeadLetter(message=piece[0][0], reason=str(error)))
@@ -357,10 +384,20 @@ class _Gathered:
         self.messages.append(message)
         self.bytes += message.bytes
 
-    def take(self, count: int, now: float) -> None:
+    def take(self, count: int, now: float) -> int:
+        """Leave out the first messages; their bytes."""
+        taken = sum(message.bytes for message in self.messages[:count])
         self.since = now
-        self.bytes -= sum(message.bytes for message in self.messages[:count])
+        self.bytes -= taken
         del self.messages[:count]
+        return taken
+
+
+class _Step(NamedTuple):
+    """What brings a batch into one store."""
+
+    store: str
+    do: Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -369,4 +406,4 @@ class _Work:
 
     place: tuple[str, int]
     messages: int
-    steps: deque[Callable[[], None]]
+    steps: deque[_Step]

@@ -68,6 +68,17 @@ class Settings(BaseSettings):
     api_port: int = Field(
         default=8080, description="Port that `lineage serve` listens on; 0 takes a free one."
     )
+    metrics: bool = Field(
+        default=True,
+        description="Answer `/metrics`: `lineage serve` beside the API, `lineage consume` on its own port.",
+    )
+    metrics_host: str = Field(
+        default="127.0.0.1", description="Address that `lineage consume` answers `/metrics` on."
+    )
+    metrics_port: int = Field(
+        default=9480,
+        description="Port of `lineage consume` for `/metrics`, or the next free one; 0 takes any.",
+    )
     trace_seconds: float = Field(default=30.0, description="Time budget of one question over HTTP.")
     maven_repository: str = Field(
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."

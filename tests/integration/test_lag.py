@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,16 +20,22 @@ import pytest
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
 
 from lineage_service.answers import GroupLag
 from lineage_service.group import KafkaGroup
 from lineage_service.lag import LagWatch, open_lag
+from lineage_service.metrics import new_registry
+from lineage_service.metrics_server import CannotListenError, metrics_server
 from lineage_service.settings import Settings
 from lineage_service.subscription import BrokerUnavailableError
 from spark_agent import contract
 from tests.group_suite import GroupSuite
 from tests.integration.test_consume import Bench, manifest, output_of, some_blocks, wait_until
 from tests.lineage_messages import APP, event
+
+Labels = tuple[tuple[str, str], ...]
 
 
 @pytest.fixture
@@ -59,6 +66,26 @@ def waiting(lag: GroupLag) -> dict[tuple[str, int], int]:
     return {(each.topic, each.partition): each.messages for each in lag.partitions if each.messages}
 
 
+def metrics_url(process: subprocess.Popen[str]) -> str:
+    """From the first lines that it logs."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "metrics are at " in line:
+            return line.split("metrics are at ")[1].strip()
+    pytest.fail("it ended without a word on metrics")
+
+
+def scraped(url: str) -> dict[str, dict[Labels, float]]:
+    """Sample name -> labels -> value, as Prometheus' own parser reads it."""
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        text = answer.read().decode()
+    found: dict[str, dict[Labels, float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
 @contextmanager
 def serving(bench: Bench) -> Iterator[str]:
     """`lineage serve` as a process; its URL."""
@@ -80,7 +107,8 @@ def serving(bench: Bench) -> Iterator[str]:
 
 def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: Bench) -> None:
     watch = open_lag(settings_of(bench))
-    process = bench.consume()
+    process = bench.consume(metrics_port=0)
+    url = metrics_url(process)
     bench.send_blocks(*some_blocks(1, 5), b"poison")
     bench.send_events(event(contract.APPLICATION_STARTED, name="job"), manifest(1, 5), manifest(2, 7))
     wait_until(lambda: settled(watch) and watch.group().dead_letters == 1, process)
@@ -111,10 +139,23 @@ def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: 
             body = json.load(answer)
         assert (body["group"]["messages"], body["group"]["name"]) == (7, bench.group)
         assert [each["missing_blocks"] for each in body["applications"]] == [7]
+        served = scraped(f"{address}/metrics")
+        place = (("consumergroup", bench.group), ("partition", "2"), ("topic", bench.flow_topic))
+        assert served["kafka_consumergroup_lag"][place] == 3
+        assert served["lineage_consumergroup_lag_seconds"][place] >= asked - after - 0.1
+        assert served["lineage_blocks_missing"][()] == 7
 
     process.send_signal(signal.SIGCONT)
     wait_until(lambda: settled(watch), process)
     assert (watch.group().rate or 0.0) > 0
+    found = scraped(url)
+    # Stopped for longer than its session it reads again what it had not stored, so only blocks are exact.
+    assert found["lineage_consumer_messages_total"][()] >= 16
+    assert found["lineage_consumer_blocks_total"] == {(): 12}
+    assert found["lineage_consumer_dead_letters_total"] == {(): 1}
+    assert found["lineage_consumer_waiting"] == {(): 0}
+    assert found["lineage_consumer_store_seconds_count"][("store", "flow_store"),] >= 4
+    assert found["lineage_consumer_batch_messages_sum"][("topic", bench.flow_topic),] >= 13
     process.send_signal(signal.SIGTERM)
     output_of(process, 0)
     wait_until(lambda: watch.group().members == 0)  # the looks themselves never joined
@@ -188,3 +229,38 @@ def test_a_broker_that_is_not_there_is_told_within_the_time() -> None:
     with pytest.raises(BrokerUnavailableError, match=f"127.0.0.1:{port}"):
         KafkaGroup(f"127.0.0.1:{port}", "g").state(["flow"], 1.0)
     assert time.monotonic() - begun < 5
+
+
+# -- the address of /metrics ---------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken_is_left_for_the_next() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        wanted = Settings(metrics_port=taken.getsockname()[1])
+        with metrics_server(wanted, new_registry()) as url, metrics_server(wanted, new_registry()) as other:
+            assert "process_cpu_seconds_total" in scraped(url)
+            assert int(url.split(":")[2].partition("/")[0]) > wanted.metrics_port
+            assert url != other
+            with pytest.raises(urllib.error.HTTPError, match="404") as missing:
+                urllib.request.urlopen(url.replace("/metrics", "/other"), timeout=10)
+            missing.value.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "why"),
+    [
+        ("127.0.0.1", 70_000, "ports go from"),
+        ("203.0.113.1", 0, "annot assign"),
+        ("no such host", 0, "no such host"),
+    ],
+)
+def test_an_address_that_cannot_be_had_is_told(host: str, port: int, why: str) -> None:
+    with pytest.raises(CannotListenError, match=why):
+        with metrics_server(Settings(metrics_host=host, metrics_port=port), CollectorRegistry()):
+            pass
+
+
+def test_metrics_can_be_switched_off(bench: Bench) -> None:
+    bench.send_events(manifest(1, 0), event(contract.APPLICATION_ENDED))
+    out = output_of(bench.consume("--until-complete", APP, "--metrics", "off"), 0)
+    assert "metrics are at" not in out

@@ -13,6 +13,7 @@ from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.group import MemoryGroup
 from lineage_service.lag import LagWatch
+from lineage_service.metrics import LagMetrics, new_registry
 from lineage_service.unfinished import Unfinished
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, CHANGED, RUNNING, materialize, questions
@@ -194,7 +195,7 @@ def lag_client(group: MemoryGroup) -> Client:
         dead_letter_topic="dead",
         now=lambda: 1_000.0,
     )
-    return Client(create_app(questions(), lag=watch.look))
+    return Client(create_app(questions(), lag=watch.look, metrics=new_registry(LagMetrics(watch))))
 
 
 def test_the_lag_has_messages_and_seconds_by_partition():
@@ -231,6 +232,21 @@ def test_a_lag_that_nobody_knows_is_a_problem(client):
         answer = each.get("/api/lag")
         assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
         assert "Kafka" in answer.json()["detail"]
+
+
+def test_metrics_are_prometheus_text_or_openmetrics_for_who_accepts_it():
+    client = lag_client(MemoryGroup(stamps={("flow", 0): [0]}))
+    plain = client.get("/metrics")
+    assert plain.headers["content-type"].startswith("text/plain; version=")
+    assert plain.headers["content-type"].count("charset") == 1
+    assert 'kafka_consumergroup_lag{consumergroup="g",partition="0",topic="flow"} 1.0' in plain.text
+    other = client.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert other.headers["content-type"].startswith("application/openmetrics-text")
+    assert other.text.endswith("# EOF\n")
+
+
+def test_without_metrics_nothing_is_there(client):
+    assert client.get("/metrics").status_code == 404
 
 
 def test_a_trace_is_csv_on_request_and_still_says_what_it_lacks(client):

@@ -1,0 +1,331 @@
+"""What Prometheus scrapes: the one table of all metrics, and the collectors that give their values.
+
+Promises that what can be read when somebody asks is read then, so consuming pays for two observations a
+batch and no more. Names of kafka_exporter where it has one for the same thing, `lineage_*` otherwise; the
+table of docs/metrics.md is made from METRICS and a test compares the two. Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from lineage_service.answers import GroupLag, UnavailableError
+from lineage_service.unfinished import UnfinishedApplications
+
+if TYPE_CHECKING:
+    from lineage_service.consumer import Consumer
+    from lineage_service.lag import LagWatch
+
+__all__ = [
+    "METRICS",
+    "TEXT_FORMAT",
+    "BatchMetrics",
+    "ConsumerMetrics",
+    "LagMetrics",
+    "exposition",
+    "new_registry",
+]
+
+TEXT_FORMAT = "text/plain"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One metric: which command has it, and what it says."""
+
+    name: str
+    kind: Literal["gauge", "counter", "histogram"]
+    command: Literal["serve", "consume"]
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+_GROUP = ("consumergroup",)
+_PARTITION = ("topic", "partition")
+_GROUP_PARTITION = (*_GROUP, *_PARTITION)
+
+METRICS = (
+    Described("lineage_kafka_up", "gauge", "serve", "1 if Kafka said where the group is, else 0."),
+    Described("kafka_topic_partitions", "gauge", "serve", "Partitions of the topic.", ("topic",)),
+    Described(
+        "kafka_topic_partition_current_offset",
+        "gauge",
+        "serve",
+        "The offset that the next message will get.",
+        _PARTITION,
+    ),
+    Described(
+        "kafka_topic_partition_oldest_offset",
+        "gauge",
+        "serve",
+        "The first offset that the broker still has.",
+        _PARTITION,
+    ),
+    Described(
+        "kafka_consumergroup_members", "gauge", "serve", "Processes of the group, if Kafka knows.", _GROUP
+    ),
+    Described(
+        "kafka_consumergroup_current_offset",
+        "gauge",
+        "serve",
+        "What the group has committed; absent where it never committed.",
+        _GROUP_PARTITION,
+    ),
+    Described(
+        "kafka_consumergroup_lag",
+        "gauge",
+        "serve",
+        "Messages that wait; all that the broker has where the group never committed.",
+        _GROUP_PARTITION,
+    ),
+    Described(
+        "kafka_consumergroup_lag_sum",
+        "gauge",
+        "serve",
+        "Messages that wait in the topic.",
+        (*_GROUP, "topic"),
+    ),
+    Described(
+        "lineage_consumergroup_lag_seconds",
+        "gauge",
+        "serve",
+        "Age of the first message that waits; 0 where none does, absent where it could not be read in time.",
+        _GROUP_PARTITION,
+    ),
+    Described(
+        "lineage_consumergroup_messages_per_second",
+        "gauge",
+        "serve",
+        "Messages that the group consumed, between two looks.",
+        _GROUP,
+    ),
+    Described(
+        "lineage_consumergroup_incoming_messages_per_second",
+        "gauge",
+        "serve",
+        "Messages that came, between two looks.",
+        _GROUP,
+    ),
+    Described(
+        "lineage_consumergroup_drain_seconds",
+        "gauge",
+        "serve",
+        "When nothing will wait at these rates; absent where what waits does not get less.",
+        _GROUP,
+    ),
+    Described("lineage_dead_letters", "gauge", "serve", "Messages in the topic of dead letters."),
+    Described("lineage_flow_store_up", "gauge", "serve", "1 if the flow store could be read, else 0."),
+    Described(
+        "lineage_applications_unfinished",
+        "gauge",
+        "serve",
+        "Applications that run, or that ended and are not complete.",
+        ("state",),
+    ),
+    Described(
+        "lineage_applications_unread",
+        "gauge",
+        "serve",
+        "Applications that there was no time to look at; the next scrape goes on with them.",
+    ),
+    Described(
+        "lineage_runs_incomplete",
+        "gauge",
+        "serve",
+        "Accepted runs of which a block is missing or was dropped, of all applications.",
+    ),
+    Described("lineage_manifests_missing", "gauge", "serve", "Accepted runs whose manifest has not arrived."),
+    Described("lineage_blocks_missing", "gauge", "serve", "Blocks of accepted runs that have not arrived."),
+    Described(
+        "lineage_events_missing",
+        "gauge",
+        "serve",
+        "Other events that applications counted and that are not here.",
+    ),
+    Described("lineage_blocks_dropped", "gauge", "serve", "Blocks that agents gave up on, as they report."),
+    Described("lineage_consumer_messages_total", "counter", "consume", "Messages taken from Kafka."),
+    Described("lineage_consumer_bytes_total", "counter", "consume", "Bytes of these messages."),
+    Described("lineage_consumer_batches_total", "counter", "consume", "Batches that the flow store has."),
+    Described("lineage_consumer_blocks_total", "counter", "consume", "Blocks that were stored."),
+    Described("lineage_consumer_rows_total", "counter", "consume", "Rows that these made in the flow store."),
+    Described("lineage_consumer_events_total", "counter", "consume", "Events that were stored."),
+    Described(
+        "lineage_consumer_repeated_total",
+        "counter",
+        "consume",
+        "Blocks and events that were stored already and left out.",
+    ),
+    Described(
+        "lineage_consumer_dead_letters_total",
+        "counter",
+        "consume",
+        "Messages that cannot be used, sent to the dead letters.",
+    ),
+    Described(
+        "lineage_consumer_retries_total",
+        "counter",
+        "consume",
+        "Times that a store was away and a step was put off.",
+    ),
+    Described(
+        "lineage_consumer_waiting",
+        "gauge",
+        "consume",
+        "1 while a store is away and no messages are taken, else 0.",
+    ),
+    Described(
+        "lineage_consumer_gathered_bytes",
+        "gauge",
+        "consume",
+        "Messages that are not yet in a batch, in bytes.",
+    ),
+    Described("lineage_consumer_batch_bytes", "histogram", "consume", "Size of a batch.", ("topic",)),
+    Described("lineage_consumer_batch_messages", "histogram", "consume", "Messages of a batch.", ("topic",)),
+    Described(
+        "lineage_consumer_store_seconds",
+        "histogram",
+        "consume",
+        "What one batch took in one store: flow_store, graph, dead_letters, or offsets (the commit).",
+        ("store",),
+    ),
+)
+_BY_NAME = {each.name: each for each in METRICS}
+
+_BUCKETS = {
+    "lineage_consumer_batch_bytes": (1e3, 1e4, 1e5, 1e6, 4e6, 8e6, 16e6, 32e6, 64e6, 128e6),
+    "lineage_consumer_batch_messages": (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000),
+    "lineage_consumer_store_seconds": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+}
+
+
+def new_registry(*collectors: Collector) -> CollectorRegistry:
+    """What this process answers: the collectors', and its own CPU, memory and open files (`process_*`)."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    for each in collectors:
+        registry.register(each)
+    return registry
+
+
+def exposition(registry: CollectorRegistry, accept: str | None) -> tuple[bytes, str]:
+    """The metrics as text, and its content type: OpenMetrics for who accepts it, else Prometheus' own."""
+    encode, content_type = choose_encoder(accept or "")
+    return encode(registry), content_type
+
+
+class ConsumerMetrics(Collector):
+    """What a consumer counts, read when asked."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+
+    def collect(self) -> Iterator[Metric]:
+        for name, described in _BY_NAME.items():
+            if described.kind == "counter":
+                field = name.removeprefix("lineage_consumer_").removesuffix("_total")
+                value = getattr(self._consumer.counters, field)
+                yield CounterMetricFamily(name, described.help, value=value)
+        yield _single("lineage_consumer_waiting", self._consumer.is_waiting)
+        yield _single("lineage_consumer_gathered_bytes", self._consumer.gathered_bytes)
+
+
+class BatchMetrics:
+    """The `consumer.Observer` that keeps sizes of batches and times of stores."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._bytes, self._messages, self._seconds = (
+            Histogram(name, _BY_NAME[name].help, _BY_NAME[name].labels, registry=registry, buckets=buckets)
+            for name, buckets in _BUCKETS.items()
+        )
+
+    def batch(self, topic: str, messages: int, size: int) -> None:
+        self._bytes.labels(topic).observe(size)
+        self._messages.labels(topic).observe(messages)
+
+    def step(self, store: str, seconds: float) -> None:
+        self._seconds.labels(store).observe(seconds)
+
+
+class LagMetrics(Collector):
+    """What waits for the group and what applications lack, looked at when asked."""
+
+    def __init__(self, watch: LagWatch) -> None:
+        self._watch = watch
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _if_up("lineage_kafka_up", self._watch.group, _group_metrics)
+        yield from _if_up("lineage_flow_store_up", self._watch.applications, _application_metrics)
+
+
+def _if_up(name: str, look: Callable[[], _T], metrics: Callable[[_T], Iterable[Metric]]) -> Iterator[Metric]:
+    try:
+        found = look()
+    except UnavailableError:
+        yield _single(name, 0)
+    else:
+        yield _single(name, 1)
+        yield from metrics(found)
+
+
+def _group_metrics(group: GroupLag) -> Iterator[Metric]:
+    names = (group.name,)
+    places = [((each.topic, str(each.partition)), each) for each in group.partitions]
+    topics = sorted({each.topic for each in group.partitions})
+    waiting = Counter[str]()
+    for each in group.partitions:
+        waiting[each.topic] += each.messages
+    counts = Counter(each.topic for each in group.partitions)
+    yield _gauge("kafka_topic_partitions", (((topic,), counts[topic]) for topic in topics))
+    yield _gauge("kafka_topic_partition_current_offset", ((place, each.next) for place, each in places))
+    yield _gauge("kafka_topic_partition_oldest_offset", ((place, each.first) for place, each in places))
+    yield _gauge("kafka_consumergroup_members", [(names, group.members)])
+    yield _gauge(
+        "kafka_consumergroup_current_offset", (((*names, *place), each.committed) for place, each in places)
+    )
+    yield _gauge("kafka_consumergroup_lag", (((*names, *place), each.messages) for place, each in places))
+    yield _gauge("kafka_consumergroup_lag_sum", (((*names, topic), waiting[topic]) for topic in topics))
+    yield _gauge(
+        "lineage_consumergroup_lag_seconds", (((*names, *place), each.seconds) for place, each in places)
+    )
+    yield _gauge("lineage_consumergroup_messages_per_second", [(names, group.rate)])
+    yield _gauge("lineage_consumergroup_incoming_messages_per_second", [(names, group.incoming_rate)])
+    yield _gauge("lineage_consumergroup_drain_seconds", [(names, group.drain_seconds)])
+    yield _single("lineage_dead_letters", group.dead_letters)
+
+
+def _application_metrics(found: UnfinishedApplications) -> Iterator[Metric]:
+    states = Counter(each.state for each in found.applications)
+    yield _gauge(
+        "lineage_applications_unfinished", (((name,), states[name]) for name in ("running", "ended"))
+    )
+    yield _single("lineage_applications_unread", found.unread)
+    for name, field in (
+        ("lineage_runs_incomplete", "incomplete_runs"),
+        ("lineage_manifests_missing", "missing_runs"),
+        ("lineage_blocks_missing", "missing_blocks"),
+        ("lineage_events_missing", "missing_events"),
+        ("lineage_blocks_dropped", "dropped"),
+    ):
+        yield _single(name, sum(getattr(each, field) for each in found.applications))
+
+
+def _gauge(name: str, samples: Iterable[tuple[Sequence[str], float | None]]) -> GaugeMetricFamily:
+    """One sample for each combination of labels whose value is known."""
+    family = GaugeMetricFamily(name, _BY_NAME[name].help, labels=_BY_NAME[name].labels)
+    for labels, value in samples:
+        if value is not None:
+            family.add_metric(labels, value)
+    return family
+
+
+def _single(name: str, value: float) -> GaugeMetricFamily:
+    return _gauge(name, [((), value)])
