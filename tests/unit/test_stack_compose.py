@@ -28,7 +28,7 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
 
 def test_everything_is_published_on_this_machine_only(services: dict[str, Any]) -> None:
     ports = [port for service in services.values() for port in service.get("ports", [])]
-    assert len(ports) == 4
+    assert len(ports) == 6
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
@@ -55,3 +55,27 @@ def test_what_is_long_lived_is_started_again_and_watched(services: dict[str, Any
     for name in ("kafka", "neo4j", "api"):
         assert services[name]["restart"] == "unless-stopped"
         assert services[name]["healthcheck"]["test"][0] == "CMD"
+
+
+def test_prometheus_and_grafana_are_there_only_for_who_asks(services: dict[str, Any]) -> None:
+    asked_for = {name for name, service in services.items() if service.get("profiles")}
+    assert asked_for == {"prometheus", "grafana"}
+
+
+def test_what_is_mounted_into_prometheus_and_grafana_is_there(services: dict[str, Any]) -> None:
+    for name in ("prometheus", "grafana"):
+        mounts = [each for each in services[name]["volumes"] if each.startswith("./")]
+        assert mounts
+        for each in mounts:
+            assert (ROOT / each.split(":")[0]).exists(), each
+            assert each.endswith(":ro")
+
+
+def test_prometheus_asks_the_services_at_their_ports(services: dict[str, Any]) -> None:
+    jobs = yaml.safe_load((ROOT / "ops" / "prometheus.yml").read_text())["scrape_configs"]
+    [api] = [job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job]
+    [consumers] = [job["dns_sd_configs"][0] for job in jobs if "dns_sd_configs" in job]
+    assert api == ["api:" + services["api"]["command"][-1]]
+    assert consumers["names"] == ["consumer"]
+    assert consumers["port"] == Settings.model_fields["metrics_port"].default
+    assert services["consumer"]["command"][-2:] == ["--metrics-host", "0.0.0.0"]
