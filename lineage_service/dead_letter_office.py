@@ -10,7 +10,7 @@ import argparse
 import json
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timezone
 from functools import partial
@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 __all__ = ["KafkaOffice", "command", "configure"]
 
 TIMEOUT_S = 10.0
+_PASSING = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
 
 
 class KafkaOffice:
@@ -95,10 +102,7 @@ class KafkaOffice:
 
     def remember(self, partition: int, done: Done) -> None:
         kept = TopicPartition(self._topic, partition, done.before, done.as_text())
-        try:
-            self._consumer.commit(offsets=[kept], asynchronous=False)
-        except KafkaException as error:
-            raise self._unavailable(error) from error
+        self._patiently(lambda: self._consumer.commit(offsets=[kept], asynchronous=False))
 
     def letters(self, partition: int, first: int, end: int) -> Iterator[Letter]:
         if first >= end:
@@ -146,10 +150,18 @@ class KafkaOffice:
         return [TopicPartition(self._topic, each) for each in sorted(self._topics[self._topic].partitions)]
 
     def _asked(self, method: str, place: object) -> Any:
-        try:
-            return getattr(self._consumer, method)(place, timeout=TIMEOUT_S)
-        except KafkaException as error:
-            raise self._unavailable(error) from error
+        return self._patiently(lambda: getattr(self._consumer, method)(place, timeout=TIMEOUT_S))
+
+    def _patiently(self, request: Callable[[], Any]) -> Any:
+        """A broker that has just started, or never had a group, looks for its coordinator first."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                return request()
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise self._unavailable(error) from error
+                time.sleep(0.1)
 
     def _unavailable(self, error: KafkaException) -> BrokerUnavailableError:
         return BrokerUnavailableError(
