@@ -192,7 +192,8 @@ class KafkaBench:
     def __init__(self, servers: str, topic: str, group: str) -> None:
         self._servers, self.topic, self._name = servers, topic, group
         self.group = KafkaGroup(servers, group)
-        [made] = AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic(topic, 2)]).values()
+        admin = AdminClient({"bootstrap.servers": servers})  # its futures end with it
+        [made] = admin.create_topics([NewTopic(topic, 2)]).values()
         made.result(30)
 
     def put(self, partition: int, *times: int) -> None:
