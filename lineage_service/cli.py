@@ -33,6 +33,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "lineage_service.dead_letter_office:command",
         "list the messages that could not be used, or replay them: list | replay",
     ),
+    "maintain": (
+        "lineage_service.maintain:command",
+        "compact the flow store, and delete what is old or unwanted",
+    ),
     "serve": ("api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
 }
 

@@ -315,9 +315,12 @@ class Consumer(Owner):
     def _draw(self, graph: EventSink, batch: EventBatch) -> None:
         """Put the events into the graph; one that cannot stand there is found by halving, and buried."""
         refused: list[DeadLetter] = []
-        pieces = [list(batch.rows)]
+        deleted = self._store.deleted({row.application_id for _, row in batch.rows})
+        pieces = [[each for each in batch.rows if each[1].application_id not in deleted]]
         while pieces:
             piece = pieces.pop()
+            if not piece:
+                continue
             try:
                 graph.write_events([row.event for _, row in piece])
             except GraphDataError as error:

@@ -6,7 +6,7 @@ that one suite of tests can compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ class MemoryFlowStore:
         self._offsets: dict[str, int] = {}
         self._blocks: dict[tuple[str, int, int], BlockRows] = {}
         self._events: list[EventRow] = []
+        self._deleted: set[str] = set()
         self._version = 0
 
     def offset(self, source: str) -> int | None:
@@ -36,7 +37,8 @@ class MemoryFlowStore:
         held = self._offsets.get(batch.source, 0)
         for message, block in batch.rows:
             key = block.application_id, block.run, block.seq
-            if message.offset < held or key in self._blocks:
+            is_unwanted = block.application_id in self._deleted
+            if message.offset < held or is_unwanted or key in self._blocks:
                 repeated += 1
             else:
                 self._blocks[key] = block
@@ -45,7 +47,8 @@ class MemoryFlowStore:
         return Written(rows=rows, repeated=repeated)
 
     def write_events(self, batch: EventBatch) -> Written:
-        new = batch.since(self._offsets.get(batch.source, 0))
+        since = self._offsets.get(batch.source, 0)
+        new = [event for event in batch.since(since) if event.application_id not in self._deleted]
         self._events.extend(new)
         self._move(batch)
         return Written(rows=len(new), repeated=len(batch.rows) - len(new))
@@ -85,3 +88,18 @@ class MemoryFlowStore:
     def version_of(self, application_id: str) -> tuple[int, int]:
         events = sum(event.application_id == application_id for event in self._events)
         return events, len(self.receipts(application_id))
+
+    def mark_deleted(self, application_id: str) -> None:
+        if application_id not in self._deleted:
+            self._deleted.add(application_id)
+            self._version += 1
+
+    def delete(self, application_id: str) -> None:
+        self.mark_deleted(application_id)
+        if application_id in self.applications():
+            self._events = [event for event in self._events if event.application_id != application_id]
+            self._blocks = {key: block for key, block in self._blocks.items() if key[0] != application_id}
+            self._version += 1
+
+    def deleted(self, application_ids: Iterable[str]) -> set[str]:
+        return self._deleted.intersection(application_ids)

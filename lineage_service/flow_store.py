@@ -12,12 +12,20 @@ How exactly once comes about:
  4. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
  5. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
     Both copies are in one topic partition, which one group reads in order: one store, one group at a time.
+
+How an application is deleted, for good:
+ 1. `events` gets a mark, an application transaction too, which outlives the rows: from now on every writer
+    leaves out what comes of it, late or read once more.
+ 2. Its rows go: `events` first, so that nobody asks about a part of it, then `flows`, `records`, `blocks`.
+ 3. A writer looks for marks before and after it writes, and takes back what it wrote beside the mark. If it
+    dies between, the rows stand until `delete` is called again; `maintenance` does so for all with a mark.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -63,6 +71,8 @@ __all__ = [
     "open_store",
 ]
 
+logger = logging.getLogger(__name__)
+
 
 class StoreUnavailableError(UnavailableError):
     """The flow store cannot be read or written now; the same call may succeed later."""
@@ -74,7 +84,9 @@ class StoreConflictError(StoreUnavailableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What a batch added. `repeated` counts blocks that were left out because they are stored already."""
+    """What a batch added. `repeated` counts blocks or events that were left out: they are stored already, or
+    their application was deleted.
+    """
 
     rows: int = 0
     repeated: int = 0
@@ -113,6 +125,15 @@ class FlowStore(Protocol):
     def version_of(self, application_id: str) -> object:
         """Differs from an earlier answer if an event or a receipt of this application was written since."""
 
+    def mark_deleted(self, application_id: str) -> None:
+        """From now on nothing more of the application is stored, whoever writes. What is stored stays."""
+
+    def delete(self, application_id: str) -> None:
+        """Mark it, and remove its rows. Deleting twice is no error. May raise StoreConflictError."""
+
+    def deleted(self, application_ids: Iterable[str]) -> set[str]:
+        """Which of the applications are marked as deleted."""
+
 
 def open_store(settings: Settings) -> DeltaFlowStore:
     """The flow store that the settings name, its tables made if they are missing."""
@@ -127,6 +148,7 @@ class DeltaFlowStore:
         self.folder = Path(folder).absolute()
         self._tables = {name: _Table(self.folder / name, name) for name in TABLES}
         self._known = KnownBlocks(partial(self.files, "blocks"))
+        self._told: set[str] = set()  # deleted applications that the log told of
         self._writing = Lock()  # what is known and what is stored move together
 
     # -- writing -------------------------------------------------------------------------------------
@@ -137,14 +159,19 @@ class DeltaFlowStore:
 
     def write_flows(self, batch: FlowBatch) -> Written:
         """1. Leave out what is stored. 2. `flows`, 3. `records`, 4. the receipts; see the module."""
+        applications = {block.application_id for _, block in batch.rows}
         with self._writing:
-            return self._write_flows(batch)
+            deleted = self._told_deleted(applications)
+            written = self._write_flows(batch, deleted)
+        self._take_back(applications - deleted)
+        return written
 
-    def _write_flows(self, batch: FlowBatch) -> Written:
+    def _write_flows(self, batch: FlowBatch, deleted: set[str]) -> Written:
         held = self._tables["blocks"].offset(batch.source)
         if held is not None and held >= batch.next_offset:
             return Written(repeated=len(batch.rows))
-        new = self._known.new_among(batch.source, held, batch.since(held or 0))
+        wanted = (block for block in batch.since(held or 0) if block.application_id not in deleted)
+        new = self._known.new_among(batch.source, held, wanted)
         is_new = set(map(id, new))
         rows = 0
         for name, batches_of in _CONTENTS.items():
@@ -162,10 +189,44 @@ class DeltaFlowStore:
         return Written(rows=rows, repeated=len(batch.rows) - len(new))
 
     def write_events(self, batch: EventBatch) -> Written:
+        applications = {event.application_id for _, event in batch.rows}
+        deleted = self._told_deleted(applications)
         rows = self._tables["events"].append(
-            batch.source, batch.next_offset, lambda since: iter([events_batch(batch.since(since))])
+            batch.source,
+            batch.next_offset,
+            lambda since: iter(
+                [events_batch(event for event in batch.since(since) if event.application_id not in deleted)]
+            ),
         )
+        self._take_back(applications - deleted)
         return Written(rows=rows, repeated=len(batch.rows) - rows)
+
+    # -- deleting ------------------------------------------------------------------------------------
+
+    def mark_deleted(self, application_id: str) -> None:
+        self._tables["events"].append(_mark(application_id), 1, lambda _since: iter([events_batch([])]))
+
+    def delete(self, application_id: str) -> None:
+        """1. The mark. 2. The rows, the receipts last; see the module."""
+        self.mark_deleted(application_id)
+        for name in _DELETING:
+            self._tables[name].delete(application_id)
+
+    def deleted(self, application_ids: Iterable[str]) -> set[str]:
+        marks = {_mark(each): each for each in application_ids}
+        return {marks[found] for found in self._tables["events"].offsets(marks)}
+
+    def _told_deleted(self, application_ids: Iterable[str]) -> set[str]:
+        deleted = self.deleted(application_ids)
+        for each in sorted(deleted - self._told):
+            logger.warning("%s was deleted: what still comes of it is left out", each)
+        self._told |= deleted
+        return deleted
+
+    def _take_back(self, application_ids: Iterable[str]) -> None:
+        """Applications that were marked while they were written."""
+        for each in self.deleted(application_ids):
+            self.delete(each)
 
     # -- reading -------------------------------------------------------------------------------------
 
@@ -197,7 +258,7 @@ class DeltaFlowStore:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
     def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
-        with _errors_told(self.folder / table):
+        with errors_told(self.folder / table):
             # The files do not hold the column that the table is partitioned by.
             files = pyarrow.dataset.dataset(
                 self.files(table, application_id), schema=TABLES[table], format="parquet"
@@ -211,8 +272,12 @@ class DeltaFlowStore:
 #: The tables that blocks become rows of, in the order of writing.
 _CONTENTS = {"flows": flow_batches, "records": record_batches}
 
+#: The tables in the order in which a deletion goes through them.
+_DELETING = ("events", "flows", "records", "blocks")
+
 _POSITIONS = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED")
-_WRITER = WriterProperties(
+#: How every Parquet file of the store is written.
+WRITER = WriterProperties(
     compression="ZSTD",
     compression_level=1,
     max_row_group_size=ROW_GROUP,
@@ -230,6 +295,9 @@ _CONFIGURATION = {
 #: takes 0.1 ms more with each (delta-io/kafka-delta-ingest, issue 227). Opening it anew costs one commit.
 COMMITS_PER_OPENING = 50
 
+#: Writing the same rows again after a commit of `maintenance` came between.
+_APPEND_TRIES = 5
+
 _Rows = Callable[[int], Iterator[pa.RecordBatch]]
 _ANY = object()
 
@@ -241,14 +309,26 @@ class _Table:
         self._folder = folder
         self._schema = TABLES[name]
         self._lock = Lock()
-        with _errors_told(folder):
+        with errors_told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._delta = _opened(folder, self._schema)
             self._opened_at = self._delta.version()
+        self._found: dict[str, int | None] = {}  # offsets of sources that were asked for, at a version
+        self._found_at = -1
 
     def offset(self, source: str) -> int | None:
+        return self.offsets([source]).get(source)
+
+    def offsets(self, sources: Collection[str]) -> dict[str, int]:
+        """The offsets of those sources that have one. The log is not read again while nothing was added."""
         with self._refreshed() as delta:
-            return delta.transaction_version(source)
+            if self._found_at != delta.version():
+                self._found, self._found_at = {}, delta.version()
+            for source in sources:
+                if source not in self._found:
+                    self._found[source] = delta.transaction_version(source)
+            found = {source: self._found[source] for source in sources}
+        return {source: offset for source, offset in found.items() if offset is not None}
 
     def append(self, source: str, next_offset: int, rows: _Rows, at: object = _ANY) -> int:
         """Commit `rows(since)` and the source's new offset; the number of rows.
@@ -256,30 +336,51 @@ class _Table:
         `since` is the offset from which on the table lacks messages. Record batches may be empty: then only
         the offset moves. None at all: nothing is committed. The lock keeps the snapshot still between the
         comparison of offsets and the commit; else Delta could not see a conflict.
+
+        Delta also refuses an append after anything was removed from the table meanwhile, of whichever
+        application. That is `maintenance` at work, and no reason to give way while the source did not move.
         """
+        started_at: object = _ANY
+        for tries_left in reversed(range(_APPEND_TRIES)):
+            with self._refreshed() as delta:
+                held = delta.transaction_version(source)
+                if (at is not _ANY and held != at) or (started_at is not _ANY and held != started_at):
+                    raise StoreConflictError(f"{self._folder}: {source} moved to {held} meanwhile")
+                started_at = held
+                if held is not None and held >= next_offset:
+                    return 0
+                try:
+                    return self._commit(delta, source, next_offset, rows(held or 0))
+                except CommitFailedError:
+                    if not tries_left:
+                        raise
+        raise AssertionError("the last try returns or raises")
+
+    def _commit(
+        self, delta: DeltaTable, source: str, next_offset: int, batches: Iterator[pa.RecordBatch]
+    ) -> int:
+        first = next(batches, None)
+        if first is None:
+            return 0
+        count = _Count()
+        write_deltalake(
+            delta,
+            pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
+            mode="append",
+            writer_properties=WRITER,
+            commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
+            # Looking for expired log files means listing them all: not after each commit.
+            post_commithook_properties=PostCommitHookProperties(
+                cleanup_expired_logs=(delta.version() + 1) % _CHECKPOINT_COMMITS == 0
+            ),
+        )
+        return count.rows
+
+    def delete(self, application_id: str) -> None:
+        """Commit that the application's files are no part of the table. The files themselves stay."""
         with self._refreshed() as delta:
-            held = delta.transaction_version(source)
-            if at is not _ANY and held != at:
-                raise StoreConflictError(f"{self._folder}: {source} moved from {at} to {held} meanwhile")
-            if held is not None and held >= next_offset:
-                return 0
-            batches = rows(held or 0)
-            first = next(batches, None)
-            if first is None:
-                return 0
-            count = _Count()
-            write_deltalake(
-                delta,
-                pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
-                mode="append",
-                writer_properties=_WRITER,
-                commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
-                # Looking for expired log files means listing them all: not after each commit.
-                post_commithook_properties=PostCommitHookProperties(
-                    cleanup_expired_logs=(delta.version() + 1) % _CHECKPOINT_COMMITS == 0
-                ),
-            )
-            return count.rows
+            if delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)]):
+                delta.delete(only(application_id))
 
     def files(self, application_id: str, node: int | None) -> list[str]:
         wanted: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
@@ -298,12 +399,22 @@ class _Table:
 
     @contextmanager
     def _refreshed(self) -> Iterator[DeltaTable]:
-        with self._lock, _errors_told(self._folder):
+        with self._lock, errors_told(self._folder):
             self._delta.update_incremental()
             if self._delta.version() >= self._opened_at + COMMITS_PER_OPENING:
                 self._delta = DeltaTable(self._folder)
                 self._opened_at = self._delta.version()
             yield self._delta
+
+
+def only(application_id: str) -> str:
+    """An application's rows, as a predicate."""
+    return "application_id = '" + application_id.replace("'", "''") + "'"
+
+
+def _mark(application_id: str) -> str:
+    """The application transaction that says that it was deleted. No source's name is without a slash."""
+    return f"deleted:{application_id}"
 
 
 class _Count:
@@ -333,7 +444,7 @@ def _opened(folder: Path, schema: pa.Schema) -> DeltaTable:
 
 
 @contextmanager
-def _errors_told(folder: Path) -> Iterator[None]:
+def errors_told(folder: Path) -> Iterator[None]:
     """Errors of the library as errors that say what to do next."""
     try:
         yield

@@ -189,3 +189,38 @@ class FlowStoreSuite:
         store.write_flows(flows(block(relation=contract.VALUES, columns=columns)))
         found = sorted(rows(store, "records"), key=lambda row: row["pos"])
         assert [row["text"] for row in found] == odd
+
+    def test_a_deleted_application_is_gone_and_others_stay(self, store: FlowStore) -> None:
+        store.write_flows(flows(block(1), block(1, application_id="app-2")))
+        store.write_events(events(event(contract.LINK), event(contract.LINK, application_id="app-2")))
+        before = [rows(store, table, "app-2") for table in ("events", "blocks", "flows")]
+        version = store.version()
+        store.delete(APP)
+        assert store.version() != version
+        assert store.applications() == ["app-2"]
+        assert store.events(APP) == store.receipts(APP) == rows(store, "flows") == []
+        assert [rows(store, table, "app-2") for table in ("events", "blocks", "flows")] == before
+
+    def test_what_comes_late_of_a_deleted_application_is_left_out(self, store: FlowStore) -> None:
+        store.write_flows(flows(block(1)))
+        store.delete(APP)
+        late = flows(block(2), block(2, application_id="app-2"), first=1)
+        assert store.write_flows(late) == Written(rows=2, repeated=1)
+        assert store.write_events(events(event(contract.LINK))) == Written(repeated=1)
+        assert store.write_flows(flows(block(1), source="another/flow-0")) == Written(repeated=1)
+        assert store.applications() == ["app-2"]
+        assert (store.offset(SOURCE), store.offset(NODE_SOURCE)) == (3, 1)
+
+    def test_deleting_twice_is_no_error(self, store: FlowStore) -> None:
+        store.write_flows(flows(block(1)))
+        store.delete(APP)
+        version = store.version()
+        store.delete(APP)
+        assert store.version() == version
+        assert store.deleted([APP, "app-2"]) == {APP}
+
+    def test_a_marked_application_keeps_what_it_has_and_gets_no_more(self, store: FlowStore) -> None:
+        store.write_flows(flows(block(1)))
+        store.mark_deleted(APP)
+        assert store.write_flows(flows(block(2), first=1)) == Written(repeated=1)
+        assert store.receipts(APP) == [(1, 0)]

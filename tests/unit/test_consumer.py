@@ -235,6 +235,18 @@ def test_a_graph_that_is_away_keeps_the_offset_back_but_not_the_flow_store() -> 
     assert len(bench.store.events(APP)) == 1
 
 
+def test_what_comes_late_of_a_deleted_application_reaches_no_store_and_its_offset_is_committed() -> None:
+    bench = Bench()
+    bench.store.delete(APP)
+    late = event(contract.LINK), event(contract.LINK, application_id="app-2")
+    bench.log.append(NODE, 0, *late)
+    bench.log.append(FLOW, 0, block())
+    bench.run(4)
+    assert [each["application_id"] for each in bench.graph.events] == ["app-2"]
+    assert bench.store.applications() == ["app-2"]
+    assert bench.log.committed == {(NODE, 0): 2, (FLOW, 0): 1}
+
+
 def test_a_step_that_is_done_is_not_done_again() -> None:
     bench = Bench()
     bench.graph.failures = [GraphUnavailableError("away")] * 2
