@@ -50,6 +50,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lineage_service.answers import UnavailableError
 from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.known_blocks import KnownBlocks
+from lineage_service.store_place import StorePlace
 from lineage_service.tables import (
     ROW_GROUP,
     TABLES,
@@ -137,16 +138,17 @@ class FlowStore(Protocol):
 
 def open_store(settings: Settings) -> DeltaFlowStore:
     """The flow store that the settings name, its tables made if they are missing."""
-    return DeltaFlowStore(settings.store or settings.home.absolute() / "flows")
+    home = settings.home.absolute()
+    return DeltaFlowStore(StorePlace(settings.store or home / "flows", copies=home / "copies"))
 
 
 class DeltaFlowStore:
-    """The FlowStore in a folder of Delta tables. Threads may share it, and processes the folder."""
+    """The FlowStore in Delta tables. Threads may share it, and processes the place."""
 
-    def __init__(self, folder: str | Path) -> None:
-        """Makes the folder and the tables that are missing. Raises StoreUnavailableError."""
-        self.folder = Path(folder).absolute()
-        self._tables = {name: _Table(self.folder / name, name) for name in TABLES}
+    def __init__(self, place: str | Path | StorePlace) -> None:
+        """Makes the tables that are missing. Raises StoreUnavailableError."""
+        self.place = place if isinstance(place, StorePlace) else StorePlace(place)
+        self._tables = {name: _Table(self.place, name) for name in TABLES}
         self._known = KnownBlocks(partial(self.files, "blocks"))
         self._told: set[str] = set()  # deleted applications that the log told of
         self._writing = Lock()  # what is known and what is stored move together
@@ -231,11 +233,13 @@ class DeltaFlowStore:
     # -- reading -------------------------------------------------------------------------------------
 
     def files(self, table: str, application_id: str, node: int | None = None) -> list[str]:
-        """Parquet files of the newest snapshot that hold one application's part of a table.
+        """Parquet files of the newest snapshot that hold one application's part of a table, on this machine.
 
         With `node`, without those whose statistics say that they hold nothing of that node.
         """
-        return self._tables[table].files(application_id, node)
+        uris = self._tables[table].files(application_id, node)
+        with errors_told(self.place.table(table)):
+            return self.place.files(table, uris)
 
     def applications(self) -> list[str]:
         return sorted({name for table in ("events", "blocks") for name in self._tables[table].applications()})
@@ -258,7 +262,7 @@ class DeltaFlowStore:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
     def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
-        with errors_told(self.folder / table):
+        with errors_told(self.place.table(table)):
             # The files do not hold the column that the table is partitioned by.
             files = pyarrow.dataset.dataset(
                 self.files(table, application_id), schema=TABLES[table], format="parquet"
@@ -305,13 +309,13 @@ _ANY = object()
 class _Table:
     """One Delta table at its newest snapshot. Checkpoints are the library's business."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
+    def __init__(self, place: StorePlace, name: str) -> None:
+        self._uri = place.table(name)
         self._schema = TABLES[name]
         self._lock = Lock()
-        with errors_told(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            self._delta = _opened(folder, self._schema)
+        with errors_told(self._uri):
+            place.make(name)
+            self._delta = _opened(self._uri, name)
             self._opened_at = self._delta.version()
         self._found: dict[str, int | None] = {}  # offsets of sources that were asked for, at a version
         self._found_at = -1
@@ -345,7 +349,7 @@ class _Table:
             with self._refreshed() as delta:
                 held = delta.transaction_version(source)
                 if (at is not _ANY and held != at) or (started_at is not _ANY and held != started_at):
-                    raise StoreConflictError(f"{self._folder}: {source} moved to {held} meanwhile")
+                    raise StoreConflictError(f"{self._uri}: {source} moved to {held} meanwhile")
                 started_at = held
                 if held is not None and held >= next_offset:
                     return 0
@@ -399,10 +403,10 @@ class _Table:
 
     @contextmanager
     def _refreshed(self) -> Iterator[DeltaTable]:
-        with self._lock, errors_told(self._folder):
+        with self._lock, errors_told(self._uri):
             self._delta.update_incremental()
             if self._delta.version() >= self._opened_at + COMMITS_PER_OPENING:
-                self._delta = DeltaTable(self._folder)
+                self._delta = DeltaTable(self._uri)
                 self._opened_at = self._delta.version()
             yield self._delta
 
@@ -429,28 +433,28 @@ class _Count:
             yield batch
 
 
-def _opened(folder: Path, schema: pa.Schema) -> DeltaTable:
+def _opened(uri: str, name: str) -> DeltaTable:
     try:
         return DeltaTable.create(
-            folder,
-            schema,
+            uri,
+            TABLES[name],
             mode="ignore",
             partition_by=["application_id"],
-            name=folder.name,
+            name=name,
             configuration=_CONFIGURATION,
         )
     except DeltaError:
-        return DeltaTable(folder)  # another process made it between the look and the commit
+        return DeltaTable(uri)  # another process made it between the look and the commit
 
 
 @contextmanager
-def errors_told(folder: Path) -> Iterator[None]:
+def errors_told(uri: str) -> Iterator[None]:
     """Errors of the library as errors that say what to do next."""
     try:
         yield
     except CommitFailedError as error:
-        raise StoreConflictError(f"another writer was faster in {folder}: {error}") from error
+        raise StoreConflictError(f"another writer was faster in {uri}: {error}") from error
     except (DeltaError, pa.ArrowException, OSError) as error:
         raise StoreUnavailableError(
-            f"the flow store in {folder} cannot be used now: {error}; is there space, and the right to write?"
+            f"the flow store in {uri} cannot be used now: {error}; is there space, and the right to write?"
         ) from error

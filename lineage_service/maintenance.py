@@ -14,14 +14,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileType, PyFileSystem
+from pyarrow.fs import FileType
 
 from lineage_service.completeness import completeness
 from lineage_service.flow_store import (
@@ -34,9 +33,6 @@ from lineage_service.flow_store import (
 )
 from lineage_service.tables import ROW_GROUP, TABLES
 from spark_agent import contract
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["Compacted", "Maintenance", "Stored", "expired"]
 
@@ -142,7 +138,8 @@ class Maintenance:
             before = _sizes(delta, application_id)
             if len(before) < 2:
                 return
-            files = delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)])
+            uris = delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)])
+            files = self._store.place.files(name, uris)
             with _sorted(name, application_id, files) as rows:
                 write_deltalake(
                     delta,
@@ -191,7 +188,7 @@ class Maintenance:
             with self._opened(name) as delta:
                 # The log names removed files for a week, also those that are gone.
                 named = delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-                files = PyFileSystem(DeltaStorageHandler(delta.table_uri))
+                files = self._store.place.filesystem(name)
                 found = [each for each in files.get_file_info(named) if each.type is FileType.File]
                 if found:  # each vacuum is two commits
                     delta.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
@@ -200,9 +197,9 @@ class Maintenance:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[DeltaTable]:
-        folder: Path = self._store.folder / name
-        with errors_told(folder):
-            yield DeltaTable(folder)
+        uri = self._store.place.table(name)
+        with errors_told(uri):
+            yield DeltaTable(uri)
 
 
 def expired(

@@ -44,7 +44,11 @@ class Settings(BaseSettings):
     )
     batch_max_bytes: int = Field(default=32_000_000, description="A batch is written at this many bytes.")
     batch_max_seconds: float = Field(default=1.0, description="A batch is written after this many seconds.")
-    store: str = Field(default="", description="Folder of the flow store. Empty: `flows` in the home folder.")
+    store: str = Field(
+        default="",
+        description="Folder of the flow store, or its URL in an object store (`s3://bucket/flows`); see "
+        "operations.md. Empty: `flows` in the home folder.",
+    )
     neo4j_uri: str = Field(
         default="", description="Bolt address of Neo4j. Empty: the local stack's, else no Neo4j."
     )

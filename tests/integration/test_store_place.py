@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lineage_service.flow_memory import MemoryFlowStore
+from lineage_service.flow_store import DeltaFlowStore, FlowStore, StoreUnavailableError
+from lineage_service.maintain import Wishes, one_pass
+from lineage_service.maintenance import Maintenance
+from lineage_service.store_place import KEEP_COPIES_S, StorePlace
+from lineage_service.tables import TABLES
+from tests.flow_store_suite import FlowStoreSuite, flows, state
+from tests.lineage_messages import APP, block
+
+
+class FarPlace(StorePlace):
+    """A folder that is treated like an object store."""
+
+    def __init__(self, folder: Path, copies: Path) -> None:
+        super().__init__(folder, copies)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.uri = folder.as_uri()
+        self.is_local = False
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> FarPlace:
+    return FarPlace(tmp_path / "far away", tmp_path / "copies")
+
+
+class TestFarFlowStore(FlowStoreSuite):
+    @pytest.fixture
+    def store(self, far: FarPlace) -> FlowStore:
+        return DeltaFlowStore(far)
+
+
+def write(store: FlowStore, run: int, batches: int, application_id: str = APP) -> None:
+    for at in range(batches):
+        batch = flows(
+            block(run, at, application_id=application_id, base_out=2 * at),
+            first=at,
+            source=f"group/flow-{run}",
+        )
+        store.write_flows(batch)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space"])
+def test_a_url_of_a_folder_is_that_folder(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    write(DeltaFlowStore(folder.as_uri()), 1, 2)
+    assert (folder / "flows" / "_delta_log").is_dir()
+    assert state(DeltaFlowStore(folder)) == state(DeltaFlowStore(folder.as_uri()))
+
+
+@pytest.mark.parametrize("application_id", ["app.1", "a:b", "x_y-z"])
+def test_files_are_found_whatever_the_application_is_called(far: FarPlace, application_id: str) -> None:
+    for store in (DeltaFlowStore(far), DeltaFlowStore(Path(far.uri.removeprefix("file://")).parent / "near")):
+        write(store, 1, 2, application_id)
+        assert sorted(store.receipts(application_id)) == [(1, 0), (1, 1)]
+        Maintenance(store).compact(application_id)
+        assert len(store.files("flows", application_id)) == 1
+        assert Maintenance(store).remove_old_files(0) == 4
+        assert sorted(store.receipts(application_id)) == [(1, 0), (1, 1)]
+        store.delete(application_id)
+        assert store.receipts(application_id) == []
+
+
+def test_each_file_is_copied_once_and_goes_when_nothing_asked_for_it_in_a_day(
+    far: FarPlace, tmp_path: Path
+) -> None:
+    store = DeltaFlowStore(far)
+    write(store, 1, 3)
+    [*copies] = store.files("flows", APP)
+    made = {path: Path(path).stat().st_ino for path in copies}
+    assert store.files("flows", APP) == copies
+    assert {path: Path(path).stat().st_ino for path in copies} == made
+    assert {Path(path).parent for path in copies} == {tmp_path / "copies"}
+    old = time.time() - 2 * KEEP_COPIES_S
+    for path in copies[1:]:
+        os.utime(path, (old, old))
+    FarPlace(tmp_path / "far away", tmp_path / "copies").files("flows", [])
+    assert [Path(path).exists() for path in copies] == [True, False, False]
+    assert state(store)[("flows", APP)]
+
+
+def test_a_file_that_is_gone_is_an_error_that_can_be_tried_again(far: FarPlace) -> None:
+    store = DeltaFlowStore(far)
+    write(store, 1, 2)
+    for path in Path(far.uri.removeprefix("file://").replace("%20", " ")).glob("flows/*/*.parquet"):
+        path.unlink()
+    with pytest.raises(StoreUnavailableError):
+        store.table("flows", APP)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A new bucket of the S3 that LINEAGE_TEST_S3 names (http://host:port), else of moto's."""
+    endpoint, server = os.environ.get("LINEAGE_TEST_S3"), None
+    if endpoint is None:
+        moto = pytest.importorskip("moto.server", reason="no LINEAGE_TEST_S3 and no moto[server]")
+        server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        endpoint = "http://{}:{}".format(*server.get_host_and_port())
+    for name, value in {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    name = f"lineage-{uuid.uuid4().hex[:12]}"
+    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/{name}", method="PUT")).close()
+    yield f"s3://{name}"
+    if server is not None:
+        server.stop()
+
+
+def _write_to(url: str, run: int) -> None:
+    write(DeltaFlowStore(url), run, 5)
+
+
+def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, tmp_path: Path) -> None:
+    url = f"{bucket}/some/flows"
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_write_to, args=(url, run)) for run in (1, 2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0]
+    expected = MemoryFlowStore()
+    write(expected, 1, 5)
+    write(expected, 2, 5)
+    store = DeltaFlowStore(StorePlace(url, tmp_path / "copies"))
+    assert state(store) == state(expected)
+    said: list[str] = []
+    one_pass(Maintenance(store), Wishes(quiet_hours=1e-9, file_hours=0), said.append)
+    assert state(store) == state(expected)
+    assert {table: len(store.files(table, APP)) for table in TABLES} == {
+        "events": 0,
+        "blocks": 1,
+        "flows": 1,
+        "records": 0,
+    }
+    assert said[-1] == "20 files that nothing named any more are removed"
+    one_pass(Maintenance(store), Wishes(delete=(APP,), file_hours=0), said.append)
+    assert state(store) == {}
+    assert said[-1] == "2 files that nothing named any more are removed"
