@@ -65,13 +65,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Consume as one member of the group. Raises LineageError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    _prepare_topics(settings)
+    client = kafka_client.options(settings)
+    _prepare_topics(settings, client)
     registry = new_registry()
     with metrics_server(settings, registry) if settings.metrics else nullcontext():
-        return _consume(settings, options, registry)
+        return _consume(settings, options, registry, client)
 
 
-def _consume(settings: Settings, options: argparse.Namespace, registry: CollectorRegistry) -> int:
+def _consume(
+    settings: Settings,
+    options: argparse.Namespace,
+    registry: CollectorRegistry,
+    client: Mapping[str, str],
+) -> int:
+    """`client` has the Kafka client's further options."""
     from lineage_service.graph_store import from_settings
 
     store, graph = open_store(settings), from_settings(settings)
@@ -82,14 +89,14 @@ def _consume(settings: Settings, options: argparse.Namespace, registry: Collecto
                 settings.kafka_bootstrap_servers,
                 settings.consumer_group,
                 [settings.node_topic, settings.flow_topic],
-                options=kafka_client.options(settings),
+                options=client,
             ),
             store,
             None if graph is None else _MigratedGraph(graph),
             KafkaDeadLetters(
                 settings.kafka_bootstrap_servers,
                 settings.dead_letter_topic,
-                options=kafka_client.options(settings),
+                options=client,
             ),
             group=settings.consumer_group,
             node_topic=settings.node_topic,
@@ -107,12 +114,12 @@ def _consume(settings: Settings, options: argparse.Namespace, registry: Collecto
     return 0
 
 
-def _prepare_topics(settings: Settings) -> None:
+def _prepare_topics(settings: Settings, client: Mapping[str, str]) -> None:
     """See that the broker answers, and make the topics that are missing. Raises BrokerUnavailableError."""
     servers = settings.kafka_bootstrap_servers
     admin = AdminClient(
         {
-            **kafka_client.options(settings),
+            **client,
             "bootstrap.servers": servers,
             "log_level": 0,
             "error_cb": lambda _error: None,
@@ -125,7 +132,7 @@ def _prepare_topics(settings: Settings) -> None:
     missing = {name: count for name, count in topic_partitions(settings).items() if name not in existing}
     try:
         if missing:
-            create_topics(servers, missing, options=kafka_client.options(settings))
+            create_topics(servers, missing, options=client)
     except ServerError as error:  # a broker that forbids it; what others make later is found later
         logger.warning("going on without topics %s: %s", ", ".join(missing), error)
 

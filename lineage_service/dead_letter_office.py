@@ -35,7 +35,7 @@ from lineage_service.replay import (
     natural,
     replay,
 )
-from lineage_service.subscription import BrokerUnavailableError, no_broker
+from lineage_service.subscription import PASSING, BrokerUnavailableError, no_broker
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
@@ -43,13 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["KafkaOffice", "command", "configure"]
 
 TIMEOUT_S = 10.0
-_PASSING = frozenset(
-    {
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    }
-)
 
 
 class KafkaOffice:
@@ -159,7 +152,7 @@ class KafkaOffice:
             try:
                 return request()
             except KafkaException as error:
-                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                if error.args[0].code() not in PASSING or time.monotonic() > deadline:
                     raise self._unavailable(error) from error
                 time.sleep(0.1)
 

@@ -26,7 +26,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from lineage_service.kafka_client import NO_OPTIONS
 from lineage_service.stack.kafka import silent_log
-from lineage_service.subscription import BrokerUnavailableError
+from lineage_service.subscription import PASSING, BrokerUnavailableError
 
 __all__ = ["Group", "GroupState", "KafkaGroup", "MemoryGroup", "Partition", "Standing"]
 
@@ -133,8 +133,7 @@ class KafkaGroup:
             try:
                 return self._state(topics, deadline)
             except KafkaException as error:
-                # Partitions get their leaders, and a group its coordinator, a moment after they were made.
-                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                if error.args[0].code() not in PASSING or time.monotonic() > deadline:
                     raise self._unavailable(error) from error
                 time.sleep(0.1)
             except FutureTimeoutError as error:
@@ -253,17 +252,6 @@ class KafkaGroup:
             f"no Kafka broker at {self._servers} says where group {self._name} is ({why}); start one with "
             "`lineage up`, or say where it is with --kafka-bootstrap-servers"
         )
-
-
-_PASSING = frozenset(
-    {
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    }
-)
 
 
 def _ignore(_error: object) -> None:

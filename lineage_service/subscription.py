@@ -27,6 +27,7 @@ from lineage_service.batches import Message
 from lineage_service.kafka_client import NO_OPTIONS
 
 __all__ = [
+    "PASSING",
     "BrokerRefusedError",
     "BrokerUnavailableError",
     "KafkaSubscription",
@@ -37,6 +38,17 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+#: Partitions get their leaders, and a group its coordinator, a moment after they were made: ask again.
+PASSING = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
 
 #: Messages that one poll may give: with blocks of at most 900 kB a bounded piece of memory.
 POLL_MESSAGES = 100
