@@ -28,8 +28,8 @@ from tests.unit.api_client import Client
 
 SLOTS = 2
 TIMEOUT_S = 2.0
-#: Bytes in a second: less than the messages of one run of the job.
-SLOW = 1_000
+#: Bytes in a second: one message takes longer than TIMEOUT_S, also where the job itself is slow.
+SLOW = 100
 DEADLINE_S = 100.0
 
 
