@@ -1,0 +1,145 @@
+"""Every query of the dashboard and every alert, answered by a real Prometheus that scrapes real processes.
+
+Prometheus is the `prometheus` on the PATH. Where there is none these tests are skipped, and with
+LINEAGE_TEST_PROMETHEUS=required they fail (`.ci/run` brings one along).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lineage_service.stack.ports import HOST, choose_port, is_free
+from spark_agent import contract
+from tests.integration.test_consume import Bench, bench_of, manifest, some_blocks, wait_until
+from tests.integration.test_lag import metrics_url, serving
+from tests.lineage_messages import event
+
+OPS = Path(__file__).parents[2] / "ops"
+
+
+@pytest.fixture
+def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
+    yield from bench_of(kafka, tmp_path, topic)
+
+
+@pytest.fixture
+def program() -> str:
+    found = shutil.which("prometheus")
+    if found is None:
+        if os.environ.get("LINEAGE_TEST_PROMETHEUS") == "required":
+            pytest.fail("no prometheus on the PATH", pytrace=False)
+        pytest.skip("no prometheus on the PATH")
+    return found
+
+
+@pytest.fixture
+def start(program: str, tmp_path: Path) -> Iterator[Any]:
+    """start(job=its target) -> URL of a Prometheus with the configuration of ops/, that looks each second."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(**targets: str) -> str:
+        config = yaml.safe_load((OPS / "prometheus.yml").read_text("utf-8"))
+        config["global"] |= {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+        config["rule_files"] = [str(OPS / "rules.yml")]
+        jobs = [each["job_name"] for each in config["scrape_configs"]]
+        config["scrape_configs"] = [
+            {"job_name": job, "static_configs": [{"targets": [targets[job.replace("-", "_")]]}]}
+            for job in jobs
+        ]
+        file = tmp_path / "prometheus.yml"
+        file.write_text(yaml.safe_dump(config))
+        port = choose_port("Prometheus", [])
+        command = [program, f"--config.file={file}", f"--storage.tsdb.path={tmp_path / 'tsdb'}"]
+        with (tmp_path / "prometheus.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*command, f"--web.listen-address={HOST}:{port}"], stdout=log, stderr=log
+            )
+        processes.append(process)
+        wait_until(lambda: process.poll() is not None or not is_free(port))
+        assert process.poll() is None, (tmp_path / "prometheus.log").read_text()
+        return f"http://{HOST}:{port}"
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def asked(url: str, path: str, **parameters: str) -> Any:
+    query = urllib.parse.urlencode(parameters)
+    with urllib.request.urlopen(f"{url}/api/v1/{path}?{query}", timeout=20) as answer:
+        body = json.load(answer)
+    assert body["status"] == "success", body
+    return body["data"]
+
+
+def values(url: str, expression: str) -> list[float]:
+    """Of each series of an instant query; those that are no number are left out."""
+    found = [float(each["value"][1]) for each in asked(url, "query", query=expression)["result"]]
+    return [value for value in found if not math.isnan(value)]
+
+
+def address_of(url: str) -> str:
+    return urllib.parse.urlsplit(url).netloc
+
+
+def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, start: Any) -> None:
+    dashboard = json.loads((OPS / "grafana" / "dashboards" / "lineage.json").read_text("utf-8"))
+    empty = {target["expr"] for panel in dashboard["panels"] for target in panel["targets"]}
+    alerts = {
+        rule["alert"]: rule
+        for group in yaml.safe_load((OPS / "rules.yml").read_text("utf-8"))["groups"]
+        for rule in group["rules"]
+    }
+    consumer = bench.consume(metrics_port=0)
+    metrics = metrics_url(consumer)
+    bench.send_events(event(contract.APPLICATION_STARTED, name="job"), manifest(1, 3))
+    bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": 2}))
+    sent = 0
+    with serving(bench) as served:
+        url = start(lineage_serve=address_of(served), lineage_consume=address_of(metrics))
+
+        def none_is_empty() -> bool:
+            """Rates need something new between two scrapes, so there is always something new."""
+            nonlocal sent
+            sent += 1
+            bench.send_blocks(*some_blocks(sent, 1), b"poison")
+            for expression in sorted(empty):
+                if values(url, expression):
+                    empty.discard(expression)
+            return not empty
+
+        try:
+            wait_until(none_is_empty, consumer)
+        finally:
+            assert empty == set()
+        assert values(url, "sum(kafka_consumergroup_lag_total)") == []  # a name that there is not
+        rules = {rule["name"]: rule for group in asked(url, "rules")["groups"] for rule in group["rules"]}
+        assert set(rules) == set(alerts)
+        assert {rule["health"] for rule in rules.values()} == {"ok"}, rules
+
+        def is_firing() -> bool:
+            found = [each for each in asked(url, "alerts")["alerts"] if each["state"] == "firing"]
+            return "LineageDeadLetters" in {each["labels"]["alertname"] for each in found}
+
+        wait_until(is_firing, consumer)
+        [alert] = [
+            each
+            for each in asked(url, "alerts")["alerts"]
+            if each["labels"]["alertname"] == "LineageDeadLetters"
+        ]
+        said = f"Consumer {address_of(metrics)} found messages that nobody can read."
+        assert alert["annotations"]["summary"] == said
+        assert values(url, "max(lineage_dead_letters)")[0] > 0
