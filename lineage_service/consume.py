@@ -108,9 +108,16 @@ def _consume(
             if options.until_complete is None:
                 consumer.run()
             else:
-                watch = Watch(store, options.until_complete, options.timeout)
-                consumer.run(watch.is_over)
+                watch = Watch(
+                    store, options.until_complete, options.timeout, is_waiting=lambda: consumer.is_waiting
+                )
+                is_written = consumer.run(watch.is_over)
                 watch.check()
+                if not is_written:
+                    raise IncompleteError(
+                        f"{options.until_complete} is complete in the flow store, but something of what this "
+                        f"process took is not: {consumer.trouble}"
+                    )
     return 0
 
 
@@ -159,9 +166,13 @@ class Watch:
         store: FlowStore,
         application_id: str,
         timeout_s: float,
+        *,
+        is_waiting: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`is_waiting` says that a store is away, so that what is complete in this one may lack there."""
         self._store = store
+        self._is_waiting = is_waiting
         self._application_id = application_id
         self._timeout_s = timeout_s
         self._clock = clock
@@ -177,7 +188,8 @@ class Watch:
             self._look()
             # A store of many small files takes time to read: a fifth of it at most goes into looking.
             self._look_at = self._clock() + max(_CHECK_S, 4 * (self._clock() - now))
-        return (self._found is not None and self._found.is_complete) or now >= self._deadline
+        is_complete = self._found is not None and self._found.is_complete and not self._is_waiting()
+        return is_complete or now >= self._deadline
 
     def check(self) -> None:
         """Raises IncompleteError."""

@@ -147,6 +147,7 @@ class Consumer(Owner):
         self._clock = clock
         self.counters = Counters()
         self.is_stopping = False
+        self.trouble = ""
         self._gathered: dict[tuple[str, int], _Gathered] = {}
         self._work: _Work | None = None
         self._retry_at = 0.0
@@ -157,8 +158,11 @@ class Consumer(Owner):
 
     # -- the loop ------------------------------------------------------------------------------------
 
-    def run(self, is_done: Callable[[], bool] = lambda: False) -> None:
-        """Consume until `stop` was called or `is_done` says so; then write what was taken, and leave."""
+    def run(self, is_done: Callable[[], bool] = lambda: False) -> bool:
+        """Consume until `stop` was called or `is_done` says so; then write what was taken, and leave.
+
+        False if a store is away that lacks some of it: `trouble` says which and why.
+        """
         try:
             is_busy = False
             while not self.is_stopping and not is_done():
@@ -169,6 +173,7 @@ class Consumer(Owner):
                 self._log()
             while self._write_next(lambda _gathered: True):
                 pass
+            return self._work is None and not self._gathered
         finally:
             self._subscription.close()
             self._log(at_once=True)
@@ -236,6 +241,7 @@ class Consumer(Owner):
         """Take no messages, stay in the group, try again later."""
         self.counters.retries += 1
         self._subscription.pause()
+        self.trouble = str(error)
         self._retry_s = min(max(2 * self._retry_s, RETRY_FIRST_S), RETRY_LAST_S)
         self._retry_at = self._clock() + self._retry_s
         logger.warning("trying again in %.2g s: %s", self._retry_s, error)

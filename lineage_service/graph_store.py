@@ -7,6 +7,7 @@ found. The statements are files in `cypher/`, the rows come from `graph_rows`.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -271,6 +272,11 @@ class Neo4jGraph:
         if self._password:
             reason = reason.replace(self._password, "***")
         where = f"Neo4j at {self._address}, database {self._database!r}"
+        if _is_of_a_certificate(error):
+            return GraphRefusedError(
+                f"{where}, has a certificate that nobody here vouches for: {reason} - Name the file of its "
+                f"authorities with LINEAGE_NEO4J_CA. No password was sent."
+            )
         may_pass = isinstance(error, (ServiceUnavailable, DatabaseError)) or (
             isinstance(error, (Neo4jError, DriverError)) and error.is_retryable()
         )
@@ -283,6 +289,13 @@ class Neo4jGraph:
             f"{where}, refuses: {reason} - Check LINEAGE_NEO4J_URI, LINEAGE_NEO4J_USER, "
             f"LINEAGE_NEO4J_PASSWORD and LINEAGE_NEO4J_DATABASE. Trying again changes nothing."
         )
+
+
+def _is_of_a_certificate(error: BaseException | None) -> bool:
+    """True if a certificate that was not believed is somewhere behind the error."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _run_steps(transaction: neo4j.ManagedTransaction, steps: Sequence[Step]) -> list[neo4j.Record]:

@@ -1,4 +1,4 @@
-"""A job, a consumer and a real Kafka that asks for TLS and a password."""
+"""A job, a consumer, a real Kafka and a real Neo4j that ask for TLS and a password."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import neo4j
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+from neo4j.exceptions import DriverError, Neo4jError
 
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.settings import Settings
@@ -20,13 +23,17 @@ from lineage_service.stack.errors import DownloadError, JavaError
 from lineage_service.stack.jars import read_lock
 from lineage_service.stack.java import find_java
 from lineage_service.stack.kafka import Kafka
+from lineage_service.stack.neo4j import Neo4j
 from lineage_service.stack.ports import HOST, choose_port
 from lineage_service.stack.progress import Quiet
-from lineage_service.stack.server import Place
+from lineage_service.stack.server import Place, Server
+from spark_agent import contract
+from tests.integration.test_consume import Bench, bench_of
+from tests.lineage_messages import APP, event
 
 SECRET = "rosebud-7"
 DEADLINE_S = 120.0
-_SETTINGS = """
+_KAFKA = """
 listeners=PLAINTEXT://{host}:{broker},SECURE://{host}:{secure},CONTROLLER://{host}:{controller}
 advertised.listeners=PLAINTEXT://{host}:{broker},SECURE://{host}:{secure}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT
@@ -37,6 +44,16 @@ user_lineage="{secret}";
 listener.name.secure.ssl.keystore.location={keystore}
 listener.name.secure.ssl.keystore.type=PKCS12
 listener.name.secure.ssl.keystore.password={secret}
+"""
+_NEO4J = """
+dbms.security.auth_enabled=true
+server.bolt.tls_level=REQUIRED
+dbms.ssl.policy.bolt.enabled=true
+dbms.ssl.policy.bolt.base_directory={folder}
+dbms.ssl.policy.bolt.private_key=tls.key
+dbms.ssl.policy.bolt.public_certificate=ca.pem
+dbms.ssl.policy.bolt.client_auth=NONE
+server.config.strict_validation.enabled=false
 """
 JOB = """
 import sys
@@ -50,53 +67,112 @@ with SparkContext(appName="secured") as sc:
 
 @dataclass(frozen=True, kw_only=True)
 class Secured:
-    """A broker whose every client must know its certificate and a password."""
+    """A server whose every client must know its certificate and a password."""
 
-    servers: str
+    address: str
     authority: Path
 
 
+Start = Callable[..., None]
+
+
 @pytest.fixture(scope="module")
-def secured(
-    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
-) -> Iterator[Secured]:
-    folder = tmp_path_factory.mktemp("secured")
-    keystore, authority = folder / "broker.p12", folder / "ca.pem"
+def start(jar_folder: Path, cannot_have: Callable[[str], NoReturn]) -> Iterator[Start]:
+    """start(server, folder, ports, settings file, more settings, is_ready): returns when it is ready."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(
+        server: Server,
+        folder: Path,
+        ports: dict[str, int],
+        file: str,
+        more: str,
+        is_ready: Callable[[], bool],
+    ) -> None:
+        lock = read_lock(server.name)
+        try:
+            fetch(list(lock), jar_folder, Settings().maven_repository, Quiet())
+            java = find_java()
+        except (DownloadError, JavaError) as error:
+            cannot_have(f"no {server.name}: {error}")
+        place = Place(folder=folder / server.name, logs=folder / "logs")
+        place.folder.mkdir(parents=True)
+        place.logs.mkdir(parents=True)
+        jars = [jar_folder.absolute() / jar.file_name for jar in lock]
+        command = server.prepare(java, jars, place, ports)
+        with (place.folder / file).open("a") as settings:
+            settings.write(more)
+        with (place.logs / "out").open("wb") as log:
+            processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        deadline = time.monotonic() + DEADLINE_S
+        while not is_ready():
+            said = (place.logs / "out").read_text()[-3000:]
+            assert processes[-1].poll() is None, said
+            assert time.monotonic() < deadline, said
+            time.sleep(0.1)
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def some_ports(*purposes: str) -> dict[str, int]:
+    ports: dict[str, int] = {}
+    for purpose in purposes:
+        ports[purpose] = choose_port(purpose, [], taken=ports.values())
+    return ports
+
+
+def certify(folder: Path) -> tuple[Path, Path]:
+    """A key and its certificate for 127.0.0.1, signed by itself: (PKCS 12 of both, PEM of the second)."""
+    keystore, certificate = folder / "server.p12", folder / "ca.pem"
     keytool = Path(os.path.realpath(find_java())).with_name("keytool")
-    store = ["-keystore", str(keystore), "-storetype", "PKCS12", "-storepass", SECRET, "-alias", "broker"]
+    store = ["-keystore", str(keystore), "-storetype", "PKCS12", "-storepass", SECRET, "-alias", "server"]
     name = ["-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1", "-validity", "2"]
     subprocess.run([keytool, "-genkeypair", "-keyalg", "RSA", *name, *store], check=True, capture_output=True)
     export = subprocess.run([keytool, "-exportcert", "-rfc", *store], check=True, capture_output=True)
-    authority.write_bytes(export.stdout)
-    server = Kafka()
-    place = Place(folder=folder / "kafka", logs=folder / "logs")
-    ports: dict[str, int] = {}
-    for purpose in ("broker", "secure", "controller"):
-        ports[purpose] = choose_port(purpose, [], taken=ports.values())
-    lock = read_lock(server.name)
-    try:
-        fetch(list(lock), jar_folder, Settings().maven_repository, Quiet())
-        java = find_java()
-    except (DownloadError, JavaError) as error:
-        cannot_have(f"no kafka: {error}")
-    place.folder.mkdir(parents=True)
-    place.logs.mkdir(parents=True)
-    command = server.prepare(java, [jar_folder.absolute() / jar.file_name for jar in lock], place, ports)
-    with (place.folder / "server.properties").open("a") as file:
-        file.write(_SETTINGS.format(host=HOST, keystore=keystore, secret=SECRET, **ports))
-    with (place.logs / "kafka.log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
-        deadline = time.monotonic() + DEADLINE_S
-        while not server.is_ready({"bootstrap_servers": f"{HOST}:{ports['broker']}"}):
-            said = (place.logs / "kafka.log").read_text()[-3000:]
-            assert process.poll() is None, said
-            assert time.monotonic() < deadline, said
-            time.sleep(0.1)
-        yield Secured(servers=f"{HOST}:{ports['secure']}", authority=authority)
-    finally:
-        process.kill()
-        process.wait()
+    certificate.write_bytes(export.stdout)
+    return keystore, certificate
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Secured:
+    folder = tmp_path_factory.mktemp("secured")
+    keystore, authority = certify(folder)
+    server, ports = Kafka(), some_ports("broker", "secure", "controller")
+    more = _KAFKA.format(host=HOST, keystore=keystore, secret=SECRET, **ports)
+    open_address = {"bootstrap_servers": f"{HOST}:{ports['broker']}"}
+    start(server, folder, ports, "server.properties", more, lambda: server.is_ready(open_address))
+    return Secured(address=f"{HOST}:{ports['secure']}", authority=authority)
+
+
+@pytest.fixture(scope="module")
+def secured_graph(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Secured:
+    folder = tmp_path_factory.mktemp("secured-graph")
+    keystore, authority = certify(folder)
+    key, _, _ = pkcs12.load_key_and_certificates(keystore.read_bytes(), SECRET.encode())
+    assert key is not None
+    (folder / "tls.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    server, ports = Neo4j(), some_ports("bolt", "http")
+    uri = f"bolt://{HOST}:{ports['bolt']}"
+
+    def has_changed_its_password() -> bool:
+        """The first user of a new server must."""
+        trust = neo4j.TrustCustomCAs(str(authority))
+        options: dict[str, Any] = {"encrypted": True, "trusted_certificates": trust}
+        with neo4j.GraphDatabase.driver(uri, auth=("neo4j", "neo4j"), **options) as driver:
+            try:
+                with driver.session(database="system") as session:
+                    change = "ALTER CURRENT USER SET PASSWORD FROM 'neo4j' TO $secret"
+                    session.run(change, secret=SECRET).consume()
+            except (DriverError, Neo4jError):
+                return False
+        return True
+
+    more = _NEO4J.format(folder=folder)
+    start(server, folder, ports, "conf/neo4j.conf", more, has_changed_its_password)
+    return Secured(address=uri, authority=authority)
 
 
 @pytest.fixture
@@ -116,7 +192,7 @@ def lineage(
     chosen = {
         "home": tmp_path / "home",
         "store": tmp_path / "flows",
-        "kafka_bootstrap_servers": secured.servers,
+        "kafka_bootstrap_servers": secured.address,
         **settings,
     }
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
@@ -135,7 +211,7 @@ def submitted(tmp_path: Path, secured: Secured, config: Path) -> tuple[str, str]
         "spark.lineage.enabled": "true",
         "spark.lineage.onError": "fail",
         "spark.lineage.delivery.timeout": "20",
-        "spark.lineage.kafka.bootstrap.servers": secured.servers,
+        "spark.lineage.kafka.bootstrap.servers": secured.address,
         "spark.lineage.kafka.config": config,
         "spark.ui.enabled": "false",
     }
@@ -179,7 +255,7 @@ def test_a_consumer_without_the_file_says_that_no_broker_answers(secured: Secure
     consumed = lineage(tmp_path, secured, "consume")
     assert consumed.returncode == 1
     assert consumed.stderr.count("\n") == 1
-    assert f"no Kafka broker answers at {secured.servers}" in consumed.stderr
+    assert f"no Kafka broker answers at {secured.address}" in consumed.stderr
 
 
 def test_a_wrong_password_is_said_and_not_repeated(secured: Secured, config: Path, tmp_path: Path) -> None:
@@ -187,3 +263,56 @@ def test_a_wrong_password_is_said_and_not_repeated(secured: Secured, config: Pat
     consumed = lineage(tmp_path, secured, "consume", kafka_config=config)
     assert consumed.returncode == 1
     assert "wrong-8" not in consumed.stdout + consumed.stderr
+
+
+@pytest.fixture
+def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
+    yield from bench_of(kafka, tmp_path, topic)
+
+
+def consumed_into(
+    bench: Bench, secured_graph: Secured, secret: str, **settings: object
+) -> subprocess.CompletedProcess[str]:
+    """What `lineage consume` said of an application of two events, its password in a file."""
+    password = bench.folder / "password"
+    password.write_text(f"{secret}\n")
+    bench.send_events(event(contract.APPLICATION_STARTED, name="job"))
+    bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": 0}))
+    settings = {"neo4j_uri": secured_graph.address, "neo4j_password_file": password, **settings}
+    process = bench.consume("--until-complete", APP, "--timeout", "5", **settings)
+    out, _ = process.communicate(timeout=DEADLINE_S)
+    return subprocess.CompletedProcess(process.args, process.returncode, out)
+
+
+def test_a_consumer_reaches_a_neo4j_with_tls_and_a_password(bench: Bench, secured_graph: Secured) -> None:
+    uri = secured_graph.address.replace("bolt://", "bolt+s://")
+    done = consumed_into(bench, secured_graph, SECRET, neo4j_uri=uri, neo4j_ca=secured_graph.authority)
+    assert done.returncode == 0, done.stdout
+    assert SECRET not in done.stdout
+    trust = neo4j.TrustCustomCAs(str(secured_graph.authority))
+    with neo4j.GraphDatabase.driver(
+        secured_graph.address, auth=("neo4j", SECRET), encrypted=True, trusted_certificates=trust
+    ) as driver:
+        found = driver.execute_query("MATCH (a:LineageApplication) RETURN a.applicationId AS id").records
+    assert [each["id"] for each in found] == [APP]
+
+
+def test_a_neo4j_whose_certificate_nobody_vouches_for_gets_no_password(
+    bench: Bench, secured_graph: Secured
+) -> None:
+    uri = secured_graph.address.replace("bolt://", "bolt+s://")
+    done = consumed_into(bench, secured_graph, SECRET, neo4j_uri=uri)
+    assert done.returncode == 1
+    last = done.stdout.splitlines()[-1]
+    assert "is complete in the flow store, but" in last
+    assert "has a certificate that nobody here vouches for" in last
+    assert "LINEAGE_NEO4J_CA" in last
+    assert SECRET not in done.stdout
+
+
+def test_a_wrong_password_for_neo4j_is_said_and_not_repeated(bench: Bench, secured_graph: Secured) -> None:
+    uri = secured_graph.address.replace("bolt://", "bolt+s://")
+    done = consumed_into(bench, secured_graph, "wrong-8", neo4j_uri=uri, neo4j_ca=secured_graph.authority)
+    assert done.returncode == 1
+    assert "refuses: " in done.stdout.splitlines()[-1]
+    assert "wrong-8" not in done.stdout
