@@ -16,8 +16,11 @@ help: ## this list
 demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
 	@$(BIN)/python -m examples.demo
 
-test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own
-	$(BIN)/python -m pytest -q --require-services
+# Each worker has a Kafka and a Neo4j of its own, and waits more than it computes.
+WORKERS ?= 2
+
+test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
+	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile
 
 test-spark-suite: java $(STAMP) ## run Spark's own tests of RDDs without and with lineage (SPARK_SRC=a checkout of Spark)
 	@$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --report docs/spark-suite.md
