@@ -1,26 +1,28 @@
 """Traces and records as CSV (RFC 4180, UTF-8, with a header line), for who asks with `Accept: text/csv`.
 
 A table has no place for what holds of the whole answer, so that goes into headers: an incomplete, inexact or
-truncated answer says so in either form. Cells hold the data as it is.
+truncated answer says so in either form.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.answers import Record, RecordPage, Trace
+from lineage_service.answers import RecordPage, Trace
+from lineage_service.answers_csv import (
+    RECORD_COLUMNS,
+    TRACE_COLUMNS,
+    claim,
+    csv_text,
+    record_lines,
+    trace_lines,
+)
 
 __all__ = ["MEDIA_TYPE", "RECORD_COLUMNS", "TRACE_COLUMNS", "prefers_csv", "records_as_csv", "trace_as_csv"]
 
 MEDIA_TYPE = "text/csv"
-RECORD_COLUMNS = (
-    "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
-)  # fmt: skip
-TRACE_COLUMNS = ("node_id", "name", "kind", "exact", "total", *RECORD_COLUMNS)
 
 
 def prefers_csv(accept: str | None) -> bool:
@@ -30,48 +32,29 @@ def prefers_csv(accept: str | None) -> bool:
 
 def trace_as_csv(trace: Trace) -> Response:
     """One line for each listed record, node by node; flows have no place here."""
-    lines = (
-        (node.node_id, node.name, node.kind, _claim(node.exact), node.total, *_cells(record))
-        for node in trace.nodes
-        for record in node.records
-    )
     claims = {
-        "Lineage-Complete": _claim(trace.complete),
-        "Lineage-Exact": _claim(trace.exact),
-        "Lineage-Truncated": _claim(trace.truncated),
+        "Lineage-Complete": claim(trace.complete),
+        "Lineage-Exact": claim(trace.exact),
+        "Lineage-Truncated": claim(trace.truncated),
     }
-    return _response(TRACE_COLUMNS, lines, claims, trace.next)
+    return _response(TRACE_COLUMNS, trace_lines(trace), claims, trace.next)
 
 
 def records_as_csv(page: RecordPage) -> Response:
     """One line for each record of the page."""
     claims = {} if page.total is None else {"Lineage-Total": str(page.total)}
-    return _response(RECORD_COLUMNS, (_cells(record) for record in page.records), claims, page.next)
+    return _response(RECORD_COLUMNS, record_lines(page), claims, page.next)
 
 
 def _response(
     columns: Sequence[str], lines: Iterable[Sequence[object]], headers: dict[str, str], cursor: str | None
 ) -> Response:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows(lines)
     if cursor is not None:
         headers["Lineage-Next"] = cursor
     headers["Vary"] = "Accept"
-    return Response(text.getvalue(), headers=headers, media_type="text/csv; charset=utf-8; header=present")
-
-
-def _cells(record: Record) -> tuple[object, ...]:
-    source = record.source
-    place = (
-        (None,) * 5 if source is None else (source.path, source.row, source.line, source.text, source.warning)
+    return Response(
+        csv_text(columns, lines), headers=headers, media_type="text/csv; charset=utf-8; header=present"
     )
-    return (record.record_id, record.partition, record.offset, record.key, record.value, *place)
-
-
-def _claim(holds: bool) -> str:
-    return "true" if holds else "false"
 
 
 def _quality(accept: str | None, media_type: str) -> float:

@@ -37,6 +37,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "lineage_service.maintain:command",
         "compact the flow store, and delete what is old or unwanted",
     ),
+    "apps": ("lineage_service.terminal.apps:command", "list the applications, newest first"),
+    "graph": ("lineage_service.terminal.graph:command", "show the operations of an application"),
+    "show": ("lineage_service.terminal.show:command", "show or search the records of an operation"),
+    "trace": ("lineage_service.terminal.trace:command", "what a record was made of, or what became of it"),
+    "values": ("lineage_service.terminal.values:command", "what a record looked like on its way"),
     "serve": ("api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
 }
 

@@ -189,6 +189,21 @@ def test_what_it_prints_names_the_row_the_reading_and_the_counts(
     assert f"part-00000:2: {WRONG_LINE}" in demo.output
 
 
+def test_a_terminal_is_told_the_same(
+    demo: Demo, traces: dict[str, Any], expected: dict[str, set[InputRow]]
+) -> None:
+    [output] = [each["source"] for each in traces["backward"]["start"]]
+    question = ["trace", "last", "backward", f"{output['path']}:{output['line']}", "--limit", "10000"]
+    answer = subprocess.run(
+        [sys.executable, "-m", "lineage_service.cli", *question, "--json"],
+        env={**os.environ, "LINEAGE_HOME": str(demo.home)},
+        capture_output=True,
+        check=True,
+        timeout=_DEADLINE_S,
+    )
+    assert rows(json.loads(answer.stdout), "source") == expected[WRONG_LINE]
+
+
 def test_it_is_never_silent_for_long(demo: Demo) -> None:
     times = [demo.began, *(when for when, _ in demo.lines)]
     assert max(after - before for before, after in itertools.pairwise(times)) < _SILENCE_S

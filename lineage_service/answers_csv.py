@@ -1,0 +1,103 @@
+"""Answers as the lines of a table: for CSV (RFC 4180), over HTTP and at a terminal.
+
+What holds of a whole answer (complete, exact, truncated, the next page) has no place in a table; who writes
+one says it beside. Cells hold the data as it is, so control characters too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from lineage_service.answers import Application, Graph, Record, RecordPage, Trace, Values
+
+__all__ = [
+    "APPLICATION_COLUMNS",
+    "NODE_COLUMNS",
+    "RECORD_COLUMNS",
+    "TRACE_COLUMNS",
+    "VALUE_COLUMNS",
+    "application_lines",
+    "claim",
+    "csv_text",
+    "node_lines",
+    "record_lines",
+    "trace_lines",
+    "value_lines",
+]
+
+Line = Sequence[object]
+
+APPLICATION_COLUMNS = ("application_id", "name", "state", "started", "ended", "complete", "flows", "missing")
+NODE_COLUMNS = (
+    "node_id", "node", "name", "kind", "exact", "reason", "records", "from", "call_site", "path", "has_values"
+)  # fmt: skip
+RECORD_COLUMNS = (
+    "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
+)  # fmt: skip
+TRACE_COLUMNS = ("node_id", "name", "kind", "exact", "total", *RECORD_COLUMNS)
+VALUE_COLUMNS = ("node_id", "name", "record_id", "type", "value")
+
+
+def csv_text(columns: Sequence[str], lines: Iterable[Line]) -> str:
+    """With a header line; lines end in CR LF."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def application_lines(applications: Iterable[Application]) -> Iterator[Line]:
+    """One for each application; times are Unix times in milliseconds."""
+    for each in applications:
+        flows = each.counters.get("flows")
+        times = (each.started, each.ended)
+        yield (each.application_id, each.name, each.state, *times, claim(each.complete), flows, each.missing)
+
+
+def node_lines(graph: Graph) -> Iterator[Line]:
+    """One for each node; `from` has the numbers of the nodes that send it records, with spaces between."""
+    for each in graph.nodes:
+        path = each.dataset.name if each.dataset is not None else None
+        yield (
+            *(each.node_id, each.node, each.name, each.kind, claim(each.exact), each.reason, each.records),
+            *(" ".join(sources_of(graph, each.node_id)), each.call_site, path, claim(each.has_values)),
+        )
+
+
+def sources_of(graph: Graph, node_id: str) -> list[str]:
+    """The numbers of the nodes that send it records, as texts."""
+    return [edge.source.rpartition("#")[2] for edge in graph.edges if edge.target == node_id]
+
+
+def record_lines(page: RecordPage) -> Iterator[Line]:
+    """One for each record of the page."""
+    return map(_cells, page.records)
+
+
+def trace_lines(trace: Trace) -> Iterator[Line]:
+    """One for each listed record, node by node; flows have no place here."""
+    for node in trace.nodes:
+        for record in node.records:
+            yield (node.node_id, node.name, node.kind, claim(node.exact), node.total, *_cells(record))
+
+
+def value_lines(values: Values) -> Iterator[Line]:
+    """One for each step of the way."""
+    for each in values.steps:
+        yield (each.node_id, each.name, each.record_id, each.type, each.value)
+
+
+def claim(holds: bool) -> str:
+    """As JSON writes it."""
+    return "true" if holds else "false"
+
+
+def _cells(record: Record) -> Line:
+    source = record.source
+    place = (
+        (None,) * 5 if source is None else (source.path, source.row, source.line, source.text, source.warning)
+    )
+    return (record.record_id, record.partition, record.offset, record.key, record.value, *place)

@@ -1,0 +1,109 @@
+"""An answer at a terminal: for people, or as JSON or CSV for programs.
+
+JSON is what the HTTP API answers. Colours and the display of work under way are for terminals only: nothing
+of them is in what is piped. Data of people's files cannot command the terminal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lineage_service.answers_csv import csv_text
+
+__all__ = ["Output", "add_format_flags", "plain", "table"]
+
+_WIDE = 10_000
+#: Of a record, left out where they are absent: as in the API.
+_OPTIONAL = ("key", "value", "source")
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n"}
+
+
+def add_format_flags(parser: argparse.ArgumentParser) -> None:
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="answer as the HTTP API does")
+    formats.add_argument("--csv", action="store_true", help="answer as CSV with a header line")
+
+
+class Output:
+    """Where a command's answer goes."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._is_json: bool = options.json
+        self._is_csv: bool = options.csv
+        # A pipe has no width, and a program that reads tables wants one line for each.
+        width = None if sys.stdout.isatty() else _WIDE
+        self.console = Console(width=width, highlight=False, markup=False, emoji=False)
+        self._notes = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    @contextmanager
+    def working(self, on: str) -> Iterator[None]:
+        """Say on a terminal what is being worked on, for as long as it takes."""
+        if not self._notes.is_terminal:
+            yield
+            return
+        with self._notes.status(on):
+            yield
+
+    def give(
+        self,
+        answer: object,
+        columns: Sequence[str],
+        lines: Iterable[Sequence[object]],
+        show: Callable[[Console], None],
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Answer with a dataclass of `answers`, or a dict of some.
+
+        `show` prints it for people; `notes` are what a table cannot say, and go beside one.
+        """
+        if self._is_json:
+            sys.stdout.buffer.write(orjson.dumps(_as_json(answer), option=orjson.OPT_INDENT_2) + b"\n")
+            return
+        if self._is_csv:
+            sys.stdout.buffer.write(csv_text(columns, lines).encode("utf-8", "backslashreplace"))
+        else:
+            show(self.console)
+        sys.stdout.flush()
+        for note in notes:
+            (self._notes if self._is_csv else self.console).print(note, style="yellow")
+
+
+def table(*headings: str) -> Table:
+    """With columns whose names end in `>` to the right."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        justify = "right" if heading.endswith(">") else "left"
+        made.add_column(heading.rstrip(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return made
+
+
+def plain(text: str | None, style: str = "") -> Text:
+    """The text with its control characters made visible."""
+    return Text((text or "").translate(_VISIBLE), style)
+
+
+def _as_json(value: Any) -> Any:
+    """The shapes of the API's models (docs/api.md)."""
+    if isinstance(value, dict):
+        return {name: _as_json(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(each) for each in value]
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    found = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    is_record = "record_id" in found and "offset" in found
+    return {
+        name: _as_json(each)
+        for name, each in found.items()
+        if not (is_record and name in _OPTIONAL and each is None)
+    }

@@ -1,0 +1,81 @@
+"""What people type for an application and for a record, turned into what `Questions` understands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lineage_service.answers import InvalidQueryError, NotFoundError, Questions
+
+__all__ = ["LAST", "add_application", "add_page_flags", "application_of", "start_of", "whole_number"]
+
+#: Stands for the newest application.
+LAST = "last"
+MAX_LIMIT = 10_000
+
+
+def add_application(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("application", help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest")
+
+
+def add_page_flags(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--limit",
+        type=whole_number(1, MAX_LIMIT),
+        default=20,
+        metavar="N",
+        help=f"at most this many records {what} (default: 20, at most {MAX_LIMIT:,})",
+    )
+    parser.add_argument("--cursor", metavar="TEXT", help="go on where the answer before ended, as it says")
+
+
+def application_of(questions: Questions, name: str) -> str:
+    """The id. Raises NotFoundError where there is no newest."""
+    if name != LAST:
+        return name
+    applications = questions.applications()
+    if not applications:
+        raise NotFoundError("the flow store holds no application yet: run a job with lineage, and a consumer")
+    return applications[0].application_id
+
+
+def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, Any]:
+    """The fields of a TraceQuery that say where it begins. Raises InvalidQueryError."""
+    if (text is None) == (key is None):
+        raise InvalidQueryError(
+            "say where the trace begins: FILE:LINE of an input or output file (lines count from 1), a record "
+            "id such as write#0#12, or --key with --node"
+        )
+    if key is not None:
+        if node is None:
+            raise InvalidQueryError("--key needs --node: the operation whose records have that key")
+        return {"key": key, "node": node}
+    path, _, line = (text or "").rpartition(":")
+    if path and line.isascii() and line.isdigit() and ("#" not in path or Path(path).exists()):
+        if int(line) < 1:
+            raise InvalidQueryError(f"{text}: lines count from 1")
+        return {"path": _whole(path), "row": int(line) - 1}
+    if "#" not in (text or ""):
+        raise InvalidQueryError(f"{text!r} is neither FILE:LINE nor a record id such as write#0#12")
+    return {"record": text, "node": node}
+
+
+def _whole(path: str) -> str:
+    """As jobs name it: from the root, where it is a file of this machine."""
+    return str(Path(path).absolute()) if Path(path).exists() else path
+
+
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
+    """For argparse: reads a number of that range."""
+
+    def read(text: str) -> int:
+        if not (
+            text.isascii() and text.isdigit() and int(text) >= least and int(text) <= (most or int(text))
+        ):
+            ranged = f"from {least} to {most}" if most is not None else f"of {least} or more"
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number {ranged}")
+        return int(text)
+
+    return read

@@ -1,0 +1,90 @@
+"""`lineage trace`: what a record was made of, or what became of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from lineage_service.answers import Trace, TraceQuery
+from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
+from lineage_service.settings import Settings
+from lineage_service.terminal.output import Output, add_format_flags, plain
+from lineage_service.terminal.records import line_of
+from lineage_service.terminal.start import (
+    add_application,
+    add_page_flags,
+    application_of,
+    start_of,
+    whole_number,
+)
+from lineage_service.tracing import open_questions
+
+__all__ = ["command", "configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_application(parser)
+    parser.add_argument(
+        "direction", choices=("backward", "forward"), help="what it was made of, or what became of it"
+    )
+    parser.add_argument(
+        "start",
+        nargs="?",
+        help="FILE:LINE of an input or output file, lines counted from 1, or a record id such as write#0#12",
+    )
+    parser.add_argument("--node", metavar="N", help="the operation of the record id or of --key, by number")
+    parser.add_argument("--key", help="begin at all records of --node with this key")
+    parser.add_argument("--to", metavar="N", help="only what lies between the start and this node")
+    parser.add_argument(
+        "--depth", type=whole_number(1), metavar="N", help="follow at most this many operations"
+    )
+    parser.add_argument("--values", action="store_true", help="also captured values on the way")
+    add_page_flags(parser, "of each operation")
+    add_format_flags(parser)
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Raises LineageError."""
+    output, start = Output(options), start_of(options.start, options.key, options.node)
+    questions = open_questions(settings)
+    query = TraceQuery(
+        direction=options.direction,
+        to=options.to,
+        depth=options.depth,
+        limit=options.limit,
+        cursor=options.cursor,
+        values=options.values,
+        **start,
+    )
+    with output.working("tracing"):
+        trace = questions.trace(application_of(questions, options.application), query)
+    output.give(
+        trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), list(_notes(trace))
+    )
+    return 0
+
+
+def _show(console: Console, trace: Trace) -> None:
+    for node in trace.nodes:
+        number = node.node_id.rpartition("#")[2]
+        listed = "" if node.total == len(node.records) else f", {len(node.records):,} listed"
+        heading = Text(f"{number} ", "dim") + plain(node.name, "bold")
+        console.print(heading + Text(f": {node.total:,} record{'' if node.total == 1 else 's'}{listed}"))
+        for record in node.records:
+            console.print(Text("  ") + line_of(record))
+
+
+def _notes(trace: Trace) -> Iterator[str]:
+    """What the records do not say of themselves."""
+    if not trace.complete:
+        yield "This lineage is not complete: records may be missing (`lineage apps` says what is)."
+    for node in trace.nodes:
+        if not node.exact:
+            yield f"{node.node_id} ({node.name}) has only a bound: records are listed that took no part."
+    if not trace.exact and all(node.exact for node in trace.nodes):
+        yield "A part of the way is only a bound: records may be listed that took no part."
+    if trace.next is not None:
+        yield f"there are more: --cursor {trace.next}, or --limit"

@@ -1,0 +1,42 @@
+"""`lineage values`: what one record looked like on its way."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from lineage_service.answers import Values
+from lineage_service.answers_csv import VALUE_COLUMNS, value_lines
+from lineage_service.settings import Settings
+from lineage_service.terminal.output import Output, add_format_flags, plain, table
+from lineage_service.terminal.start import add_application, application_of
+from lineage_service.tracing import open_questions
+
+__all__ = ["command", "configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_application(parser)
+    parser.add_argument("record", help="a record id such as write#0#12, or NODE_ID#RECORD_ID")
+    parser.add_argument("--node", metavar="N", help="its operation, where the record id alone is ambiguous")
+    add_format_flags(parser)
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Raises LineageError."""
+    output, questions = Output(options), open_questions(settings)
+    with output.working("following the record"):
+        application_id = application_of(questions, options.application)
+        values = questions.values(application_id, options.record, options.node)
+    notes = [values.how] if values.how else []
+    output.give(values, VALUE_COLUMNS, value_lines(values), lambda console: _show(console, values), notes)
+    return 0
+
+
+def _show(console: Console, values: Values) -> None:
+    rows = table("node>", "operation", "record", "value")
+    for each in values.steps:
+        number = each.node_id.rpartition("#")[2]
+        rows.add_row(number, plain(each.name), plain(each.record_id, "cyan"), plain(each.value))
+    console.print(rows)

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from api.app import create_app
+from lineage_service import cli
+from lineage_service.answers import InvalidQueryError, Record, SourceRow
+from lineage_service.questions_memory import MemoryQuestions
+from lineage_service.terminal import apps, graph, show, start, trace, values
+from lineage_service.terminal.output import plain
+from lineage_service.terminal.records import line_of
+from tests.unit.api_client import Client
+from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, questions
+
+#: command line -> what it is over HTTP.
+SAME = {
+    ("apps",): "/api/applications",
+    ("graph", APP): f"/api/applications/{APP}/graph",
+    ("show", APP, "0", "--limit", "3"): f"/api/applications/{APP}/nodes/0/records?limit=3",
+    ("show", APP, "8", "--text", "STORM"): f"/api/applications/{APP}/nodes/8/records?text=STORM&limit=20",
+    (
+        *("trace", APP, "backward", "write#0#3", "--node", "8"),
+        *("--limit", "2", "--values"),
+    ): f"/api/applications/{APP}/trace?direction=backward&record=write%230%233&node=8&limit=2&values=true",
+    (
+        *("trace", APP, "forward", "/data/flights.csv:3", "--to", "8"),
+        *("--depth", "4"),
+    ): f"/api/applications/{APP}/trace?direction=forward&path=/data/flights.csv&row=2&to=8&depth=4&limit=20",
+    (
+        "values",
+        APP,
+        "write#0#3",
+        "--node",
+        "8",
+    ): f"/api/applications/{APP}/values?record=write%230%233&node=8",
+}
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryQuestions:
+    found = questions()
+    for module in (apps, graph, show, trace, values):
+        monkeypatch.setattr(module, "open_questions", lambda _settings: found)
+    return found
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert cli.main(list(argv)) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argv", SAME, ids=" ".join)
+def test_json_is_what_the_api_answers(
+    argv: tuple[str, ...], store: MemoryQuestions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Client(create_app(store)).get(SAME[argv])
+    assert answer.status_code == 200, answer.text
+    assert json.loads(said(capsys, *argv, "--json")) == answer.json()
+
+
+@pytest.mark.parametrize("argv", [each for each in SAME if each[0] in ("show", "trace")], ids=" ".join)
+def test_csv_is_what_the_api_answers(
+    argv: tuple[str, ...], store: MemoryQuestions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Client(create_app(store)).get(SAME[argv], headers={"Accept": "text/csv"})
+    assert said(capsys, *argv, "--csv") == answer.text
+
+
+def test_csv_says_beside_the_table_what_has_no_place_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", APP, "forward", "/data/weather.csv:2", "--limit", "1", "--csv"]) == 0
+    answer = capsys.readouterr()
+    assert "there are more: --cursor 1" in answer.err
+    assert "--cursor" not in answer.out
+
+
+def test_people_read_file_line_and_text_of_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "trace", APP, "backward", "write#0#3", "--node", "8")
+    [row] = [line for line in out.splitlines() if line.startswith("  /data/delayed/part-00000:4  ")]
+    answer = said(capsys, "show", APP, "8", "--text", row.split("  ")[2])
+    assert row.strip() in answer
+
+
+def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is a bound:" in said(capsys, "graph", APP)
+    assert f"{RUNNING} " in said(capsys, "apps")
+    numbers = [each["node"] for each in json.loads(said(capsys, "graph", APP, "--json"))["nodes"]]
+    answers = [json.loads(said(capsys, "show", APP, str(each), "--json")) for each in numbers]
+    inexact = 0
+    for number, answer in zip(numbers, answers, strict=True):
+        for record in answer["records"][:1]:
+            argv = ("trace", APP, "backward", record["record_id"], "--node", str(number))
+            exact = json.loads(said(capsys, *argv, "--json"))["exact"]
+            inexact += not exact
+            assert ("took no part" in said(capsys, *argv)) is not exact
+    assert inexact
+
+
+def test_last_is_the_newest_application(capsys: pytest.CaptureFixture[str]) -> None:
+    newest = json.loads(said(capsys, "apps", "--json"))["applications"][0]["application_id"]
+    assert said(capsys, "graph", "last", "--json") == said(capsys, "graph", newest, "--json")
+
+
+def test_last_of_no_applications_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(graph, "open_questions", lambda _settings: MemoryQuestions())
+    monkeypatch.setattr(apps, "open_questions", lambda _settings: MemoryQuestions())
+    assert cli.main(["graph", "last"]) == 1
+    assert "no application yet: run a job" in capsys.readouterr().err
+    assert said(capsys, "apps") == "no applications\n"
+
+
+def test_applications_can_be_found_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [each["name"] for each in json.loads(said(capsys, "apps", "--json"))["applications"]]
+    wanted = names[0][1:4].upper()
+    chosen = json.loads(said(capsys, "apps", "--json", "--name", wanted))["applications"]
+    assert {each["name"] for each in chosen} == {each for each in names if wanted.lower() in each.lower()}
+
+
+@pytest.mark.parametrize(
+    ("argv", "said_of_it"),
+    [
+        (("trace", APP, "backward"), "say where the trace begins: FILE:LINE"),
+        (("trace", APP, "backward", "3"), "'3' is neither FILE:LINE nor a record id"),
+        (("trace", APP, "backward", "/data/flights.csv:0"), "lines count from 1"),
+        (("trace", APP, "backward", "--key", "JFK"), "--key needs --node"),
+        (("trace", APP, "backward", "0#1", "--key", "JFK", "--node", "3"), "say where the trace begins"),
+        (("trace", APP, "backward", "/nowhere:3"), "there is no such record"),
+        (("graph", "nobody"), "nobody"),
+        (("show", APP, "99"), "99"),
+    ],
+)
+def test_a_question_without_an_answer_is_one_line(
+    argv: tuple[str, ...], said_of_it: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(list(argv)) == 1
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    assert said_of_it in answer.err
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "x", "10001", "٣"])
+def test_a_limit_that_is_none_is_refused(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", APP, "0", "--limit", limit]) == 2
+    assert "is no whole number from 1 to 10000" in capsys.readouterr().err
+
+
+def test_nothing_of_a_terminal_is_in_what_is_piped(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in SAME:
+        assert "\x1b" not in said(capsys, *argv)
+
+
+def test_the_data_cannot_command_the_terminal_nor_the_table() -> None:
+    assert plain("\x1b[2J\x07\r[bold]\x9b").plain == "\\x1b[2J\\x07\\x0d[bold]\\x9b"
+    row = SourceRow(path="/a\x1b]0;b", row=0, line=1, text=MARKUP, warning=None)
+    record = Record(record_id="read#0#0", partition=0, offset=0, source=row)
+    assert line_of(record).plain == f"/a\\x1b]0;b:1  {MARKUP}"
+
+
+def test_a_file_with_a_number_sign_in_its_name_is_a_file_where_it_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "a#b"
+    assert start.start_of(f"{file}:2", None, None) == {"record": f"{file}:2", "node": None}
+    file.touch()
+    assert start.start_of(f"{file}:2", None, None) == {"path": str(file), "row": 1}
+
+
+def test_a_path_of_this_folder_is_meant_from_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    assert start.start_of("in.txt:1", None, None) == {"path": str(tmp_path / "in.txt"), "row": 0}
+    assert start.start_of("hdfs://host/in.txt:1", None, None) == {"path": "hdfs://host/in.txt", "row": 0}
+    with pytest.raises(InvalidQueryError):
+        start.start_of("in.txt:1", "key", "3")
