@@ -15,7 +15,7 @@ from tests.poison import BLOCKS, EVENTS
 
 #: For a message of a megabyte. JSON is what takes the most: some fifty times its size, while it is decoded.
 MAX_MEMORY = 64 * 2**20
-MAX_SECONDS = 5.0
+MAX_CPU_SECONDS = 5.0
 
 CASES = [
     *[pytest.param(flow_batch, block(), *case, id=f"block: {name}") for name, case in BLOCKS.items()],
@@ -44,10 +44,10 @@ def test_poison_costs_little_time_and_memory(make: Any, good: bytes, poison: byt
     given = messages(poison)
     tracemalloc.start()
     try:
-        started = time.perf_counter()
+        started = time.thread_time()
         make("source", given)
-        seconds, peak = time.perf_counter() - started, tracemalloc.get_traced_memory()[1]
+        cpu_seconds, peak = time.thread_time() - started, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < MAX_MEMORY
-    assert seconds < MAX_SECONDS
+    assert cpu_seconds < MAX_CPU_SECONDS
