@@ -58,7 +58,7 @@ class DeadLetter:
 class Batch(Generic[Row]):
     """The rows of `messages` consecutive messages of one source, each with the message that it came in.
 
-    `source` is the Delta application transaction, `<group>/<topic>-<partition>`. `next_offset` is the offset
+    `source` is the Delta application transaction (`source_of`). `next_offset` is the offset
     after the last message, dead letters included: what a store that has the batch remembers.
     """
 
@@ -77,9 +77,13 @@ FlowBatch = Batch[BlockRows]
 EventBatch = Batch[EventRow]
 
 
-def source_of(group: str, topic: str, partition: int) -> str:
-    """The name under which the stores remember how far they are in a topic partition."""
-    return f"{group}/{topic}-{partition}"
+def source_of(origin: str, topic: str, partition: int) -> str:
+    """The name under which the stores remember how far they are in a topic partition.
+
+    `origin` is the topic's id: whichever group reads, the messages are the same, and those of a topic that
+    was made anew are others. Where a broker knows no ids it is the group.
+    """
+    return f"{origin}/{topic}-{partition}"
 
 
 def flow_batch(source: str, messages: Sequence[Message]) -> FlowBatch:

@@ -90,6 +90,7 @@ def _consume(
                 settings.consumer_group,
                 [settings.node_topic, settings.flow_topic],
                 options=client,
+                queue_bytes=settings.held_max_bytes // 3,
             ),
             store,
             None if graph is None else _MigratedGraph(graph),
@@ -100,7 +101,11 @@ def _consume(
             ),
             group=settings.consumer_group,
             node_topic=settings.node_topic,
-            limits=Limits(max_bytes=settings.batch_max_bytes, max_seconds=settings.batch_max_seconds),
+            limits=Limits(
+                max_bytes=settings.batch_max_bytes,
+                max_seconds=settings.batch_max_seconds,
+                gathered_bytes=settings.held_max_bytes - settings.held_max_bytes // 3,
+            ),
             observer=BatchMetrics(registry),
         )
         registry.register(ConsumerMetrics(consumer))

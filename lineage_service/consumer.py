@@ -8,9 +8,11 @@ a batch of them then goes, in this order:
  3. The graph gets the events.
  4. The offset is committed to the group.
 A step that fails because a store is away is tried again, with pauses, and with it the steps after it; until
-then no messages are taken. After a crash the batch is read again: 1 may repeat letters, 2 knows what it has,
-3 may be applied twice, and 4 only tells how far all stores are. So reading begins at the flow store's own
-offset; for events, at the committed one if that is lower, since the graph may lack what is between.
+then no messages are taken. Nor are they while a store is slow: steps are done in a thread of their own, and
+this one goes on polling, so that the group sees a living member. After a crash the batch is read again: 1 may
+repeat letters, 2 knows what it has, 3 may be applied twice, and 4 only tells how far all stores are. So
+reading begins at the flow store's own offset; for events, at the committed one if that is lower, since the
+graph may lack what is between.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -36,7 +39,8 @@ from lineage_service.batches import (
 from lineage_service.dead_letters import DeadLetters
 from lineage_service.flow_store import FlowStore
 from lineage_service.graph_rows import GraphDataError
-from lineage_service.subscription import Owner, Place, Subscription
+from lineage_service.subscription import POLL_MESSAGES, Owner, Place, Subscription
+from spark_agent import contract
 
 __all__ = [
     "Consumer",
@@ -51,13 +55,15 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.1
-#: What all partitions together may hold before one of them is written, in batches of full size.
-GATHERED_BATCHES = 4
+#: A step that takes longer is waited for while polling. Shorter, pauses would cost what was read ahead.
+SLOW_S = 5.0
+#: What a message takes beside its bytes: 230 in Python (measured), and as much while it is decoded.
+MESSAGE_OVERHEAD = 500
 RETRY_FIRST_S, RETRY_LAST_S = 0.25, 15.0
 
 
 class TopicReplacedError(LineageError):
-    """A topic ends before the offset that the store has of it, so it is not the topic that was stored."""
+    """A topic ends before the offset that the store has of it: others will stand where those did."""
 
 
 class EventSink(Protocol):
@@ -84,10 +90,14 @@ class _Nobody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """A partition's messages are written when they have so many bytes, or the first is so old."""
+    """A partition's messages are written when they have so many bytes, or the first is so old.
+
+    All partitions together hold `gathered_bytes` at most before one of them is written, and one message more.
+    """
 
     max_bytes: int
     max_seconds: float
+    gathered_bytes: int = 128_000_000
 
 
 @dataclass(slots=True)
@@ -148,8 +158,13 @@ class Consumer(Owner):
         self.counters = Counters()
         self.is_stopping = False
         self.trouble = ""
+        self._sources: dict[tuple[str, int], str] = {}
         self._gathered: dict[tuple[str, int], _Gathered] = {}
         self._work: _Work | None = None
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="stores")
+        self._under_way: Future[None] | None = None
+        self._is_slow = False
+        self._is_paused = False
         self._retry_at = 0.0
         self._retry_s = 0.0
         self._logged = Counters()
@@ -166,16 +181,17 @@ class Consumer(Owner):
         try:
             is_busy = False
             while not self.is_stopping and not is_done():
-                self._gather(self._subscription.poll(0.0 if is_busy else POLL_S))
+                self._gather(self._subscription.poll(0.0 if is_busy else POLL_S, self._room()))
                 is_busy = self._write_next(self._is_due)
                 while self._is_full() and self._write_next(self._is_due):
                     pass
                 self._log()
-            while self._write_next(lambda _gathered: True):
+            while self._write_next(lambda _gathered: True, is_patient=True):
                 pass
             return self._work is None and not self._gathered
         finally:
             self._subscription.close()
+            self._worker.shutdown()
             self._log(at_once=True)
 
     def stop(self) -> None:
@@ -186,8 +202,8 @@ class Consumer(Owner):
 
     @property
     def is_waiting(self) -> bool:
-        """A store is away, so no messages are taken."""
-        return self._retry_s > 0
+        """A store is away or slow, so no messages are taken."""
+        return self._is_paused
 
     @property
     def gathered_bytes(self) -> int:
@@ -203,44 +219,76 @@ class Consumer(Owner):
             self.counters.messages += 1
             self.counters.bytes += message.bytes
 
-    def _write_next(self, is_wanted: Callable[[_Gathered], bool]) -> bool:
-        """Take one batch through its steps; False if none is wanted or a store is away."""
+    def _write_next(self, is_wanted: Callable[[_Gathered], bool], *, is_patient: bool = False) -> bool:
+        """Take one batch through its steps; False if none is wanted, or a store is away or slow."""
         if self._clock() < self._retry_at:
             return False
+        if self._under_way is not None and self._work is None:  # its batch belongs to another member now
+            if not self._is_over(self._under_way, is_patient=is_patient):
+                return False
+            self._under_way = None
         self._work = self._work or self._next_work(is_wanted)
         if self._work is None:
             self._go_on()
             return False
-        if not self._finish(self._work):
+        if not self._finish(self._work, is_patient=is_patient):
             return False
         self._work = None
         return True
 
-    def _finish(self, work: _Work) -> bool:
-        """The steps of the module's protocol, from the first that is not done; False if one failed."""
+    def _finish(self, work: _Work, *, is_patient: bool) -> bool:
+        """The steps of the module's protocol, from the first that is not done.
+
+        False if one failed, or is not over.
+        """
         try:
             while work.steps:
-                step, begun = work.steps[0], self._clock()
-                step.do()
+                step = work.steps[0]
+                if self._under_way is None:
+                    work.begun = self._clock()
+                if step.is_quick:
+                    step.do()
+                else:
+                    self._under_way = self._under_way or self._worker.submit(step.do)
+                    if not self._is_over(self._under_way, is_patient=is_patient):
+                        return False
+                    done, self._under_way = self._under_way, None
+                    done.result()
                 work.steps.popleft()
-                self._observer.step(step.store, self._clock() - begun)
+                self._observer.step(step.store, self._clock() - work.begun)
         except UnavailableError as error:
             self._wait(error)
             return False
         self._go_on()
         return True
 
+    def _is_over(self, step: Future[None], *, is_patient: bool) -> bool:
+        """True if the step has ended; if it has not within the time, no messages are taken from now on."""
+        # Of a step that was seen to be slow the next poll is the wait.
+        wait([step], None if is_patient else 0.0 if self._is_slow else SLOW_S)
+        self._is_slow = not step.done()
+        if self._is_slow:
+            self._pause()
+        return step.done()
+
+    def _pause(self) -> None:
+        if not self._is_paused:
+            self._is_paused = True
+            self._subscription.pause()
+
     def _go_on(self) -> None:
         """Take messages again after a time of waiting."""
         if self._retry_s:
             logger.info("going on")
             self._retry_s = 0.0
+        if self._is_paused:
+            self._is_paused = False
             self._subscription.resume()
 
     def _wait(self, error: UnavailableError) -> None:
         """Take no messages, stay in the group, try again later."""
         self.counters.retries += 1
-        self._subscription.pause()
+        self._pause()
         self.trouble = str(error)
         self._retry_s = min(max(2 * self._retry_s, RETRY_FIRST_S), RETRY_LAST_S)
         self._retry_at = self._clock() + self._retry_s
@@ -256,8 +304,15 @@ class Consumer(Owner):
         )
 
     def _is_full(self) -> bool:
-        held = sum(gathered.bytes for gathered in self._gathered.values())
-        return held >= GATHERED_BATCHES * self._limits.max_bytes
+        return self._held() >= self._limits.gathered_bytes
+
+    def _held(self) -> int:
+        return sum(each.bytes + MESSAGE_OVERHEAD * len(each.messages) for each in self._gathered.values())
+
+    def _room(self) -> int:
+        """How many messages may be taken; one at least, for what is full is written before the next."""
+        room = (self._limits.gathered_bytes - self._held()) // contract.MAX_MESSAGE_BYTES
+        return min(max(room, 1), POLL_MESSAGES)
 
     def _next_work(self, is_wanted: Callable[[_Gathered], bool]) -> _Work | None:
         """A batch of the wanted partition that waits longest, so that none starves beside busier ones."""
@@ -266,7 +321,7 @@ class Consumer(Owner):
             return None
         place = min(wanted, key=lambda each: self._gathered[each].since)
         gathered = self._gathered[place]
-        source = source_of(self._group, *place)
+        source = self._sources[place]
         work = (
             self._event_work(place, event_batch(source, gathered.messages))
             if place[0] == self._node_topic
@@ -289,7 +344,8 @@ class Consumer(Owner):
 
     def _work_of(self, place: tuple[str, int], batch: FlowBatch | EventBatch, *stores: _Step) -> _Work:
         first = [_Step("dead_letters", partial(self._bury, batch.dead_letters))] if batch.dead_letters else []
-        last = _Step("offsets", partial(self._subscription.commit, *place, batch.next_offset))
+        commit = partial(self._subscription.commit, *place, batch.next_offset)
+        last = _Step("offsets", commit, is_quick=True)
         return _Work(place, batch.messages, deque([*first, *stores, last]))
 
     def _store_flows(self, batch: FlowBatch) -> None:
@@ -341,7 +397,8 @@ class Consumer(Owner):
 
     def start_at(self, place: Place) -> int | None:
         """Where all stores are. Raises TopicReplacedError."""
-        source = source_of(self._group, place.topic, place.partition)
+        source = source_of(place.topic_id or self._group, place.topic, place.partition)
+        self._sources[place.topic, place.partition] = source
         try:
             held = self._store.offset(source)
         except UnavailableError as error:
@@ -352,8 +409,7 @@ class Consumer(Owner):
         if held is not None and place.next is not None and held > place.next:
             raise TopicReplacedError(
                 f"the flow store has {place.topic}-{place.partition} up to offset {held}, but the topic ends "
-                f"at {place.next}: it was made anew or lost messages. Consume it with another "
-                "--consumer-group, or into another --store"
+                f"at {place.next}: it lost messages. Make the topic anew, or consume it into another --store"
             )
         has_graph = self._graph is not None and place.topic == self._node_topic
         offset = resume_offset(held, place.committed, has_graph=has_graph)
@@ -403,10 +459,11 @@ class _Gathered:
 
 
 class _Step(NamedTuple):
-    """What brings a batch into one store."""
+    """What brings a batch into one store. One that is quick is done in the thread that polls."""
 
     store: str
     do: Callable[[], None]
+    is_quick: bool = False
 
 
 @dataclass(slots=True)
@@ -416,3 +473,4 @@ class _Work:
     place: tuple[str, int]
     messages: int
     steps: deque[_Step]
+    begun: float = 0.0  # the step that is under way

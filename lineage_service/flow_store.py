@@ -11,7 +11,8 @@ How exactly once comes about:
  3. `blocks` (or `events`) is written last, so its offset is what the whole store has: `offset`.
  4. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
  5. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
-    Both copies are in one topic partition, which one group reads in order: one store, one group at a time.
+    Both copies are in one topic partition, so in one source; all who read it, of whichever group, write in
+    its order or are refused by 4. Only copies in two topics at a time could both be stored.
 
 How an application is deleted, for good:
  1. `events` gets a mark, an application transaction too, which outlives the rows: from now on every writer

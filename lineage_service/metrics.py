@@ -180,7 +180,7 @@ METRICS = (
         "lineage_consumer_waiting",
         "gauge",
         "consume",
-        "1 while a store is away and no messages are taken, else 0.",
+        "1 while a store is away or slow and no messages are taken, else 0.",
     ),
     Described(
         "lineage_consumer_gathered_bytes",

@@ -44,6 +44,12 @@ class Settings(BaseSettings):
     )
     batch_max_bytes: int = Field(default=32_000_000, description="A batch is written at this many bytes.")
     batch_max_seconds: float = Field(default=1.0, description="A batch is written after this many seconds.")
+    held_max_bytes: int = Field(
+        default=192_000_000,
+        ge=3_000_000,
+        description="At most this many bytes of messages that are not stored are held by `lineage consume`: "
+        "a third read ahead by Kafka's client, the rest gathered for batches; see operations.md.",
+    )
     store: str = Field(
         default="",
         description="Folder of the flow store, or its URL in an object store (`s3://bucket/flows`); see "

@@ -1,8 +1,9 @@
 """A member of a Kafka consumer group, seen through a small seam: poll, commit, pause, resume, close.
 
 Promises that a topic partition is read from where its owner says, never from where Kafka's group stands,
-that a message which the client cannot read stops nobody, and that everything happens inside `poll`, in the
-caller's thread. Knows nothing of what messages mean.
+that no message is given of a topic partition which was taken away, that a message which the client cannot
+read stops nobody, and that everything happens inside `poll`, in the caller's thread. Knows nothing of what
+messages mean.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    TopicCollection,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient
 
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.batches import Message
@@ -53,6 +56,12 @@ PASSING = frozenset(
 #: Messages that one poll may give: with blocks of at most 900 kB a bounded piece of memory.
 POLL_MESSAGES = 100
 _REQUEST_TIMEOUT_S = 10.0
+#: A commit that failed is made again after so many seconds.
+_COMMIT_AGAIN_S = 1.0
+#: How often it is asked whether the topics are still the same.
+_LOOK_UP_S = 10.0
+#: What brokers that know no ids of topics say (those before Kafka 2.8, and some that only speak like Kafka).
+_NO_TOPIC_ID = "A" * 22
 #: The same trouble is logged once in so many seconds.
 _REPEAT_S = 30.0
 
@@ -77,7 +86,7 @@ def no_broker(bootstrap_servers: str, error: KafkaException) -> BrokerUnavailabl
 class Place:
     """A topic partition when it is assigned: the group's offset, and the first and next that the broker has.
 
-    None where the broker did not say.
+    None where the broker did not say. `topic_id` is the broker's own: a topic that is made anew has another.
     """
 
     topic: str
@@ -85,13 +94,17 @@ class Place:
     committed: int | None
     first: int | None
     next: int | None
+    topic_id: str | None = None
 
 
 class Owner(Protocol):
     """Who reads. Both are called from within `poll`; what they raise comes out of `poll`."""
 
     def start_at(self, place: Place) -> int | None:
-        """The offset to read from; None: from the beginning."""
+        """The offset to read from, and that all stores have; None: from the beginning.
+
+        The group is told if it does not know.
+        """
 
     def revoked(self, topic: str, partition: int) -> None:
         """The topic partition may belong to another member now; what was not stored is for it to read."""
@@ -100,14 +113,17 @@ class Owner(Protocol):
 class Subscription(Protocol):
     """Messages of some topics. `subscription_memory.MemorySubscription` is the in-memory twin."""
 
-    def poll(self, timeout_s: float) -> list[Message]:
-        """What came within the time, at most POLL_MESSAGES. Raises BrokerRefusedError.
+    def poll(self, timeout_s: float, most: int = POLL_MESSAGES) -> list[Message]:
+        """What came within the time, at most `most`. Raises BrokerRefusedError.
 
         A message that stays unreadable comes as one with a `fault`, and is passed over.
         """
 
     def commit(self, topic: str, partition: int, next_offset: int) -> None:
-        """Tell the group how far its stores are. Never raises: who reads next asks the stores."""
+        """Tell the group how far its stores are. Never raises: who reads next asks the stores.
+
+        What the broker did not take is told again, as long as the topic partition is this member's.
+        """
 
     def pause(self) -> None:
         """Give no messages, and stay a member, until `resume`. What is assigned meanwhile is paused too."""
@@ -130,15 +146,41 @@ class KafkaSubscription:
         owner: Owner,
         *,
         options: Mapping[str, str] = NO_OPTIONS,
+        queue_bytes: int = 64_000_000,
     ) -> None:
-        """`options` are further ones of the client: TLS, passwords."""
+        """`options` are further ones of the client: TLS, passwords. `queue_bytes` of messages are read ahead.
+
+        Raises BrokerUnavailableError.
+        """
         self._owner = owner
         self._is_paused = False
         self._failure: LineageError | None = None
         self._told: dict[object, float] = {}
+        #: Assigned topic partitions with the offset that reading began at.
+        self._starts: dict[tuple[str, int], int] = {}
+        #: Those that were taken away within the poll that goes on.
+        self._taken: set[tuple[str, int]] = set()
+        #: How far the group was to be told; what it did not take, and when to tell it again.
+        self._committing: dict[tuple[str, int], int] = {}
+        self._uncommitted: set[tuple[str, int]] = set()
+        self._commit_at = 0.0
         self._next: dict[tuple[str, int], int] = {}  # the offset after what was given
         #: The offset of what cannot be read, and how often that was seen.
         self._unread: dict[tuple[str, int], tuple[int, int]] = {}
+        self._servers = bootstrap_servers
+        self._admin: Any = AdminClient(
+            {
+                **options,
+                "bootstrap.servers": bootstrap_servers,
+                "client.id": "lineage-consume",
+                "log_level": 0,
+                "error_cb": lambda _error: None,
+            }
+        )
+        self._topic_ids: dict[str, str] = {}
+        self._asked: Mapping[str, Any] = {}  # topics whose ids the broker is looking up
+        self._look_up_at = 0.0
+        self._look_up(topics)
         self._consumer: Any = Consumer(
             {
                 **options,
@@ -153,7 +195,7 @@ class KafkaSubscription:
                 # A member that was killed is replaced after this time; the default is 45 s.
                 "session.timeout.ms": 10_000,
                 # What the client holds beyond what was polled.
-                "queued.max.messages.kbytes": 65_536,
+                "queued.max.messages.kbytes": max(1, queue_bytes // 1024),
                 # The client unpacks a batch whole: one that gets larger than this is unreadable to it. (Of
                 # gzip and lz4 it does not ask beforehand; their packing is at most 1,032 and 255 to one.)
                 "fetch.max.bytes": 4_000_000,
@@ -171,12 +213,18 @@ class KafkaSubscription:
             list(topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
 
-    def poll(self, timeout_s: float) -> list[Message]:
+    def poll(self, timeout_s: float, most: int = POLL_MESSAGES) -> list[Message]:
         messages = []
         unreadable: dict[tuple[str, int], Any] = {}  # one for each place: others are of the same try
-        for message in self._consumer.consume(POLL_MESSAGES, timeout_s):
+        anew: set[tuple[str, int]] = set()  # offsets that were given come again: the topic is another
+        self._taken.clear()
+        given = self._consumer.consume(most, timeout_s)
+        for message in self._without_taken(given) if self._taken else given:
             place = message.topic(), message.partition()
             if message.error() is None:
+                if message.offset() < self._next.get(place, 0):
+                    anew.add(place)
+                    continue
                 self._next[place] = message.offset() + 1
                 self._unread.pop(place, None)
                 messages.append(_message(message))
@@ -184,11 +232,27 @@ class KafkaSubscription:
                 unreadable[place] = message
             else:
                 self._tell(message.error())
+        self._commit_again()
         for place, message in unreadable.items():
             messages += self._passed_over(place, message)
+        if anew := (anew | self._of_other_topics()) & self._starts.keys():
+            self._begin_anew(anew)
+            messages = [each for each in messages if (each.topic, each.partition) not in anew]
         if self._failure is not None:
             raise self._failure
         return messages
+
+    def _without_taken(self, given: list[Any]) -> list[Any]:
+        """The messages without those of topic partitions that were taken away while they were gathered.
+
+        Their owner has forgotten those before them; stored without these, they would leave a gap. What came
+        back in the same moment is read from its start.
+        """
+        again = [TopicPartition(*place, self._starts[place]) for place in self._taken & self._starts.keys()]
+        if again:
+            self._consumer.incremental_unassign(again)
+            self._assign(again)
+        return [each for each in given if (each.topic(), each.partition()) not in self._taken]
 
     def _passed_over(self, place: tuple[str, int], message: Any) -> list[Message]:
         """The unreadable message, once it is clear that it stays so: the client itself would wait for ever.
@@ -211,10 +275,22 @@ class KafkaSubscription:
         return [Message(topic=place[0], partition=place[1], offset=offset, key=None, value=None, fault=fault)]
 
     def commit(self, topic: str, partition: int, next_offset: int) -> None:
+        self._committing[topic, partition] = next_offset
+        self._commit([(topic, partition)])
+
+    def _commit(self, places: Iterable[tuple[str, int]]) -> None:
+        offsets = [TopicPartition(*place, self._committing[place]) for place in places]
         try:
-            self._consumer.commit(offsets=[TopicPartition(topic, partition, next_offset)], asynchronous=True)
+            self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException as error:
-            self._tell(error.args[0])
+            self._on_commit(error.args[0], offsets)
+
+    def _commit_again(self) -> None:
+        if self._uncommitted and time.monotonic() >= self._commit_at:
+            places = self._uncommitted & self._starts.keys() & self._committing.keys()
+            self._uncommitted = set()
+            if places:
+                self._commit(places)
 
     def pause(self) -> None:
         self._is_paused = True
@@ -229,7 +305,8 @@ class KafkaSubscription:
 
     # -- callbacks, all from within `consume` ----------------------------------------------------------
 
-    def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
+    def _on_assign(self, _consumer: Any, partitions: list[Any]) -> None:
+        self._look_up({each.topic for each in partitions})
         committed = self._committed(partitions)
         for each in partitions:
             try:
@@ -238,19 +315,89 @@ class KafkaSubscription:
                 self._failure = error
                 offset = None
             each.offset = OFFSET_BEGINNING if offset is None else offset
-            self._next[each.topic, each.partition] = offset or 0
-            self._unread.pop((each.topic, each.partition), None)
-        consumer.incremental_assign(partitions)
+        self._assign(partitions)
+        for each in partitions:  # a member that died after the stores had it could not tell
+            if each.offset > committed.get((each.topic, each.partition), 0):
+                self.commit(each.topic, each.partition, each.offset)
+
+    def _assign(self, partitions: list[Any]) -> None:
+        for each in partitions:
+            place = each.topic, each.partition
+            self._starts[place] = each.offset
+            self._next[place] = max(each.offset, 0)
+            self._unread.pop(place, None)
+        self._consumer.incremental_assign(partitions)
+        # The client remembers that something was paused beyond the time when it was this member's.
         if self._is_paused:
-            consumer.pause(partitions)
+            self._consumer.pause(partitions)
+        else:
+            self._consumer.resume(partitions)
 
     def _on_revoke(self, _consumer: Any, partitions: Iterable[Any]) -> None:
         for each in partitions:
-            self._owner.revoked(each.topic, each.partition)
+            place = each.topic, each.partition
+            self._taken.add(place)
+            for known in (self._starts, self._next, self._unread, self._committing):
+                known.pop(place, None)
+            self._owner.revoked(*place)
 
-    def _on_commit(self, error: Any, _partitions: object) -> None:
-        if error is not None:
-            self._tell(error)
+    def _on_commit(self, error: Any, partitions: Iterable[Any]) -> None:
+        refused = [each for each in partitions if (error or each.error) is not None]
+        for each in refused:
+            # Another one of the same topic partition may be under way, and would be further on.
+            if self._committing.get((each.topic, each.partition)) == each.offset:
+                self._uncommitted.add((each.topic, each.partition))
+        if refused:
+            self._commit_at = time.monotonic() + _COMMIT_AGAIN_S
+            self._tell(error or refused[0].error)
+
+    def _begin_anew(self, places: Iterable[tuple[str, int]]) -> None:
+        """Assign once more what no longer is what it was."""
+        partitions = [TopicPartition(*place) for place in places]
+        self._consumer.incremental_unassign(partitions)
+        self._on_revoke(self._consumer, partitions)
+        self._on_assign(self._consumer, partitions)
+
+    def _of_other_topics(self) -> set[tuple[str, int]]:
+        """What is assigned of topics that were made anew. Asks now and then, and waits for no answer."""
+        if not self._asked:
+            if self._starts and time.monotonic() >= self._look_up_at:
+                self._asked = self._describe({topic for topic, _ in self._starts})
+            return set()
+        if not all(future.done() for future in self._asked.values()):
+            return set()
+        asked, self._asked = self._asked, {}
+        self._look_up_at = time.monotonic() + _LOOK_UP_S
+        other = set()
+        for topic, future in asked.items():
+            if future.exception() is None:
+                topic_id = str(future.result().topic_id)
+                if topic_id not in (_NO_TOPIC_ID, self._topic_ids.get(topic)):
+                    other.add(topic)
+        return {place for place in self._starts if place[0] in other}
+
+    def _describe(self, topics: Iterable[str]) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._admin.describe_topics(
+            TopicCollection(list(topics)), request_timeout=_REQUEST_TIMEOUT_S
+        )
+        return found
+
+    def _look_up(self, topics: Iterable[str]) -> None:
+        """Learn the topics' ids. What is known already will do while the broker is away."""
+        for topic, future in self._describe(topics).items():
+            try:
+                topic_id = str(future.result(2 * _REQUEST_TIMEOUT_S).topic_id)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code in _REFUSALS:
+                    raise _refused(error.args[0]) from error
+                if topic not in self._topic_ids and code != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise no_broker(self._servers, error) from error
+                self._tell(error.args[0])
+            else:
+                if topic_id != _NO_TOPIC_ID or topic not in self._topic_ids:
+                    self._topic_ids[topic] = topic_id
+        self._look_up_at = time.monotonic() + _LOOK_UP_S
 
     def _committed(self, partitions: list[Any]) -> dict[tuple[str, int], int]:
         try:
@@ -266,20 +413,22 @@ class KafkaSubscription:
         except KafkaException as error:
             self._tell(error.args[0])
             first = following = None
+        topic_id = self._topic_ids.get(partition.topic)
+        if topic_id is None:  # no name would do: under another one the stores would not know what they have
+            raise BrokerUnavailableError(f"the broker says nothing of topic {partition.topic}; try again")
         return Place(
             topic=partition.topic,
             partition=partition.partition,
             committed=committed,
             first=first,
             next=following,
+            topic_id=None if topic_id == _NO_TOPIC_ID else topic_id,
         )
 
     def _tell(self, error: Any) -> None:
         """Log a trouble that the client gets over by itself; keep one that it does not."""
         if error.fatal() or error.code() in _REFUSALS:
-            self._failure = BrokerRefusedError(
-                f"Kafka refuses: {error.str()}; see the broker's settings and rights"
-            )
+            self._failure = _refused(error)
         now = time.monotonic()
         if now >= self._told.get(error.code(), 0.0) + _REPEAT_S:
             self._told[error.code()] = now
@@ -298,6 +447,10 @@ _REFUSALS = frozenset(
         KafkaError.INVALID_GROUP_ID,
     }
 )
+
+
+def _refused(error: Any) -> BrokerRefusedError:
+    return BrokerRefusedError(f"Kafka refuses: {error.str()}; see the broker's settings and rights")
 
 
 def _message(message: Any) -> Message:

@@ -22,6 +22,7 @@ class MemoryLog:
 
     messages: dict[Partition, list[Message]] = field(default_factory=dict)
     committed: dict[Partition, int] = field(default_factory=dict)
+    topic_id: str | None = None  # of all topics; a log that was made anew has another
 
     def append(self, topic: str, partition: int, *values: bytes | None) -> None:
         messages = self.messages.setdefault((topic, partition), [])
@@ -42,12 +43,15 @@ class MemorySubscription:
         self.is_paused = False
         self.is_closed = False
 
-    def poll(self, timeout_s: float) -> list[Message]:
+    def poll(self, timeout_s: float, most: int = POLL_MESSAGES) -> list[Message]:
         for partition in self._log.messages.keys() - self._positions.keys() - self._revoked:
-            self._positions[partition] = self._owner.start_at(self._place(partition)) or 0
+            position = self._owner.start_at(self._place(partition)) or 0
+            self._positions[partition] = position
+            if position > self._log.committed.get(partition, 0):
+                self._log.committed[partition] = position
         given: list[Message] = []
         for partition, position in self._positions.items() if not self.is_paused else ():
-            piece = self._log.messages[partition][position : position + POLL_MESSAGES - len(given)]
+            piece = self._log.messages[partition][position : position + most - len(given)]
             self._positions[partition] += len(piece)
             given += piece
         return given
@@ -81,4 +85,5 @@ class MemorySubscription:
             committed=self._log.committed.get(partition),
             first=0,
             next=len(self._log.messages[partition]),
+            topic_id=self._log.topic_id,
         )

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer as KafkaConsumer
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lineage_service.batches import DeadLetter, Message
+from lineage_service.batches import DeadLetter, Message, source_of
 from lineage_service.consumer import Consumer, Limits
 from lineage_service.dead_letters import CUT_BYTES, KafkaDeadLetters
 from lineage_service.flow_store import DeltaFlowStore
@@ -104,6 +104,12 @@ class Bench:
     @property
     def store(self) -> DeltaFlowStore:
         return DeltaFlowStore(self.folder / "flows")
+
+    def source(self) -> str:
+        """What the store calls the first partition of the flow topic: by the topic's id, whoever reads."""
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        [described] = admin.describe_topics(TopicCollection([self.flow_topic])).values()
+        return source_of(str(described.result(30).topic_id), self.flow_topic, 0)
 
     def member(self, name: str = "flows") -> Consumer:
         """A consumer in this process."""
@@ -228,7 +234,7 @@ def test_an_application_that_is_complete_already_ends_it_at_once(bench: Bench) -
 def test_a_term_signal_commits_and_leaves(bench: Bench) -> None:
     bench.send_blocks(*some_blocks(1, 3))
     process = bench.consume()
-    wait_until(lambda: bench.store.offset(f"{bench.group}/{bench.flow_topic}-0") == 3, process)
+    wait_until(lambda: bench.store.offset(bench.source()) == 3, process)
     process.send_signal(signal.SIGTERM)
     out = output_of(process, 0)
     assert "3 blocks" in out
@@ -264,11 +270,12 @@ def test_messages_that_are_read_and_sent_twice_double_nothing(bench: Bench) -> N
     bench.send_events(*events)
     output_of(bench.consume("--until-complete", APP), 0)
     before = {table: rows(bench.store, table) for table in ("events", "blocks", "flows")}
-    # Another group reads all of it again from the beginning, into the same store.
+    # Another group reads on, into the same store, and a producer sends all of it again.
     bench.group += "-2"
-    bench.send_blocks(*blocks)  # and a producer sends all of it again
+    bench.send_blocks(*blocks)
+    bench.send_events(*events)
     process = bench.consume()
-    wait_until(lambda: bench.store.offset(f"{bench.group}/{bench.flow_topic}-0") == 10, process)
+    wait_until(lambda: bench.store.offset(bench.source()) == 10, process)
     wait_until(lambda: len(rows(bench.store, "events")) == 4, process)
     assert {table: rows(bench.store, table) for table in ("blocks", "flows")} == {
         table: before[table] for table in ("blocks", "flows")
@@ -357,18 +364,38 @@ def test_a_store_that_was_removed_is_filled_again(bench: Bench) -> None:
     assert stored_flows(DeltaFlowStore(bench.folder / "other")) == flows_of(1, 3)
 
 
-def test_a_topic_that_was_made_anew_is_refused(bench: Bench) -> None:
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_topic_that_was_made_anew_is_read_from_its_beginning(bench: Bench, is_running: bool) -> None:
     bench.send_blocks(*some_blocks(1, 3))
     process = bench.consume()
     wait_until(lambda: len(bench.store.receipts(APP)) == 3, process)
-    process.send_signal(signal.SIGTERM)
-    output_of(process, 0)
+    if not is_running:
+        process.send_signal(signal.SIGTERM)
+        output_of(process, 0)
     admin = AdminClient({"bootstrap.servers": bench.servers})
     admin.delete_topics([bench.flow_topic])[bench.flow_topic].result(30)
     wait_until(lambda: bench.flow_topic not in admin.list_topics(timeout=10).topics)
     bench.create(bench.flow_topic, FLOW_PARTITIONS)
-    out = output_of(bench.consume(), 1)
-    assert "up to offset 3, but the topic ends at 0" in out
+    bench.send_blocks(*some_blocks(2, 2))
+    if not is_running:
+        process = bench.consume()
+    wait_until(lambda: len(bench.store.receipts(APP)) == 5, process)
+    assert stored_flows(bench.store) == flows_of(1, 3) + flows_of(2, 2)
+
+
+def test_two_groups_that_read_the_same_topics_store_everything_once(bench: Bench) -> None:
+    first = bench.group
+    process = bench.consume(batch_max_bytes=2_000)
+    bench.group += "-2"
+    other = bench.consume(batch_max_bytes=3_000)
+    for run in range(40):
+        bench.send_blocks(*some_blocks(run, 8), partition=run % FLOW_PARTITIONS)
+        bench.send_events(manifest(run, 8))
+    for bench.group in (first, f"{first}-2"):
+        wait_until(lambda: sum(bench.committed().values()) == 320, process)
+    assert other.poll() is None
+    assert stored_flows(bench.store) == sorted(flow for run in range(40) for flow in flows_of(run, 8))
+    assert len(rows(bench.store, "events")) == 40
 
 
 def test_topics_are_made_when_they_are_missing(bench: Bench, group: str) -> None:

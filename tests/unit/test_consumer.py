@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from lineage_service import consumer
 from lineage_service.batches import FlowBatch
-from lineage_service.consumer import RETRY_LAST_S, Consumer, Limits, TopicReplacedError, resume_offset
+from lineage_service.consumer import (
+    MESSAGE_OVERHEAD,
+    RETRY_LAST_S,
+    Consumer,
+    Limits,
+    TopicReplacedError,
+    resume_offset,
+)
 from lineage_service.dead_letters import MemoryDeadLetters
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.flow_store import StoreConflictError, StoreUnavailableError, Written
@@ -52,12 +62,19 @@ class FailingStore(MemoryFlowStore):
 class Bench:
     """One consumer over twins. `turn` is one turn of the loop, half a second later."""
 
-    def __init__(self, *, has_graph: bool = True, max_bytes: int = 10**6, max_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        has_graph: bool = True,
+        max_bytes: int = 10**6,
+        max_seconds: float = 0.0,
+        gathered_bytes: int = 10**9,
+    ) -> None:
         self.log = MemoryLog()
         self.store = FailingStore()
         self.graph = RecordingGraph() if has_graph else None
         self.dead_letters = MemoryDeadLetters()
-        self.limits = Limits(max_bytes=max_bytes, max_seconds=max_seconds)
+        self.limits = Limits(max_bytes=max_bytes, max_seconds=max_seconds, gathered_bytes=gathered_bytes)
         self.now = 100.0
         self.start()
 
@@ -137,11 +154,90 @@ def test_a_batch_is_written_when_it_is_large_enough() -> None:
 
 
 def test_all_partitions_together_hold_a_bounded_number_of_bytes() -> None:
-    bench = Bench(max_seconds=1e9, max_bytes=len(block()) * 2)
+    each = len(block()) + MESSAGE_OVERHEAD
+    bench = Bench(max_seconds=1e9, gathered_bytes=4 * each)
     for partition in range(8):
         bench.log.append(FLOW, partition, block(run=partition))
+    bench.run(3)
+    assert bench.receipts == []  # three messages, one a turn
+    bench.start()
+    bench.run(8)
+    assert len(bench.receipts) == 5  # the rest is below the bound
+
+
+def test_a_store_that_is_slow_is_waited_for_as_a_living_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumer, "SLOW_S", 0.01)
+    bench = Bench()
+    polls, is_done = 0, threading.Event()
+    write = bench.store.write_flows
+
+    def slow(batch: FlowBatch) -> Written:
+        assert is_done.wait(30)
+        return write(batch)
+
+    def count(turn: int) -> None:
+        nonlocal polls
+        bench.log.append(FLOW, 1, block(run=2, seq=turn))
+        polls += bench.subscription.is_paused
+        if polls == 5:
+            is_done.set()
+        if polls >= 5:
+            time.sleep(0.01)  # the thread that writes gets its turn
+
+    bench.store.write_flows = slow  # type: ignore[method-assign]
+    bench.log.append(FLOW, 0, block(run=1))
+    bench.run(40, count)
+    assert polls >= 5
+    assert not bench.consumer.is_waiting
+    assert bench.receipts == [(1, 0), *((2, seq) for seq in range(40))]
+
+
+def test_what_is_written_of_a_partition_that_was_taken_away_meanwhile_is_not_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumer, "SLOW_S", 0.01)
+    bench = Bench()
+    is_done = threading.Event()
+    write = bench.store.write_flows
+
+    def slow(batch: FlowBatch) -> Written:
+        assert is_done.wait(30)
+        return write(batch)
+
+    def take_away(turn: int) -> None:
+        if turn == 3:
+            bench.subscription.revoke(FLOW, 0)
+            bench.log.append(FLOW, 1, block(run=2))
+            is_done.set()
+        if turn > 3:
+            time.sleep(0.01)  # the thread that writes gets its turn
+
+    bench.store.write_flows = slow  # type: ignore[method-assign]
+    bench.log.append(FLOW, 0, block(run=1))
+    bench.run(20, take_away)
+    assert bench.receipts == [(1, 0), (2, 0)]
+    assert bench.log.committed == {(FLOW, 1): 1}
+
+
+def test_the_group_is_told_what_a_member_stored_and_did_not_live_to_tell() -> None:
+    bench = Bench(has_graph=False)
+    bench.log.append(FLOW, 0, block(seq=0), block(seq=1))
     bench.run()
-    assert len(bench.receipts) == 1  # the rest is below the bound
+    bench.log.committed.clear()
+    bench.start()
+    bench.run()
+    assert bench.log.committed == {(FLOW, 0): 2}
+
+
+def test_a_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
+    bench = Bench(has_graph=False)
+    bench.log.append(FLOW, 0, block(seq=0), block(seq=1))
+    bench.run()
+    bench.log = MemoryLog(topic_id="another")
+    bench.log.append(FLOW, 0, block(run=2))
+    bench.start()
+    bench.run()
+    assert bench.receipts == [(1, 0), (1, 1), (2, 0)]
 
 
 def test_a_quiet_partition_is_not_starved_by_busy_ones() -> None:
