@@ -5,10 +5,11 @@
 PYTHON ?= python3
 VENV ?= .cache/venv
 BIN := $(VENV)/bin
+MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark-suite test-pyspark-versions check format perf-capture up status down clean distclean java
+.PHONY: help demo test soak test-spark-suite test-pyspark-versions check format perf-capture up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +22,9 @@ WORKERS ?= 2
 
 test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
 	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile
+
+soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
+	@$(BIN)/python -m tests.soak "$(MINUTES)"
 
 test-spark-suite: java $(STAMP) ## run Spark's own tests of RDDs without and with lineage (SPARK_SRC=a checkout of Spark)
 	@$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --report docs/spark-suite.md

@@ -1,0 +1,126 @@
+"""Consumers, Kafka and Neo4j that die. One file, since its tests share servers that they may kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random, SystemRandom
+
+import duckdb
+import pytest
+
+from spark_agent import contract
+from tests.lineage_messages import block, event
+from tests.soak.applications import FLOW_PARTITIONS, Sent, at_least_once, make
+from tests.soak.crash import POINTS
+from tests.soak.oracle import graph_differences, store_differences
+from tests.soak.servers import Servers
+from tests.soak.storm import soak
+from tests.soak.world import Member, World, wait_until
+
+#: How long things die; servers that start, the wait until no group has lag, and the comparison come on top.
+SECONDS = 45.0
+
+
+@pytest.mark.timeout(600)
+def test_whatever_dies_every_flow_is_stored_exactly_once(servers: Servers, tmp_path: Path) -> None:
+    seed = os.environ.get("LINEAGE_SOAK_SEED") or str(SystemRandom().randrange(10**9))
+    report = soak(servers, tmp_path, seed, SECONDS, print)
+    print(report)
+    assert not report.differences, "\n".join([str(report), *report.differences])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_consumer_that_dies_at_any_point_loses_and_doubles_nothing(world: World, when: str) -> None:
+    chance = Random(when)
+    # A member with a name of its own is replaced by its successor at once, not after its session.
+    options = world.folder / "kafka.properties"
+    options.write_text("group.instance.id=one\n")
+    for at, point in enumerate(point for point in POINTS if point.startswith(when)):
+        application = make(f"crash-{when}-{at}", chance)
+        world.applications.append(application)
+        for sent in at_least_once(application.messages, chance, 0.3):
+            world.send(sent)
+        world.send_poison(at % FLOW_PARTITIONS)
+        world.flush()
+        member = world.start("tests.soak.crash", point, kafka_config=options, batch_max_bytes=4_000)
+        member.wait()
+        assert member.process.returncode == -signal.SIGKILL, f"{point}: {member.said()}"
+    last = world.start(kafka_config=options)
+    wait_until(world.has_no_lag, last)
+    last.end()
+    assert not store_differences(world.folder / "flows", world.applications)
+    assert not graph_differences(world.servers.graph.uri, world.applications, f"crash-{when}-")
+    assert world.dead_letters() == world.poison
+
+
+# -- a store that hangs, is away and comes back ------------------------------------------------------
+
+PRESSED = "pressed"
+HELD_BYTES = 24_000_000
+BLOCKS, BLOCK_ROWS = 120, 100_000
+#: The shortest that librdkafka takes beside a session of 10 s: who does not poll for so long is out.
+MAX_POLL_S = 10.0
+
+
+def memory_bound(held_bytes: int) -> int:
+    """What docs/operations.md says that a consumer takes at most."""
+    return 450_000_000 + 3 * held_bytes
+
+
+def large_blocks() -> Iterator[Sent]:
+    """Blocks of 800 kB that no compression makes smaller."""
+    chance = Random(1)
+    columns = {"in": [chance.randrange(1 << 62) for _ in range(BLOCK_ROWS)]}
+    value = block(1, 100, columns=columns, application_id=PRESSED)
+    for at in range(BLOCKS):
+        numbered = value.replace(b'"seq":100,', b'"seq":%d,' % (100 + at), 1)
+        yield Sent(is_event=False, partition=at % FLOW_PARTITIONS, value=numbered)
+
+
+def peak_bytes(member: Member) -> int:
+    """The most that the process ever had in memory."""
+    lines = Path(f"/proc/{member.process.pid}/status").read_text().splitlines()
+    [peak] = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return 1024 * int(peak)
+
+
+def test_a_store_that_hangs_or_is_away_costs_neither_the_membership_nor_memory(world: World) -> None:
+    options = world.folder / "kafka.properties"
+    options.write_text(f"max.poll.interval.ms={MAX_POLL_S * 1000:.0f}\n")
+    sent = list(large_blocks())
+    assert sum(len(each.value) for each in sent) > 3 * HELD_BYTES
+    for each in sent:
+        world.send(each)
+    for at in range(3):
+        value = event(contract.APPLICATION_STARTED, application_id=PRESSED, time=at)
+        world.send(Sent(is_event=True, partition=0, value=value))
+    world.flush()
+    graph = world.servers.graph
+    graph.suspend()
+    member = world.start(kafka_config=options, held_max_bytes=HELD_BYTES, batch_max_bytes=8_000_000)
+    try:
+        # 1. It hangs, for longer than a member may be silent.
+        wait_until(lambda: bool(world.members_of_group()), member)
+        before = world.members_of_group()
+        suspended = time.monotonic()
+        wait_until(lambda: time.monotonic() > suspended + 1.3 * MAX_POLL_S, member)
+        assert world.members_of_group() == before
+        # 2. It is away.
+        graph.kill()
+        wait_until(lambda: "trying again in" in member.said(), member)
+        assert world.lag()
+    finally:
+        graph.kill()
+        graph.start()
+    # 3. It is back.
+    wait_until(world.has_no_lag, member)
+    assert world.members_of_group() == before
+    assert peak_bytes(member) < memory_bound(HELD_BYTES)
+    member.end()
+    files = f"{world.folder}/flows/flows/**/*.parquet"
+    counted = duckdb.sql(f"SELECT count(*), count(DISTINCT out_pos) FROM read_parquet('{files}')").fetchone()
+    assert counted == (BLOCKS * BLOCK_ROWS, BLOCK_ROWS)
