@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from lineage_service import flow_store
 from lineage_service.flow_store import (
@@ -147,6 +148,20 @@ def test_many_commits_are_joined_in_checkpoints(folder: Path) -> None:
     log = folder / "events" / "_delta_log"
     assert len(list(log.glob("*.checkpoint.parquet"))) >= 2
     assert DeltaFlowStore(folder).offset("group/node-0") == 230
+
+
+def test_a_log_that_was_cleared_meanwhile_is_read_anew(folder: Path) -> None:
+    idle, busy = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    assert idle.offset(SOURCE) is None
+    for at in range(3):
+        busy.write_flows(flows(block(seq=at), first=at))
+    for name in ("flows", "blocks"):
+        table = DeltaTable(str(folder / name))
+        table.create_checkpoint()
+        for version in range(table.version()):
+            (folder / name / "_delta_log" / f"{version:020}.json").unlink()
+    assert idle.write_flows(flows(block(seq=2), block(seq=3), first=2)) == Written(rows=2, repeated=1)
+    assert sorted(DeltaFlowStore(folder).receipts(APP)) == [(1, 0), (1, 1), (1, 2), (1, 3)]
 
 
 def test_flow_files_are_laid_out_as_the_architecture_says(folder: Path) -> None:
