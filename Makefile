@@ -9,7 +9,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-spark-suite test-pyspark-versions check format perf-capture up status down clean distclean java
+.PHONY: help demo test soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
-		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin
+		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## put the code into ruff's format
@@ -46,6 +46,9 @@ format: $(STAMP) ## put the code into ruff's format
 
 perf-capture: java $(STAMP) ## measure what capture costs, into perf/results (ARGS="--pairs 3 --sizes 10": see --help)
 	@$(BIN)/python -m perf.capture $(ARGS)
+
+perf-ingest: java $(STAMP) ## measure how fast lineage gets into the stores, into perf/results (ARGS="--quick": see --help)
+	@$(BIN)/python -m perf.ingest $(ARGS)
 
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
 	@$(BIN)/lineage up

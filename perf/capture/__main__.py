@@ -190,24 +190,31 @@ def _parser() -> argparse.ArgumentParser:
 def _about(options: argparse.Namespace) -> dict[str, Any]:
     import pyspark
 
+    return {
+        **about_machine("perf.capture", options.note),
+        "Spark": f"{pyspark.__version__}, local[{options.cores}], driver memory {options.memory}",
+        "Python": platform.python_version(),
+        "seed": options.seed,
+        "rounds": options.pairs,
+    }
+
+
+def about_machine(program: str, note: str) -> dict[str, Any]:
+    """What a result says of where and when it was made: command, commit, time, machine, load, Java."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=ROOT, check=False
     ).stdout
     given = shlex.join(sys.argv[1:])
     return {
-        "command": f"`python -m perf.capture {given}`",
+        "command": f"`python -m {program} {given}`".replace(" `", "`"),
         "commit": commit.strip() or "not known",
         "time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "machine": f"{_processor()}, {os.cpu_count()} cores, "
         f"{psutil.virtual_memory().total / 2**30:.0f} GiB memory, {platform.system()} {platform.release()}",
         "load at the start": _load(),
-        "note": options.note or "none",
-        "Spark": f"{pyspark.__version__}, local[{options.cores}], driver memory {options.memory}",
+        "note": note or "none",
         "Java": java.splitlines()[0],
-        "Python": platform.python_version(),
-        "seed": options.seed,
-        "rounds": options.pairs,
     }
 
 

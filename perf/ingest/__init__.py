@@ -1,0 +1,1 @@
+"""What it takes to bring lineage from Kafka into the stores, until it can be asked for (perf/README.md)."""
