@@ -28,6 +28,7 @@ from perf.ingest.topics import Topics
 
 _START_S = 60.0
 _STOP_S = 60.0
+_ANSWER_S = 120.0
 _ROWS = re.compile(r"([0-9,]+) rows")
 
 
@@ -142,10 +143,12 @@ class Api:
         raise JobError(f"{application_id} is not complete after {timeout_s:g} s: {said}")
 
     def get(self, path: str, /, **parameters: object) -> dict[str, Any]:
-        """The answer as JSON, also of a problem."""
+        """The answer as JSON, also of a problem; empty when none came in two minutes."""
         query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
         try:
-            with urllib.request.urlopen(f"{self._url}{path}{query}", timeout=120) as answer:
+            with urllib.request.urlopen(f"{self._url}{path}{query}", timeout=_ANSWER_S) as answer:
                 return dict(json.load(answer))
+        except TimeoutError:
+            return {}
         except urllib.error.HTTPError as problem:
             return dict(json.load(problem))
