@@ -281,7 +281,7 @@ class Materialized(Answer):
 
     records: int = Field(description="`LineageFlow` nodes.")
     links: int = Field(description="`flow` relationships.")
-    truncated: bool = Field(description="The trace has more records than the service's `graph_max_flows`.")
+    truncated: bool = Field(description="The trace has more records than the service's `graph_max_records`.")
     query: str = Field(description="Cypher that shows it in Neo4j Browser.")
 
 

@@ -7,6 +7,7 @@ keeps everything in memory and forgets it at the end. Threads may share it.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
@@ -14,10 +15,15 @@ from typing import Any
 from lineage_service.graph_rows import (
     GraphRecord,
     Row,
+    WholeRun,
+    all_flows,
     count_rows,
     event_rows,
+    flows_on_request,
     link_batches,
     record_batches,
+    run_batches,
+    run_link_batches,
 )
 
 
@@ -30,6 +36,7 @@ class MemoryGraph:
         self.sends_to: dict[tuple[str, str], Row] = {}  # by (source nodeId, target nodeId)
         self.flows: dict[str, Row] = {}  # by flowId
         self.flow_links: set[tuple[str, str]] = set()  # (source flowId, target flowId)
+        self._claims: dict[str, str] = {}  # by applicationId
         self._lock = Lock()
 
     def migrate(self) -> tuple[str, ...]:
@@ -48,6 +55,8 @@ class MemoryGraph:
                 application = self._application(row["applicationId"])
                 _assign_later(application, row["properties"], "endRevision")
                 application["state"] = "ended"
+                if "flows" not in application:
+                    application |= {"flows": "not yet", "flowsBudget": -1}
             self._upsert_nodes(rows.nodes)
             for target, source in _pairs(rows.links):
                 link = self._send(source["nodeId"], target["nodeId"])
@@ -79,6 +88,46 @@ class MemoryGraph:
             for row in (row for batch in link_rows for row in batch):
                 self.flow_links |= {(source, row["flowId"]) for source in row["sources"]}
 
+    def pending(self, max_flows: int) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(name for name in self.applications if self._is_pending(name, max_flows))
+
+    def claim(self, application_id: str, max_flows: int) -> str | None:
+        """Whoever writes here lives as long as the graph, so a claim does not end by itself."""
+        with self._lock:
+            if application_id in self._claims or not self._is_pending(application_id, max_flows):
+                return None
+            self._claims[application_id] = uuid.uuid4().hex
+            return self._claims[application_id]
+
+    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
+        groups = [group for batch in run_batches(application_id, run) for group in batch]
+        ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
+        with self._lock:
+            if self._claims.get(application_id) != claim:
+                return False
+            for group in groups:
+                self._upsert_flows(application_id, group)
+            for batch in run_link_batches(run, ids):
+                for target, sources in zip(batch["targets"], batch["sources"], strict=True):
+                    self.flow_links |= {(source, target) for source in sources}
+            return self._settle(application_id, all_flows(run))
+
+    def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
+        with self._lock:
+            if self._claims.get(application_id) != claim:
+                return False
+            return self._settle(application_id, flows_on_request(records, max_flows))
+
+    def _is_pending(self, application_id: str, max_flows: int) -> bool:
+        budget: int = self.applications.get(application_id, {}).get("flowsBudget", max_flows)
+        return budget < max_flows
+
+    def _settle(self, application_id: str, properties: Row) -> bool:
+        _assign(self.applications[application_id], properties)
+        del self._claims[application_id]
+        return True
+
     def delete_application(self, application_id: str) -> None:
         with self._lock:
             gone = {i for i, flow in self.flows.items() if flow["applicationId"] == application_id}
@@ -88,6 +137,7 @@ class MemoryGraph:
             self.sends_to = {ends: link for ends, link in self.sends_to.items() if nodes.isdisjoint(ends)}
             self.nodes = {i: node for i, node in self.nodes.items() if i not in nodes}
             self.applications.pop(application_id, None)
+            self._claims.pop(application_id, None)
 
     def ping(self) -> None:
         """It always answers."""
@@ -127,9 +177,13 @@ class MemoryGraph:
 def _assign_later(target: Row, properties: Row, revision: str) -> None:
     """Cypher's `+=` unless the target has as late an account already; None takes a property away."""
     if target.get(revision, "") < properties.get(revision, ""):
-        target.update(properties)
-        for name in [name for name, value in target.items() if value is None]:
-            del target[name]
+        _assign(target, properties)
+
+
+def _assign(target: Row, properties: Row) -> None:
+    target.update(properties)
+    for name in [name for name, value in target.items() if value is None]:
+        del target[name]
 
 
 def _pairs(links: Iterable[Row]) -> Iterable[tuple[Row, Row]]:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from lineage_service.answers import LineageError
@@ -25,6 +26,8 @@ Row = dict[str, Any]
 
 #: Rows of one statement, so of one transaction: enough to make its cost vanish, little enough for its memory.
 BATCH_ROWS = 15_000
+#: And at most so much text in one: Neo4j keeps a transaction in memory until its end.
+BATCH_CHARACTERS = 8_000_000
 #: Neo4j refuses index keys beyond 8,167 bytes, and the widest index holds two ids.
 MAX_ID_BYTES = 4_000
 MAX_INTEGER = (1 << 63) - 1
@@ -47,6 +50,33 @@ class GraphRecord:
     hash_in: str | None
     hash_out: str
     val: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunColumn:
+    """Records of one node, as columns of equal length; every flow id begins with the node's id."""
+
+    node: int
+    flow_ids: Sequence[str]
+    hash_ins: Sequence[str | None]
+    vals: Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeRun:
+    """All records of an application, each once, and every way from one to the next.
+
+    A link is (sources[k], targets[k]), two places in the columns one after the other; sorted by target.
+    """
+
+    columns: Sequence[RunColumn]
+    sources: Sequence[int]
+    targets: Sequence[int]
+    is_exact: bool
+
+    @property
+    def records(self) -> int:
+        return sum(len(column.flow_ids) for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +186,87 @@ def link_batches(records: Iterable[GraphRecord], links: Iterable[tuple[str, str]
         ]
         for batch in _batches(pairs)
     ]
+
+
+def all_flows(run: WholeRun) -> Row:
+    """What a LineageApplication says once all its flows are in the graph. None takes a property away."""
+    return {
+        "flows": "all",
+        "flowRecords": run.records,
+        "flowLinks": len(run.targets),
+        "flowsExact": run.is_exact,
+        "flowsBudget": None,
+    }
+
+
+def flows_on_request(records: int, max_flows: int) -> Row:
+    """What a LineageApplication says that has more than `max_flows` flows."""
+    return {
+        "flows": "on request",
+        "flowRecords": records,
+        "flowLinks": None,
+        "flowsExact": None,
+        "flowsBudget": max_flows,
+    }
+
+
+def run_batches(application_id: str, run: WholeRun) -> Iterator[list[Row]]:
+    """Columns of at most BATCH_ROWS records and BATCH_CHARACTERS of values together, in the order of the run.
+
+    Raises GraphDataError, before the first batch.
+    """
+    for column in run.columns:
+        prefix = contract.node_id(application_id, column.node) + "#"
+        for flow_id in column.flow_ids:
+            if len(flow_id) > MAX_ID_BYTES // 4 or not flow_id.isascii():
+                _identity(flow_id)
+            if not flow_id.startswith(prefix):
+                raise GraphDataError(f"record {flow_id!r} is not of node {column.node} of {application_id!r}")
+    return _run_batches(application_id, run)
+
+
+def _run_batches(application_id: str, run: WholeRun) -> Iterator[list[Row]]:
+    batch: list[Row] = []
+    rows = characters = 0
+    for column in run.columns:
+        node_id, start = contract.node_id(application_id, column.node), 0
+        for end, val in enumerate(column.vals, start=1):
+            rows += 1
+            characters += 0 if val is None else len(val)
+            if rows == BATCH_ROWS or characters >= BATCH_CHARACTERS:
+                yield [*batch, _run_columns(node_id, column, start, end)]
+                batch, rows, characters, start = [], 0, 0, end
+        if start < len(column.flow_ids):
+            batch.append(_run_columns(node_id, column, start, len(column.flow_ids)))
+    if batch:
+        yield batch
+
+
+def _run_columns(node_id: str, column: RunColumn, start: int, end: int) -> Row:
+    flow_ids = list(column.flow_ids[start:end])
+    return {
+        "nodeId": node_id,
+        "flowIds": flow_ids,
+        "hashIns": list(column.hash_ins[start:end]),
+        "hashOuts": flow_ids,
+        "vals": [None if val is None else _clean(val) for val in column.vals[start:end]],
+    }
+
+
+def run_link_batches(run: WholeRun, element_ids: Sequence[str]) -> Iterator[Row]:
+    """At most BATCH_ROWS links together, by target; `element_ids` says what the database calls a record."""
+    for start in range(0, len(run.targets), BATCH_ROWS):
+        pairs = zip(
+            run.targets[start : start + BATCH_ROWS], run.sources[start : start + BATCH_ROWS], strict=True
+        )
+        grouped = [
+            (target, [element_ids[source] for _, source in group])
+            for target, group in groupby(pairs, key=itemgetter(0))
+        ]
+        yield {
+            "targets": [element_ids[target] for target, _ in grouped],
+            "sources": [sources for _, sources in grouped],
+        }
 
 
 # -- what an event says -----------------------------------------------------------------------------

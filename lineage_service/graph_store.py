@@ -7,9 +7,13 @@ found. The statements are files in `cypher/`, the rows come from `graph_rows`.
 
 from __future__ import annotations
 
+import random
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -24,14 +28,20 @@ from lineage_service.graph_rows import (
     GraphDataError,
     GraphRecord,
     Row,
+    WholeRun,
+    all_flows,
     count_rows,
     event_rows,
+    flows_on_request,
     link_batches,
     record_batches,
+    run_batches,
+    run_link_batches,
 )
 from lineage_service.settings import Settings
 
 __all__ = [
+    "GraphCounters",
     "GraphDataError",
     "GraphRecord",
     "GraphRefusedError",
@@ -76,6 +86,24 @@ class GraphStore(Protocol):
     ) -> None:
         """Traced records and which became which: (source flow_id, target flow_id), both among `records`."""
 
+    def pending(self, max_flows: int) -> tuple[str, ...]:
+        """Ended applications that nobody has looked at with so large a budget of flows."""
+
+    def claim(self, application_id: str, max_flows: int) -> str | None:
+        """A token for `write_run`, or None: someone else has the application, or it is no longer pending.
+
+        Who has the token and does not write for CLAIM_S loses it.
+        """
+
+    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
+        """All flows of an application. False: the claim was lost, so another one writes them, or nobody may.
+
+        Part of them may be there then, and writing all again completes them.
+        """
+
+    def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
+        """The application has more flows than `max_flows`: say so. False: the claim was lost."""
+
     def delete_application(self, application_id: str) -> None:
         """Everything of one application, in bounded transactions. Events that come later begin it anew."""
 
@@ -86,7 +114,7 @@ class GraphStore(Protocol):
         """Give back the connections."""
 
 
-def from_settings(settings: Settings) -> GraphStore | None:
+def from_settings(settings: Settings) -> Neo4jGraph | None:
     """The graph that the settings name, or None when they name none. Connects on first use."""
     if not settings.neo4j_uri:
         return None
@@ -116,6 +144,28 @@ _ALREADY_THERE = frozenset(
     f"Neo.ClientError.Schema.{what}AlreadyExists" for what in ("EquivalentSchemaRule", "Constraint", "Index")
 )
 
+_DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
+_RETRY_FIRST_S, _RETRY_LAST_S = 0.5, 4.0
+
+#: A consumer that died is waited for so long. A batch takes a second or two, also on a busy machine.
+CLAIM_S = 60.0
+#: So many ids are looked at in one pass; they are decided soon, or wait for what their agents lost.
+PENDING_APPLICATIONS = 10_000
+
+
+class _ClaimLostError(Exception):
+    """Ends a transaction without a trace."""
+
+
+@dataclass(slots=True)
+class GraphCounters:
+    """What this process did since it started. A retry: Neo4j could not finish a transaction at once."""
+
+    transactions: int = 0
+    retries: int = 0
+    deadlocks: int = 0
+
+
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 Step = tuple[str, Row]
@@ -144,6 +194,8 @@ class Neo4jGraph:
         self._password = password
         self._database = database
         self._is_migrated = False
+        self._retry_s = retry_seconds
+        self.counters = GraphCounters()
         if fault := _fault_of(uri):
             raise self._told(ValueError(fault))
         address, security = _secured(uri, authorities)
@@ -154,7 +206,6 @@ class Neo4jGraph:
                 **security,
                 connection_timeout=connect_seconds,
                 connection_acquisition_timeout=connect_seconds + retry_seconds,
-                max_transaction_retry_time=retry_seconds,
                 # After a restart of Neo4j the pool holds dead connections: ask the idle ones before use.
                 liveness_check_timeout=1.0,
                 # Hints for people who write statements ("no such property yet"), on every first write.
@@ -220,7 +271,58 @@ class Neo4jGraph:
         for targets in link_rows:
             self._write([application_id], [("flow/link", {"targets": targets})])
 
+    def pending(self, max_flows: int) -> tuple[str, ...]:
+        self._see_to_schema()
+        found = self._run([("application/pending", {"maxFlows": max_flows, "limit": PENDING_APPLICATIONS})])
+        return tuple(row["applicationId"] for row in found)
+
+    def claim(self, application_id: str, max_flows: int) -> str | None:
+        claim = uuid.uuid4().hex
+        given = {**_claimed(application_id, claim), "maxFlows": max_flows}
+        return claim if self._run([("application/claim", given)]) else None
+
+    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
+        """One transaction a batch, each under the claim; first the records, then the links between them."""
+        try:
+            element_ids = self._write_run_records(application_id, claim, run)
+            self._write_run_links(application_id, claim, run, element_ids)
+            properties = {"applicationId": application_id, **all_flows(run)}
+            self._write_held(application_id, claim, ("application/settle", properties))
+        except _ClaimLostError:
+            return False
+        return True
+
+    def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
+        try:
+            properties = {"applicationId": application_id, **flows_on_request(records, max_flows)}
+            self._write_held(application_id, claim, ("application/settle", properties))
+        except _ClaimLostError:
+            return False
+        return True
+
+    def _write_run_records(self, application_id: str, claim: str, run: WholeRun) -> list[str]:
+        """What Neo4j calls each record, in the order of the run."""
+        element_ids: list[str] = []
+        for groups in run_batches(application_id, run):
+            step: Step = ("flow/upsert", {"applicationId": application_id, "groups": groups})
+            told = {row["nodeId"]: row for row in self._write_held(application_id, claim, step)}
+            for group in groups:
+                row = told[group["nodeId"]]
+                by_place = dict(zip(row["ks"], row["elementIds"], strict=True))
+                element_ids += [by_place[k] for k in range(len(group["flowIds"]))]
+        return element_ids
+
+    def _write_run_links(
+        self, application_id: str, claim: str, run: WholeRun, element_ids: Sequence[str]
+    ) -> None:
+        for links in run_link_batches(run, element_ids):
+            self._write_held(application_id, claim, ("flow/link_elements", links))
+
+    def _write_held(self, application_id: str, claim: str, step: Step) -> list[neo4j.Record]:
+        return self._transact(lambda it: _run_held(it, _claimed(application_id, claim), step))
+
     def delete_application(self, application_id: str) -> None:
+        self._run([("application/forget", {"applicationId": application_id})])
         parameters = {"applicationId": application_id, "limit": BATCH_ROWS}
         self._write_bounded([application_id], ("flow/delete", parameters))
         self._write_bounded([application_id], ("node/delete", parameters))
@@ -237,9 +339,12 @@ class Neo4jGraph:
         """One transaction. It begins by locking its applications, sorted, so that no two writers deadlock."""
         if not applications:
             return []
+        self._see_to_schema()
+        return self._run([("application/lock", {"applicationIds": applications}), *steps])
+
+    def _see_to_schema(self) -> None:
         if not self._is_migrated:  # no write without constraints, or two writers could make one thing twice
             self.migrate()
-        return self._run([("application/lock", {"applicationIds": applications}), *steps])
 
     def _write_bounded(self, applications: Sequence[str], step: Step) -> None:
         """Repeat a statement that changes up to `limit` rows until nothing is left."""
@@ -247,9 +352,31 @@ class Neo4jGraph:
             pass
 
     def _run(self, steps: Sequence[Step]) -> list[neo4j.Record]:
-        """The steps in one transaction, which the driver retries; the records of the last one."""
-        with self._errors_told(), self._driver.session(database=self._database) as session:
-            return session.execute_write(_run_steps, steps)
+        """The steps in one transaction; the records of the last one."""
+        return self._transact(lambda it: _run_steps(it, steps))
+
+    def _transact(self, work: Callable[[neo4j.Transaction], list[neo4j.Record]]) -> list[neo4j.Record]:
+        """`work` in a transaction, again and again while Neo4j is briefly away or busy.
+
+        As the driver's `execute_write`, which does not tell how often and why.
+        """
+        deadline, pause = time.monotonic() + self._retry_s, _RETRY_FIRST_S
+        with self._errors_told():
+            while True:
+                try:
+                    with self._driver.session(database=self._database) as session:
+                        with session.begin_transaction() as transaction:
+                            found = work(transaction)
+                            transaction.commit()
+                    self.counters.transactions += 1
+                    return found
+                except (Neo4jError, DriverError) as error:
+                    self.counters.deadlocks += getattr(error, "code", None) == _DEADLOCK
+                    if not error.is_retryable() or time.monotonic() + pause > deadline:
+                        raise
+                    self.counters.retries += 1
+                time.sleep(pause * random.uniform(0.8, 1.2))
+                pause = min(2 * pause, _RETRY_LAST_S)
 
     def _apply_schema(self, name: str) -> None:
         try:
@@ -298,7 +425,17 @@ def _is_of_a_certificate(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _run_steps(transaction: neo4j.ManagedTransaction, steps: Sequence[Step]) -> list[neo4j.Record]:
+def _claimed(application_id: str, claim: str) -> Row:
+    return {"applicationId": application_id, "claim": claim, "milliseconds": int(1000 * CLAIM_S)}
+
+
+def _run_held(transaction: neo4j.Transaction, claimed: Row, step: Step) -> list[neo4j.Record]:
+    if not _run_steps(transaction, [("application/hold", claimed)]):
+        raise _ClaimLostError
+    return _run_steps(transaction, [step])
+
+
+def _run_steps(transaction: neo4j.Transaction, steps: Sequence[Step]) -> list[neo4j.Record]:
     records: list[neo4j.Record] = []
     for name, parameters in steps:
         records = list(transaction.run(cypher.statement(name), parameters))

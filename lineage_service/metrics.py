@@ -22,6 +22,7 @@ from lineage_service.unfinished import UnfinishedApplications
 
 if TYPE_CHECKING:
     from lineage_service.consumer import Consumer
+    from lineage_service.graph_store import GraphCounters
     from lineage_service.lag import LagWatch
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "TEXT_FORMAT",
     "BatchMetrics",
     "ConsumerMetrics",
+    "GraphMetrics",
     "LagMetrics",
     "exposition",
     "new_registry",
@@ -188,6 +190,21 @@ METRICS = (
         "consume",
         "Messages that are not yet in a batch, in bytes.",
     ),
+    Described(
+        "lineage_graph_transactions_total", "counter", "consume", "Transactions that Neo4j has committed."
+    ),
+    Described(
+        "lineage_graph_retries_total",
+        "counter",
+        "consume",
+        "Transactions that had to be tried again: Neo4j was away or busy.",
+    ),
+    Described(
+        "lineage_graph_deadlocks_total",
+        "counter",
+        "consume",
+        "Transactions that Neo4j ended because of a deadlock.",
+    ),
     Described("lineage_consumer_batch_bytes", "histogram", "consume", "Size of a batch.", ("topic",)),
     Described("lineage_consumer_batch_messages", "histogram", "consume", "Messages of a batch.", ("topic",)),
     Described(
@@ -229,13 +246,19 @@ class ConsumerMetrics(Collector):
         self._consumer = consumer
 
     def collect(self) -> Iterator[Metric]:
-        for name, described in _BY_NAME.items():
-            if described.kind == "counter":
-                field = name.removeprefix("lineage_consumer_").removesuffix("_total")
-                value = getattr(self._consumer.counters, field)
-                yield CounterMetricFamily(name, described.help, value=value)
+        yield from _counted("lineage_consumer_", self._consumer.counters)
         yield _single("lineage_consumer_waiting", self._consumer.is_waiting)
         yield _single("lineage_consumer_gathered_bytes", self._consumer.gathered_bytes)
+
+
+class GraphMetrics(Collector):
+    """What a graph counts, read when asked."""
+
+    def __init__(self, counters: GraphCounters) -> None:
+        self._counters = counters
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _counted("lineage_graph_", self._counters)
 
 
 class BatchMetrics:
@@ -325,6 +348,14 @@ def _gauge(name: str, samples: Iterable[tuple[Sequence[str], float | None]]) -> 
         if value is not None:
             family.add_metric(labels, value)
     return family
+
+
+def _counted(prefix: str, counters: object) -> Iterator[CounterMetricFamily]:
+    """The counters of the table whose names begin so, each a field of `counters`."""
+    for name, described in _BY_NAME.items():
+        if described.kind == "counter" and name.startswith(prefix):
+            value = getattr(counters, name.removeprefix(prefix).removesuffix("_total"))
+            yield CounterMetricFamily(name, described.help, value=value)
 
 
 def _single(name: str, value: float) -> GaugeMetricFamily:

@@ -72,7 +72,13 @@ class Settings(BaseSettings):
     )
     neo4j_database: str = Field(default="neo4j", description="Database of Neo4j.")
     graph_max_flows: int = Field(
-        default=100_000, description="At most this many records of one trace are put into Neo4j."
+        default=100_000,
+        ge=0,
+        description="An application with at most this many records, and flows between them, comes into Neo4j "
+        "whole once it is complete; see neo4j.md. 0: none does.",
+    )
+    graph_max_records: int = Field(
+        default=100_000, ge=1, description="At most this many records of one trace are put into Neo4j."
     )
     api_host: str = Field(default="127.0.0.1", description="Address that `lineage serve` listens on.")
     api_port: int = Field(

@@ -1,9 +1,9 @@
 // Purpose: delete up to $limit flows of an application; repeat while `changed` is $limit.
 // Parameters: $applicationId, $limit
-// Index: LineageFlow(applicationId, hashOut)
+// Index: LineageFlow(flowId)
 // Eager: none
 MATCH (flow:LineageFlow)
-WHERE flow.applicationId = $applicationId AND flow.hashOut IS NOT NULL
+WHERE flow.flowId STARTS WITH $applicationId + '#'
 WITH flow LIMIT $limit
 DETACH DELETE flow
 RETURN count(*) AS changed

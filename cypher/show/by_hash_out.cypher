@@ -1,7 +1,6 @@
-// Purpose: the traced record that came out as an output record.
-// Parameters: $applicationId, $hashOut
-// Index: LineageFlow(applicationId, hashOut)
+// Purpose: the record that came out as an output record; its hashOut is its flowId.
+// Parameters: $hashOut
+// Index: LineageFlow(flowId)
 // Eager: none
-MATCH (flow:LineageFlow {applicationId: $applicationId, hashOut: $hashOut})
+MATCH (flow:LineageFlow {flowId: $hashOut})
 RETURN flow.flowId AS flowId, flow.name AS name, flow.hashIn AS hashIn, flow.val AS val
-LIMIT 100

@@ -28,4 +28,6 @@ def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materia
     from lineage_service.tracing.materialize import Materializer
 
     graph = from_settings(settings)
-    return None if graph is None else Materializer(open_questions(settings), graph, settings.graph_max_flows)
+    return (
+        None if graph is None else Materializer(open_questions(settings), graph, settings.graph_max_records)
+    )

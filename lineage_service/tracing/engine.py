@@ -7,7 +7,7 @@ each node once, with its whole set. Steps of an operation are passed through and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Timer
@@ -169,14 +169,7 @@ def _flows(
     by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
     pairs: set[tuple[int, int]] = set()
     for each in reached:
-        side = Walk(snapshot, cursor)
-        _start_beside(snapshot, side, each, by_place)
-        done: set[int] = set()
-        while pending := side.nodes() - done:
-            here = min(pending)
-            done.add(here)
-            if here == each.node or not _is_public(snapshot, here):
-                side.forward(here)
+        side = beside(snapshot, cursor, each.node, _started_beside(snapshot, each, by_place))
         for node in side.nodes() - {each.node}:
             for run, (origins, offsets) in side.at(node).items():
                 split = snapshot.topology.runs[run].split
@@ -187,9 +180,32 @@ def _flows(
     return [(positions[source], positions[target]) for source, target in sorted(pairs)]
 
 
-def _start_beside(
-    snapshot: Snapshot, side: Walk, reached: Reached, by_place: dict[tuple[int, int, int], int]
-) -> None:
+def beside(
+    snapshot: Snapshot,
+    cursor: duckdb.DuckDBPyConnection,
+    node: int,
+    start: Iterable[tuple[int, Integers, Integers]],
+    most: int | None = None,
+) -> Walk:
+    """Forward from (run, origins, positions) of `node` to the next public nodes, and no further.
+
+    Raises TooManyError.
+    """
+    side = Walk(snapshot, cursor, most)
+    for run, origins, offsets in start:
+        side.add(node, run, origins, offsets)
+    done: set[int] = set()
+    while pending := side.nodes() - done:
+        here = min(pending)
+        done.add(here)
+        if here == node or not _is_public(snapshot, here):
+            side.forward(here)
+    return side
+
+
+def _started_beside(
+    snapshot: Snapshot, reached: Reached, by_place: dict[tuple[int, int, int], int]
+) -> Iterator[tuple[int, Integers, Integers]]:
     """The listed records of one node, in every run that holds them, each its own origin."""
     by_split: dict[int, list[Position]] = defaultdict(list)
     for position in reached.positions:
@@ -199,4 +215,4 @@ def _start_beside(
         offsets = np.array([each.offset for each in found], np.int64)
         for run in snapshot.topology.runs_at(reached.node, split):
             if run.number in snapshot.effective:
-                side.add(reached.node, run.number, origins, offsets)
+                yield run.number, origins, offsets

@@ -28,6 +28,8 @@ class Materializer:
         if sum(len(node.records) for node in trace.nodes) > self._max_records:
             trace = self._trace(application_id, query, max(1, self._max_records // len(trace.nodes)))
         links = [(flow.hash_in, flow.hash_out) for flow in trace.flows]
+        # A forward trace may list one of two inputs of a record: then nobody knows here what went into it.
+        is_whole = trace.direction == "backward" and not trace.truncated
         inputs: dict[str, list[str]] = defaultdict(list)
         for source, target in links:
             inputs[target].append(source)
@@ -40,7 +42,7 @@ class Materializer:
                     GraphRecord(
                         flow_id=flow_id,
                         node=int(node.node_id.rpartition("#")[2]),
-                        hash_in=into[0] if len(into) == 1 else None,
+                        hash_in=into[0] if is_whole and len(into) == 1 else None,
                         hash_out=flow_id,
                         val=_text(record),
                     )

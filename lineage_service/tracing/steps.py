@@ -25,11 +25,20 @@ Records = tuple[Integers, Integers]
 """(origins, positions), of one run."""
 
 
+class TooManyError(Exception):
+    """A walk came to more records than its caller allows."""
+
+
 class Walk:
     """The sets of one walk, by node and run."""
 
-    def __init__(self, snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, most: int | None = None
+    ) -> None:
+        """A step that would put more than `most` records at one node raises TooManyError."""
         self.is_exact = True
+        self._most = most
+        self._added: dict[int, int] = defaultdict(int)
         self._snapshot = snapshot
         self._topology = snapshot.topology
         self._cursor = cursor
@@ -41,6 +50,9 @@ class Walk:
     ) -> None:
         """Put records at `node`. Those that are distinct and ascending need not be sorted again."""
         if len(positions):
+            self._added[node] += len(positions)
+            if self._most is not None and self._added[node] > self._most:
+                raise TooManyError
             parts = self._sets[node][run]
             parts.append((origins, positions))
             if are_distinct and len(parts) == 1:

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Application:
     questions: LineageQuestions
     events: list[dict[str, Any]]
     blocks: list[contract.Block]
+    topics: Mapping[str, str] = field(default_factory=dict)
 
     def trace(self, **query: Any) -> Trace:
         return self.questions.trace(self.application_id, TraceQuery(**{"limit": 100_000, **query}))
@@ -124,6 +125,7 @@ def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: 
     """All messages of one application whose end has been published."""
     nodes, flows = (messages_of(bootstrap_servers, topics[name]) for name in ("node", "flow"))
     application = application_of(nodes, flows, folder)
+    application.topics = topics
     found = completeness(application.events, [(block.run, block.seq) for block in application.blocks])
     assert found.is_complete, found.describe()
     return application

@@ -13,12 +13,14 @@ from lineage_service.consumer import Consumer, Limits
 from lineage_service.dead_letters import MemoryDeadLetters
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.flow_store import FlowStore, StoreUnavailableError
+from lineage_service.graph_store import GraphCounters
 from lineage_service.group import MemoryGroup
 from lineage_service.lag import LagWatch
 from lineage_service.metrics import (
     METRICS,
     BatchMetrics,
     ConsumerMetrics,
+    GraphMetrics,
     LagMetrics,
     exposition,
     new_registry,
@@ -77,6 +79,7 @@ class ConsumerBench:
             observer=BatchMetrics(self.registry),
         )
         self.registry.register(ConsumerMetrics(self.consumer))
+        self.registry.register(GraphMetrics(GraphCounters()))
 
     def run(self, turns: int) -> None:
         left = iter(range(turns))

@@ -1,0 +1,8 @@
+// Purpose: ended applications that nobody looked at with so large a budget of flows.
+// Parameters: $maxFlows, $limit
+// Index: LineageApplication(flowsBudget)
+// Eager: none
+MATCH (application:LineageApplication)
+WHERE application.flowsBudget < $maxFlows
+RETURN application.applicationId AS applicationId
+LIMIT $limit

@@ -1,0 +1,9 @@
+// Purpose: through which operations an input row went, by name, and how many records of each came from it. Also
+//   where there are too many records to draw.
+// Parameters: $flowId
+// Index: LineageFlow(flowId)
+// Eager: none
+MATCH (input:LineageFlow {flowId: $flowId})-[:flow*0..]->(record:LineageFlow)
+WITH DISTINCT record
+RETURN record.nodeId AS nodeId, record.name AS name, record.description AS description, count(*) AS records
+ORDER BY nodeId

@@ -1,0 +1,186 @@
+"""Every record of an application and every way from one to the next: the whole run, for the graph.
+
+What a trace lists for one start, for all at once, by the same steps (`engine.beside`), with the same ids.
+Only runs that an output was made from have a part in it. Bounded: an application with more than `max_flows`
+records, or ways between them, is not read beyond that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from lineage_service.graph_rows import RunColumn, WholeRun
+from lineage_service.tracing.engine import beside
+from lineage_service.tracing.opened import OpenedApplication
+from lineage_service.tracing.snapshot import Snapshot
+from lineage_service.tracing.steps import Integers, TooManyError, Walk
+from lineage_service.tracing.topology import TopologyNode
+from spark_agent import contract
+
+__all__ = ["TooManyFlows", "whole_run"]
+
+#: A way may be found more than once (a record set joined with itself) before it is counted as one.
+_REPEATED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyFlows:
+    """The application has more flows than was asked for; `records` are all of its records."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Records [0, count) of one split of a node; `first` is the place of the first one in the run."""
+
+    first: int
+    count: int
+    counts: Mapping[int, int]  # run -> how many of them it holds: another action may have taken a few only
+
+
+def whole_run(opened: OpenedApplication, max_flows: int) -> WholeRun | TooManyFlows:
+    """All flows of an application that is complete."""
+    snapshot = opened.snapshot
+    public = [node for _, node in sorted(snapshot.topology.nodes.items()) if node.is_public]
+    splits, records = _splits(snapshot, public)
+    if records > max_flows:
+        return TooManyFlows(records)
+    cursor = snapshot.database.cursor()
+    links, is_exact = np.empty((2, 0), np.int64), all(snapshot.is_exact(node.number) for node in public)
+    try:
+        for node in public:
+            start = _start(splits[node.number])
+            side = beside(snapshot, cursor, node.number, start, _REPEATED * max_flows)
+            for found in sorted((side.nodes() & splits.keys()) - {node.number}):
+                ways, are_the_same = _ways(snapshot, side, found, splits[found])
+                links = np.concatenate([links, ways], axis=1)
+                is_exact &= are_the_same
+                if links.shape[1] > max_flows:
+                    return TooManyFlows(records)
+            is_exact &= side.is_exact
+    except TooManyError:
+        return TooManyFlows(records)
+    targets, sources = links
+    order = np.lexsort((sources, targets))
+    targets, sources = targets[order], sources[order]
+    return WholeRun(
+        columns=tuple(_columns(opened, cursor, public, splits, sources, targets)),
+        sources=sources.tolist(),
+        targets=targets.tolist(),
+        is_exact=bool(is_exact),
+    )
+
+
+def _splits(snapshot: Snapshot, nodes: list[TopologyNode]) -> tuple[dict[int, dict[int, _Split]], int]:
+    """The splits of each node, and how many records there are in all."""
+    found: dict[int, dict[int, _Split]] = {}
+    total = 0
+    for node in nodes:
+        counts: dict[int, dict[int, int]] = {}
+        for number in snapshot.topology.runs_of.get(node.number, ()):
+            if number in snapshot.effective:
+                split = snapshot.topology.runs[number].split
+                counts.setdefault(split, {})[number] = snapshot.count(node.number, number)
+        found[node.number] = {}
+        for split in sorted(counts):
+            count = max(counts[split].values())
+            found[node.number][split] = _Split(total, count, counts[split])
+            total += count
+    return found, total
+
+
+def _start(splits: Mapping[int, _Split]) -> Iterator[tuple[int, Integers, Integers]]:
+    for split in splits.values():
+        for run, count in split.counts.items():
+            offsets = np.arange(count, dtype=np.int64)
+            yield run, offsets + split.first, offsets
+
+
+def _ways(snapshot: Snapshot, side: Walk, node: int, splits: Mapping[int, _Split]) -> tuple[Integers, bool]:
+    """(targets, sources) at `node`, each once; and whether all runs of a split tell the same.
+
+    Runs of one split are two computations of it, for two actions. Where they put their records in another
+    order, a record here stands for one of each.
+    """
+    parts: dict[int, list[tuple[int, Integers]]] = {}
+    for run, (origins, offsets) in side.at(node).items():
+        split = snapshot.topology.runs[run].split
+        known = offsets < splits[split].count
+        ways = np.unique(np.stack([offsets[known] + splits[split].first, origins[known]]), axis=1)
+        parts.setdefault(split, []).append((run, ways))
+    are_the_same = True
+    for split, found in parts.items():
+        run, first = found[0]
+        for other_run, other in found[1:]:
+            both = splits[split].first + min(splits[split].counts[each] for each in (run, other_run))
+            are_the_same &= np.array_equal(first[:, first[0] < both], other[:, other[0] < both])
+    every = [ways for found in parts.values() for _, ways in found]
+    return np.unique(np.concatenate(every, axis=1), axis=1), are_the_same
+
+
+def _columns(
+    opened: OpenedApplication,
+    cursor: duckdb.DuckDBPyConnection,
+    nodes: list[TopologyNode],
+    splits: Mapping[int, Mapping[int, _Split]],
+    sources: Integers,
+    targets: Integers,
+) -> Iterator[RunColumn]:
+    flow_ids: dict[int, list[str]] = {}
+    every: list[str] = []
+    for node in nodes:
+        prefix = contract.node_id(opened.application.application_id, node.number)
+        flow_ids[node.number] = [
+            f"{prefix}#{contract.record_id(node.kind, number, offset)}"
+            for number, split in splits[node.number].items()
+            for offset in range(split.count)
+        ]
+        every += flow_ids[node.number]
+    # Whose hashIn: those that one way leads to.
+    found, first, ways = np.unique(targets, return_index=True, return_counts=True)
+    single = ways == 1
+    inputs = dict(zip(found[single].tolist(), sources[first[single]].tolist(), strict=True))
+    at = 0
+    for node in nodes:
+        here = flow_ids[node.number]
+        if here:
+            yield RunColumn(
+                node=node.number,
+                flow_ids=here,
+                hash_ins=[
+                    None if (source := inputs.get(place)) is None else every[source]
+                    for place in range(at, at + len(here))
+                ],
+                vals=_vals(opened.snapshot, cursor, node.number, splits[node.number], len(here)),
+            )
+        at += len(here)
+
+
+def _vals(
+    snapshot: Snapshot,
+    cursor: duckdb.DuckDBPyConnection,
+    node: int,
+    splits: Mapping[int, _Split],
+    count: int,
+) -> list[str | None]:
+    """The value of each record where one was captured, else its key. Rows of files are not opened here."""
+    vals: list[str | None] = [None] * count
+    if node not in snapshot.keyed:
+        return vals
+    begin = min(split.first for split in splits.values())
+    for split in splits.values():
+        # Of several runs that hold a record, the one with the lowest number is shown, as in a trace.
+        for run in sorted(split.counts, reverse=True):
+            rows = cursor.execute(
+                "SELECT pos, arg_max(text, kind) FROM records "
+                "WHERE node = ? AND run = ? AND pos < ? AND kind IN ('key', 'value') GROUP BY pos",
+                [node, run, split.count],
+            ).fetchall()
+            for pos, text in rows:
+                vals[split.first - begin + pos] = text
+    return vals

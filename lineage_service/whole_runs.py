@@ -1,0 +1,172 @@
+"""Puts the flows of applications that are complete into the graph, whole, within a budget.
+
+Beside the consumers, never in their way: the list of what is to be done is in the graph itself (applications
+that ended and that nobody has decided about), so nothing is lost with a process. Which process does it is
+settled by a claim in the graph; writing is idempotent, and what a process began and did not end another one
+writes again. Knows nothing of Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lineage_service.answers import LineageError, UnavailableError
+from lineage_service.completeness import completeness
+from lineage_service.graph_rows import GraphDataError, WholeRun
+from lineage_service.tracing.opened import open_application
+from lineage_service.tracing.whole import TooManyFlows, whole_run
+
+if TYPE_CHECKING:
+    from lineage_service.settings import Settings
+
+__all__ = ["WholeRuns", "from_settings"]
+
+logger = logging.getLogger(__name__)
+
+#: Looks are so far apart. One of a graph with nothing to do is one search in an index.
+LOOK_S = 2.0
+#: While a store is away.
+AWAY_S = 15.0
+#: An orderly end waits so long for the application that is being written.
+END_S = 20.0
+
+
+class _Graph(Protocol):
+    """What is needed of a `graph_store.GraphStore`."""
+
+    def pending(self, max_flows: int) -> tuple[str, ...]: ...
+
+    def claim(self, application_id: str, max_flows: int) -> str | None: ...
+
+    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool: ...
+
+    def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool: ...
+
+
+class _Store(Protocol):
+    """What is read of a `flow_store.FlowStore`."""
+
+    def version(self) -> object: ...
+
+    def version_of(self, application_id: str) -> object: ...
+
+    def applications(self) -> Sequence[str]: ...
+
+    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
+
+    def receipts(self, application_id: str) -> Iterable[tuple[int, int]]: ...
+
+    def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+    def deleted(self, application_ids: Iterable[str]) -> set[str]: ...
+
+
+def from_settings(settings: Settings, graph: _Graph | None) -> WholeRuns | None:
+    """What the settings want done, or None: there is no graph, or `graph_max_flows` is 0."""
+    from lineage_service.flow_store import open_store
+
+    if graph is None or not settings.graph_max_flows:
+        return None
+    return WholeRuns(partial(open_store, settings), graph, settings.graph_max_flows)
+
+
+class WholeRuns:
+    """The work of one process. `look` is for one thread at a time."""
+
+    def __init__(self, open_store: Callable[[], _Store], graph: _Graph, max_flows: int) -> None:
+        """`open_store` is called at the first look, in the thread that looks."""
+        self._open_store = open_store
+        self._graph = graph
+        self._max_flows = max_flows
+        self._store: _Store | None = None
+        self._incomplete: dict[str, object] = {}  # application -> the version of it that was not complete
+        self._end = threading.Event()
+        self.applications = 0  # whose flows this process put there
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Look again and again, in a thread, until the block ends."""
+        thread = threading.Thread(target=self._run, name="whole-runs", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            thread.join(END_S)
+
+    def look(self) -> int:
+        """Decide about every application that can be decided; how many came into the graph.
+
+        Raises UnavailableError.
+        """
+        written = 0
+        pending = self._graph.pending(self._max_flows)
+        self._incomplete = {name: self._incomplete[name] for name in pending if name in self._incomplete}
+        for application_id in pending:
+            if self._end.is_set():
+                break
+            try:
+                written += self._decide(application_id)
+            except UnavailableError:
+                raise
+            except LineageError as error:  # of this application: the others have their turn
+                logger.warning("%s: its flows cannot come into the graph: %s", application_id, error)
+        self.applications += written
+        return written
+
+    def look_at(self, application_id: str) -> None:
+        """Decide about one application that is complete, or leave it to another look if Neo4j is away."""
+        try:
+            if application_id in self._graph.pending(self._max_flows):
+                self.applications += self._decide(application_id)
+        except LineageError as error:
+            logger.warning("%s: its flows are not in the graph yet: %s", application_id, error)
+
+    def _run(self) -> None:
+        pause = LOOK_S
+        while not self._end.wait(pause):
+            try:
+                self.look()
+                pause = LOOK_S
+            except UnavailableError as error:
+                logger.warning("flows wait for the graph, trying again in %g s: %s", AWAY_S, error)
+                pause = AWAY_S
+            except Exception:
+                logger.exception("flows of whole applications no longer come into the graph")
+                return
+
+    def _decide(self, application_id: str) -> bool:
+        """1. Is it complete? 2. Claim it. 3. Read its flows. 4. Write them, or that there are too many."""
+        self._store = store = self._store or self._open_store()
+        version = store.version_of(application_id)
+        if self._incomplete.get(application_id, self) == version or store.deleted([application_id]):
+            return False
+        events = store.events(application_id)
+        if not completeness(events, store.receipts(application_id)).is_complete:
+            self._incomplete[application_id] = version
+            return False
+        claim = self._graph.claim(application_id, self._max_flows)
+        if claim is None:
+            return False
+        run = whole_run(open_application(store, application_id, events), self._max_flows)
+        if isinstance(run, TooManyFlows):
+            self._graph.leave_run(application_id, claim, run.records, self._max_flows)
+            return False
+        try:
+            is_written = self._graph.write_run(application_id, claim, run)
+        except GraphDataError:
+            self._incomplete[application_id] = version  # these data can never be written
+            raise
+        if is_written:
+            logger.info(
+                "%s: %s records and %s flows are in the graph",
+                application_id,
+                f"{run.records:,}",
+                f"{len(run.targets):,}",
+            )
+        return is_written

@@ -1,0 +1,391 @@
+"""Measures how fast flows come into Neo4j: records and links a second, ours, the thesis's and APOC's way.
+
+    python -m perf.graph [--records 90000] [--rounds 3] [--out perf/results] [--jars .cache/lineage/jars]
+
+Starts a Neo4j of its own (or uses --uri) and writes seeded whole runs into it, in turns: each round writes a
+run in each way, the first round is not counted. A run has a third of its records at each of three nodes, a
+link from each record of the first to one of the second, and from each of the second to one of a tenth of the
+third (a shuffle, by Zipf's law). Then four writers at once, each with runs of its own. Figures are medians;
+where the server's process is known, its CPU time stands beside the wall time, which a busy machine spoils.
+Writes graph-DATE.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import numpy as np
+import psutil
+
+from lineage_service.graph_rows import BATCH_ROWS, RunColumn, WholeRun
+from lineage_service.graph_store import Neo4jGraph
+from lineage_service.settings import Settings
+from lineage_service.stack.down import stop
+from lineage_service.stack.up import start
+from spark_agent import contract
+
+SEED, NODES, MAX_FLOWS = 7, (1, 2, 3), 10**9
+#: The thesis: one UNWIND of the batch, MERGE on flowId, then SET of the rest; links plainly in the same way.
+THESIS_RECORDS = (
+    "UNWIND $rows AS row MERGE (flow:LineageFlow {flowId: row.flowId}) "
+    "SET flow.nodeId = row.nodeId, flow.applicationId = row.applicationId, flow.hashIn = row.hashIn, "
+    "flow.hashOut = row.hashOut, flow.val = row.val"
+)
+THESIS_LINKS = (
+    "UNWIND $rows AS row MATCH (source:LineageFlow {flowId: row.source}) "
+    "MATCH (target:LineageFlow {flowId: row.target}) MERGE (source)-[:flow]->(target)"
+)
+#: Grouped by target, so that no two of the parallel batches have the same one.
+APOC_LINKS = (
+    "CALL apoc.periodic.iterate('UNWIND $rows AS row RETURN row', "
+    "'MATCH (target:LineageFlow {flowId: row.target}) UNWIND row.sources AS flowId "
+    "MATCH (source:LineageFlow {flowId: flowId}) MERGE (source)-[:flow]->(target)', "
+    "{batchSize: 2000, parallel: true, concurrency: 4, retries: 10, params: {rows: $rows}}) "
+    "YIELD retries, failedBatches, errorMessages RETURN retries, failedBatches, errorMessages"
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m perf.graph", description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=90_000, help="records of a run (default: 90000)")
+    parser.add_argument("--rounds", type=int, default=3, help="counted rounds (default: 3)")
+    parser.add_argument("--uri", help="a Neo4j that runs, without authentication; without it: one of its own")
+    parser.add_argument("--jars", type=Path, default=Path(".cache/lineage/jars"), help="folder of the jars")
+    parser.add_argument("--out", type=Path, default=Path("perf/results"), help="folder of the results")
+    options = parser.parse_args(argv)
+    with _server(options.uri, options.jars) as (uri, process):
+        figures = _measured(uri, process, options.records, options.rounds)
+    figures["bytes_a_record"] = None if options.uri else _bytes(options.records, options.jars)
+    options.out.mkdir(parents=True, exist_ok=True)
+    name = f"graph-{date.today()}"
+    (options.out / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    (options.out / f"{name}.md").write_text(_page(figures))
+    print(_page(figures))
+    return 0
+
+
+@contextmanager
+def _server(uri: str | None, jars: Path) -> Iterator[tuple[str, psutil.Process | None]]:
+    if uri:
+        yield uri, None
+        return
+    with tempfile.TemporaryDirectory(prefix="lineage-perf-") as folder:
+        home = Path(folder)
+        try:
+            started = start(Settings(home=home), only="neo4j", jars=jars.absolute()).servers["neo4j"]
+            yield started.addresses["bolt"], psutil.Process(started.pid)
+        finally:
+            stop(home)
+
+
+class _Clock:
+    """Wall time of a piece of work, and the CPU time of this process and of the server in it, in seconds."""
+
+    def __init__(self, server: psutil.Process | None) -> None:
+        self._server = server
+
+    def __call__(self, work: Callable[[], Any]) -> dict[str, float]:
+        server, client, wall = self._cpu(), time.process_time(), time.perf_counter()
+        work()
+        return {
+            "wall": time.perf_counter() - wall,
+            "client": time.process_time() - client,
+            "server": self._cpu() - server,
+        }
+
+    def _cpu(self) -> float:
+        if self._server is None:
+            return 0.0
+        times = self._server.cpu_times()
+        return float(times.user + times.system)
+
+
+class _Bench:
+    def __init__(self, uri: str, records: int) -> None:
+        self.driver = neo4j.GraphDatabase.driver(
+            uri, notifications_min_severity="OFF", telemetry_disabled=True
+        )
+        self.graph = Neo4jGraph(uri)
+        self.records = records - records % len(NODES)
+        self.apoc: list[dict[str, Any]] = []
+        self.graph.migrate()
+
+    def close(self) -> None:
+        self.graph.close()
+        self.driver.close()
+
+    def begin(self, graph: Neo4jGraph) -> tuple[str, str, WholeRun]:
+        """An application that ended, claimed, and its run."""
+        app = f"perf-{uuid.uuid4().hex[:12]}"
+        events: list[dict[str, Any]] = [
+            {
+                "type": contract.NODE_REGISTERED,
+                "application_id": app,
+                "time": 1,
+                "node": node,
+                "name": "map",
+                "description": "map at job.py:12",
+                "kind": "operator",
+                "relation": "identity",
+                "exact": True,
+            }
+            for node in NODES
+        ]
+        events.append({"type": contract.APPLICATION_ENDED, "application_id": app, "time": 2, "counters": {}})
+        graph.write_events(events)
+        claim = graph.claim(app, MAX_FLOWS)
+        assert claim
+        return app, claim, _run(app, self.records)
+
+    def ours(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
+        app, claim, run = self.begin(self.graph)
+        element_ids: list[str] = []
+        # The two halves of `write_run`, timed apart.
+        records = clock(lambda: element_ids.extend(self.graph._write_run_records(app, claim, run)))
+        links = clock(lambda: self.graph._write_run_links(app, claim, run, element_ids))
+        self._check_and_delete(app, run)
+        return records, links
+
+    def thesis(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
+        app, _, run = self.begin(self.graph)
+        ids, rows = _ids(run), []
+        for column in run.columns:
+            for flow_id, hash_in in zip(column.flow_ids, column.hash_ins, strict=True):
+                node_id = contract.node_id(app, column.node)
+                rows.append(
+                    {
+                        "flowId": flow_id,
+                        "nodeId": node_id,
+                        "applicationId": app,
+                        "hashIn": hash_in,
+                        "hashOut": flow_id,
+                        "val": None,
+                    }
+                )
+        pairs = [
+            {"source": ids[source], "target": ids[target]}
+            for source, target in zip(run.sources, run.targets, strict=True)
+        ]
+        records = clock(lambda: self._each(THESIS_RECORDS, rows))
+        links = clock(lambda: self._each(THESIS_LINKS, pairs))
+        self._check_and_delete(app, run)
+        return records, links
+
+    def apoc_links(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
+        app, claim, run = self.begin(self.graph)
+        ids = _ids(run)
+        records = clock(lambda: self.graph._write_run_records(app, claim, run))
+        pairs = zip(run.targets, run.sources, strict=True)
+        rows = [
+            {"target": ids[target], "sources": [ids[source] for _, source in group]}
+            for target, group in groupby(pairs, key=lambda pair: pair[0])
+        ]
+
+        def link() -> None:
+            with self.driver.session() as session:
+                told = session.run(APOC_LINKS, rows=rows).single(strict=True)
+            self.apoc.append({name: told[name] for name in ("retries", "failedBatches", "errorMessages")})
+
+        links = clock(link)
+        self._check_and_delete(app, None)
+        return records, links
+
+    def _each(self, statement: str, rows: Sequence[Any]) -> None:
+        with self.driver.session() as session:
+            for at in range(0, len(rows), BATCH_ROWS):
+                batch = rows[at : at + BATCH_ROWS]
+                session.execute_write(_consume, statement, batch)
+
+    def _check_and_delete(self, app: str, run: WholeRun | None) -> None:
+        records, _, _ = self.driver.execute_query(
+            "MATCH (flow:LineageFlow) WHERE flow.flowId STARTS WITH $app + '#' "
+            "RETURN count(flow) AS records, sum(COUNT { (flow)-[:flow]->() }) AS links",
+            app=app,
+        )
+        if run is not None:
+            assert (records[0]["records"], records[0]["links"]) == (run.records, len(run.targets))
+        self.graph.delete_application(app)
+
+
+def _consume(transaction: neo4j.ManagedTransaction, statement: str, rows: Sequence[Any]) -> None:
+    transaction.run(statement, rows=rows).consume()
+
+
+def _ids(run: WholeRun) -> list[str]:
+    return [flow_id for column in run.columns for flow_id in column.flow_ids]
+
+
+def _run(app: str, records: int) -> WholeRun:
+    rng = np.random.default_rng(SEED)
+    each = records // len(NODES)
+    ids = [[f"{app}#{node}#{at % 4}#{at // 4}" for at in range(each)] for node in NODES]
+    last = 2 * each + rng.zipf(1.3, each) % max(each // 10, 1)
+    sources = np.arange(2 * each)
+    targets = np.concatenate([np.arange(each, 2 * each), last])
+    order = np.lexsort((sources, targets))
+    return WholeRun(
+        columns=[
+            RunColumn(
+                node=node,
+                flow_ids=ids[at],
+                hash_ins=ids[at - 1] if at == 1 else [None] * each,
+                vals=[None] * each,
+            )
+            for at, node in enumerate(NODES)
+        ],
+        sources=sources[order].tolist(),
+        targets=targets[order].tolist(),
+        is_exact=True,
+    )
+
+
+def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int) -> dict[str, Any]:
+    bench, clock = _Bench(uri, records), _Clock(server)
+    ways = {"thesis": bench.thesis, "ours": bench.ours, "apoc": bench.apoc_links}
+    found: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = {name: [] for name in ways}
+    for turn in range(rounds + 1):
+        for name, way in ways.items():
+            measured = way(clock)
+            if turn:
+                found[name].append(measured)
+    figures: dict[str, Any] = {
+        "python": platform.python_version(),
+        "neo4j": bench.driver.get_server_info().agent,
+        "driver": neo4j.__version__,
+        "machine": f"{os.cpu_count()} cores",
+        "records": bench.records,
+        "links": 2 * bench.records // len(NODES),
+        "rounds": rounds,
+        "ways": {
+            name: {
+                "records": _rates(bench.records, [each[0] for each in measured]),
+                "links": _rates(2 * bench.records // len(NODES), [each[1] for each in measured]),
+            }
+            for name, measured in found.items()
+        },
+        "apoc": bench.apoc[1:],
+        "four_writers": _four(uri, bench, clock, rounds),
+    }
+    figures["machine"] += f", load {os.getloadavg()[0]:.1f} at the end"
+    bench.close()
+    return figures
+
+
+def _rates(count: int, measured: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {
+        "a_second": round(statistics.median(count / each["wall"] for each in measured)),
+        "slowest": round(min(count / each["wall"] for each in measured)),
+        "fastest": round(max(count / each["wall"] for each in measured)),
+        "server_us": round(statistics.median(1e6 * each["server"] / count for each in measured), 1),
+        "client_us": round(statistics.median(1e6 * each["client"] / count for each in measured), 1),
+    }
+
+
+def _four(uri: str, bench: _Bench, clock: _Clock, rounds: int) -> dict[str, Any]:
+    """Four writers, each with a driver of its own, as four processes have."""
+    graphs = [Neo4jGraph(uri) for _ in range(4)]
+    begun = [[bench.begin(graph) for _ in range(rounds)] for graph in graphs]
+
+    def write(graph: Neo4jGraph, mine: list[tuple[str, str, WholeRun]]) -> None:
+        for app, claim, run in mine:
+            assert graph.write_run(app, claim, run)
+
+    with ThreadPoolExecutor(4) as pool:
+        seconds = clock(lambda: list(pool.map(write, graphs, begun)))["wall"]
+    for mine in begun:
+        for app, _, _ in mine:
+            bench.graph.delete_application(app)
+    count = 4 * rounds * bench.records
+    told = {
+        "records_and_links_a_second": round(count * (1 + 2 / len(NODES)) / seconds),
+        "deadlocks": sum(graph.counters.deadlocks for graph in graphs),
+        "retries": sum(graph.counters.retries for graph in graphs),
+    }
+    for graph in graphs:
+        graph.close()
+    return told
+
+
+def _bytes(records: int, jars: Path) -> int:
+    """What one record with its links takes on the disk of a new server, without the log of transactions."""
+
+    def stopped_size() -> int:
+        stop(home)  # which writes everything to its place
+        return sum(
+            path.stat().st_size for path in (home / "neo4j/data/databases").rglob("*") if path.is_file()
+        )
+
+    with tempfile.TemporaryDirectory(prefix="lineage-perf-") as folder:
+        home = Path(folder)
+        sizes = []
+        try:
+            for is_full in (False, True):
+                started = start(Settings(home=home), only="neo4j", jars=jars.absolute()).servers["neo4j"]
+                bench = _Bench(started.addresses["bolt"], records)
+                if is_full:
+                    app, claim, run = bench.begin(bench.graph)
+                    assert bench.graph.write_run(app, claim, run)
+                bench.close()
+                sizes.append(stopped_size())
+        finally:
+            stop(home)
+    return round((sizes[1] - sizes[0]) / bench.records)
+
+
+def _page(figures: dict[str, Any]) -> str:
+    four = figures["four_writers"]
+    apoc = figures["apoc"]
+    stored = figures["bytes_a_record"]
+    titles = {
+        "thesis": "the thesis: UNWIND, MERGE",
+        "ours": "`write_run`",
+        "apoc": "links by apoc.periodic.iterate, parallel, by target",
+    }
+    rows = [
+        f"| {titles[name]} | {_cells(way['records'])} | {_cells(way['links'])} |\n"
+        for name, way in figures["ways"].items()
+    ]
+    errors = json.dumps([each["errorMessages"] for each in apoc])
+    return (
+        "# How fast flows come into Neo4j\n\n"
+        f"`python -m perf.graph`, Python {figures['python']}, driver {figures['driver']}, "
+        f"{figures['neo4j']}, {figures['machine']}. "
+        f"Runs of {figures['records']:,} records and {figures['links']:,} links, "
+        f"{figures['rounds']} rounds, in turns; one writer; medians, in brackets slowest and fastest.\n\n"
+        "| | records a second | CPU of the server, client | links a second | CPU of the server, client |\n"
+        "|---|---|---|---|---|\n"
+        + "".join(rows)
+        + f"\nAPOC tried batches again {sum(each['retries'] for each in apoc)} times and gave up "
+        f"{sum(each['failedBatches'] for each in apoc)}; its errors: {errors[:400]}.\n\n"
+        "Four writers at once, each with its own applications: "
+        f"{four['records_and_links_a_second']:,} records and links a second together, "
+        f"{four['deadlocks']} deadlocks, {four['retries']} retries.\n"
+        + (f"\nA record with its links takes {stored:,} bytes on disk.\n" if stored else "")
+    )
+
+
+def _cells(rates: dict[str, float]) -> str:
+    return (
+        f"{rates['a_second']:,} ({rates['slowest']:,} to {rates['fastest']:,}) "
+        f"| {rates['server_us']} µs, {rates['client_us']} µs"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

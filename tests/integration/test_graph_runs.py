@@ -1,0 +1,277 @@
+"""Whole applications in the graph: who writes them, once, within a budget; in Neo4j and in its twin."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from lineage_service import graph_rows, graph_store
+from lineage_service.graph_rows import GraphDataError, RunColumn, WholeRun
+from lineage_service.graph_store import Neo4jGraph
+from tests.integration.test_graph_store import (
+    GraphUnderTest,
+    MemoryUnderTest,
+    Neo4jUnderTest,
+    ended,
+    link,
+    node,
+    record,
+    started,
+)
+
+MAX_FLOWS = 1_000
+
+
+@pytest.fixture(params=["memory", "neo4j"])
+def graph(request: pytest.FixtureRequest) -> Iterator[GraphUnderTest]:
+    if request.param == "memory":
+        yield MemoryUnderTest()
+        return
+    yield from opened(request.getfixturevalue("neo4j"))
+
+
+@pytest.fixture
+def neo4j_graph(neo4j: Any) -> Iterator[Neo4jUnderTest]:
+    yield from opened(neo4j)
+
+
+def opened(server: Any) -> Iterator[Neo4jUnderTest]:
+    under_test = Neo4jUnderTest(server)
+    yield under_test
+    under_test.driver.close()
+    under_test.store.close()
+
+
+@pytest.fixture
+def app(graph: GraphUnderTest) -> Iterator[str]:
+    application_id = f"app-{uuid.uuid4().hex}"
+    yield application_id
+    graph.store.delete_application(application_id)
+
+
+def end(graph: GraphUnderTest, app: str) -> None:
+    graph.store.write_events([started(app), node(app, 1), node(app, 2, "reduceByKey"), ended(app)])
+
+
+def run_of(app: str, each: int = 2, groups: int = 1) -> WholeRun:
+    """`each` records of node 1 that go into `groups` of node 2 by turns."""
+    first = [f"{app}#1#0#{offset}" for offset in range(each)]
+    second = [f"{app}#2#0#{offset}" for offset in range(groups)]
+    ways = sorted((each + offset % groups, offset) for offset in range(each))
+    return WholeRun(
+        columns=[
+            RunColumn(node=1, flow_ids=first, hash_ins=[None] * each, vals=list(map(str, range(each)))),
+            RunColumn(node=2, flow_ids=second, hash_ins=[None] * groups, vals=[None] * groups),
+        ],
+        sources=[source for _, source in ways],
+        targets=[target for target, _ in ways],
+        is_exact=True,
+    )
+
+
+def links_of(run: WholeRun) -> list[list[str]]:
+    ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
+    return sorted([ids[source], ids[target]] for source, target in zip(run.sources, run.targets, strict=True))
+
+
+def stored(graph: GraphUnderTest, app: str) -> dict[str, Any]:
+    (application,) = graph.content(app)["applications"]
+    names = ("flows", "flowRecords", "flowLinks", "flowsExact", "flowsBudget", "claimedBy")
+    return {name: application[name] for name in names if name in application}
+
+
+def claimed(graph: GraphUnderTest, app: str) -> str:
+    claim = graph.store.claim(app, MAX_FLOWS)
+    assert claim
+    return claim
+
+
+def test_an_application_is_pending_from_its_end_until_its_flows_are_there(
+    graph: GraphUnderTest, app: str
+) -> None:
+    graph.store.write_events([started(app)])
+    assert app not in graph.store.pending(MAX_FLOWS)
+    assert graph.store.claim(app, MAX_FLOWS) is None
+    end(graph, app)
+    assert app in graph.store.pending(MAX_FLOWS)
+    assert stored(graph, app) == {"flows": "not yet", "flowsBudget": -1}
+    run = run_of(app)
+    assert graph.store.write_run(app, claimed(graph, app), run)
+    assert app not in graph.store.pending(10**9)
+    assert stored(graph, app) == {"flows": "all", "flowRecords": 3, "flowLinks": 2, "flowsExact": True}
+    end(graph, app)  # its events come again
+    assert app not in graph.store.pending(10**9)
+    content = graph.content(app)
+    assert content["flow_links"] == links_of(run)
+    assert [flow["name"] for flow in content["flows"]] == ["map", "map", "reduceByKey"]
+    assert [flow.get("val") for flow in content["flows"]] == ["0", "1", None]
+
+
+def test_an_application_beyond_the_budget_says_so_until_the_budget_is_larger(
+    graph: GraphUnderTest, app: str
+) -> None:
+    end(graph, app)
+    assert graph.store.leave_run(app, claimed(graph, app), 5_000, MAX_FLOWS)
+    assert stored(graph, app) == {"flows": "on request", "flowRecords": 5_000, "flowsBudget": MAX_FLOWS}
+    assert app not in graph.store.pending(MAX_FLOWS)
+    assert graph.store.claim(app, MAX_FLOWS) is None
+    assert app in graph.store.pending(MAX_FLOWS + 1)
+    assert graph.store.claim(app, MAX_FLOWS + 1)
+
+
+def test_one_of_many_claims_an_application(graph: GraphUnderTest, app: str) -> None:
+    end(graph, app)
+    with ThreadPoolExecutor(8) as pool:
+        claims = list(pool.map(lambda _: graph.store.claim(app, MAX_FLOWS), range(8)))
+    assert len([claim for claim in claims if claim]) == 1
+
+
+def test_who_has_no_claim_writes_nothing(graph: GraphUnderTest, app: str) -> None:
+    end(graph, app)
+    assert not graph.store.write_run(app, "nobody", run_of(app))
+    claim = claimed(graph, app)
+    assert not graph.store.leave_run(app, "nobody", 1, MAX_FLOWS)
+    graph.store.delete_application(app)
+    end(graph, app)  # it begins anew, and the claim was one of its earlier life
+    assert not graph.store.write_run(app, claim, run_of(app))
+    assert graph.content(app)["flows"] == []
+    assert stored(graph, app) == {"flows": "not yet", "flowsBudget": -1}
+
+
+def test_records_of_another_application_are_refused_and_nothing_is_written(
+    graph: GraphUnderTest, app: str
+) -> None:
+    end(graph, app)
+    with pytest.raises(GraphDataError, match="is not of node 1"):
+        graph.store.write_run(app, claimed(graph, app), run_of(f"{app}-other"))
+    assert graph.content(app)["flows"] == []
+
+
+def test_traces_before_and_after_change_nothing_but_what_they_know_more(
+    graph: GraphUnderTest, app: str
+) -> None:
+    end(graph, app)
+    run = run_of(app)
+    records = [record(app, 1, 0, val="the row of the file"), record(app, 2, 0)]
+    links = [(records[0].flow_id, records[1].flow_id)]
+    graph.store.write_trace(app, records, links)
+    assert graph.store.write_run(app, claimed(graph, app), run)
+    before = graph.content(app)
+    assert before["flow_links"] == links_of(run)
+    graph.store.write_trace(app, records, links)
+    after = graph.content(app)
+    assert after["flow_links"] == before["flow_links"]
+    assert [flow.get("val") for flow in after["flows"]] == ["the row of the file", "1", None]
+
+
+# -- Neo4j alone ---------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
+    neo4j_graph: Neo4jUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = f"app-{uuid.uuid4().hex}"
+    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 7)
+    monkeypatch.setattr(graph_store, "CLAIM_S", 0.0)
+    run = run_of(app, 20, 3)
+    try:
+        end(neo4j_graph, app)
+        first = claimed(neo4j_graph, app)
+        element_ids = neo4j_graph.store._write_run_records(app, first, run)
+        second = claimed(neo4j_graph, app)
+        # The first one is only slow: it finds out, and nothing of its batch stays.
+        with pytest.raises(graph_store._ClaimLostError):
+            neo4j_graph.store._write_run_links(app, first, run, element_ids)
+        assert neo4j_graph.content(app)["flow_links"] == []
+        assert not neo4j_graph.store.write_run(app, first, run)
+        assert neo4j_graph.store.write_run(app, second, run)
+        content = neo4j_graph.content(app)
+        assert content["flow_links"] == links_of(run)
+        assert len(content["flows"]) == 23
+    finally:
+        neo4j_graph.store.delete_application(app)
+
+
+def test_a_batch_holds_so_much_text_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_rows, "BATCH_CHARACTERS", 3)
+    batches = list(graph_rows.run_batches("app", run_of("app", 8, 2)))
+    assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[3], [3], [2, 2]]
+    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 2)
+    batches = list(graph_rows.run_batches("app", run_of("app", 5, 2)))
+    assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[2], [2], [1, 1], [1]]
+
+
+def test_four_writers_meet_on_applications_and_never_deadlock(
+    neo4j: Any, neo4j_graph: Neo4jUnderTest
+) -> None:
+    """As four consumers: each with connections of its own; events, traces and whole runs of the same ones."""
+    apps = [f"app-{uuid.uuid4().hex}" for _ in range(6)]
+    runs = {app: run_of(app, 1_500, 40) for app in apps}
+    graphs = [Neo4jGraph(neo4j.uri, user=neo4j.user, password=neo4j.password) for _ in range(4)]
+
+    def consume(number: int) -> int:
+        graph, written = graphs[number], 0
+        order = random.Random(number).sample(apps, len(apps))
+        for app in order:
+            graph.write_events([node(app, 1), node(app, 2), link(app, 1, 2), ended(app)])
+            claim = graph.claim(app, 10_000)
+            written += claim is not None and graph.write_run(app, claim, runs[app])
+            records = [record(app, 1, offset) for offset in range(40)] + [record(app, 2, 0)]
+            graph.write_trace(app, records, [(records[0].flow_id, records[-1].flow_id)])
+            graph.write_counts(app, {1: 1_500, 2: 40}, {(1, 2): 1_500})
+        return written
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(consume, range(4))) == len(apps)
+        assert [graph.counters.deadlocks for graph in graphs] == [0, 0, 0, 0]
+        assert [graph.counters.retries for graph in graphs] == [0, 0, 0, 0]
+        assert all(graph.counters.transactions > 20 for graph in graphs)
+        for app in apps:
+            content = neo4j_graph.content(app)
+            assert content["flow_links"] == links_of(runs[app])
+            assert len(content["flows"]) == runs[app].records
+    finally:
+        for graph in graphs:
+            graph.close()
+        for app in apps:
+            neo4j_graph.store.delete_application(app)
+
+
+def test_a_deadlock_is_counted_and_tried_again(neo4j: Any, neo4j_graph: Neo4jUnderTest) -> None:
+    """Two transactions that lock two nodes in opposite orders: the counters would have told of it."""
+    apps = [f"app-{uuid.uuid4().hex}" for _ in range(2)]
+    for app in apps:
+        neo4j_graph.store.write_events([started(app)])
+    graphs = [Neo4jGraph(neo4j.uri, user=neo4j.user, password=neo4j.password) for _ in range(2)]
+    both_hold_one = Barrier(2, timeout=20)
+    attempts = [0, 0]
+
+    def lock(number: int) -> None:
+        def work(transaction: Any) -> list[Any]:
+            attempts[number] += 1
+            for at, app in enumerate(apps if number else apps[::-1]):
+                if at and attempts[number] == 1:
+                    both_hold_one.wait()
+                graph_store._run_steps(transaction, [("application/lock", {"applicationIds": [app]})])
+            return []
+
+        graphs[number]._transact(work)
+
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lock, range(2)))
+    finally:
+        for app in apps:
+            neo4j_graph.store.delete_application(app)
+        for graph in graphs:
+            graph.close()
+    assert sum(attempts) == 3
+    assert sum(graph.counters.deadlocks for graph in graphs) == 1
+    assert sum(graph.counters.retries for graph in graphs) == 1
