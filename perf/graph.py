@@ -30,9 +30,11 @@ from pathlib import Path
 from typing import Any
 
 import neo4j
+import neo4j.exceptions
 import numpy as np
 import psutil
 
+import cypher
 from lineage_service.graph_rows import BATCH_ROWS, RunColumn, WholeRun
 from lineage_service.graph_store import Neo4jGraph
 from lineage_service.settings import Settings
@@ -40,7 +42,11 @@ from lineage_service.stack.down import stop
 from lineage_service.stack.up import start
 from spark_agent import contract
 
-SEED, NODES, MAX_FLOWS = 7, (1, 2, 3), 10**9
+SEED, NODES, MAX_FLOWS, WRITERS = 7, (1, 2, 3), 10**9, 4
+
+Pairs = list[tuple[int, int]]
+"""(target, source), places of records in a run."""
+
 #: The thesis: one UNWIND of the batch, MERGE on flowId, then SET of the rest; links plainly in the same way.
 THESIS_RECORDS = (
     "UNWIND $rows AS row MERGE (flow:LineageFlow {flowId: row.flowId}) "
@@ -159,7 +165,7 @@ class _Bench:
         # The two halves of `write_run`, timed apart.
         records = clock(lambda: element_ids.extend(self.graph._write_run_records(app, claim, run)))
         links = clock(lambda: self.graph._write_run_links(app, claim, run, element_ids))
-        self._check_and_delete(app, run)
+        self.check_and_delete(app, run)
         return records, links
 
     def thesis(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
@@ -184,7 +190,7 @@ class _Bench:
         ]
         records = clock(lambda: self._each(THESIS_RECORDS, rows))
         links = clock(lambda: self._each(THESIS_LINKS, pairs))
-        self._check_and_delete(app, run)
+        self.check_and_delete(app, run)
         return records, links
 
     def apoc_links(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
@@ -203,8 +209,22 @@ class _Bench:
             self.apoc.append({name: told[name] for name in ("retries", "failedBatches", "errorMessages")})
 
         links = clock(link)
-        self._check_and_delete(app, None)
+        self.check_and_delete(app, None)
         return records, links
+
+    def link_until_done(self, links: dict[str, Any]) -> int:
+        """How many deadlocks it took."""
+        for tried in range(100):
+            try:
+                with self.driver.session() as session, session.begin_transaction() as transaction:
+                    transaction.run(cypher.statement("flow/link_elements"), links).consume()
+                    transaction.commit()
+                return tried
+            except neo4j.exceptions.TransientError as error:
+                if error.code != "Neo.TransientError.Transaction.DeadlockDetected":
+                    raise
+            time.sleep(0.05 * tried)
+        raise RuntimeError("a batch met deadlocks a hundred times")
 
     def _each(self, statement: str, rows: Sequence[Any]) -> None:
         with self.driver.session() as session:
@@ -212,7 +232,7 @@ class _Bench:
                 batch = rows[at : at + BATCH_ROWS]
                 session.execute_write(_consume, statement, batch)
 
-    def _check_and_delete(self, app: str, run: WholeRun | None) -> None:
+    def check_and_delete(self, app: str, run: WholeRun | None) -> None:
         records, _, _ = self.driver.execute_query(
             "MATCH (flow:LineageFlow) WHERE flow.flowId STARTS WITH $app + '#' "
             "RETURN count(flow) AS records, sum(COUNT { (flow)-[:flow]->() }) AS links",
@@ -280,6 +300,7 @@ def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int
             for name, measured in found.items()
         },
         "apoc": bench.apoc[1:],
+        "one_run_in_parallel": _one_run_in_parallel(bench),
         "four_writers": _four(uri, bench, clock, rounds),
     }
     figures["machine"] += f", load {os.getloadavg()[0]:.1f} at the end"
@@ -299,19 +320,19 @@ def _rates(count: int, measured: Sequence[dict[str, float]]) -> dict[str, float]
 
 def _four(uri: str, bench: _Bench, clock: _Clock, rounds: int) -> dict[str, Any]:
     """Four writers, each with a driver of its own, as four processes have."""
-    graphs = [Neo4jGraph(uri) for _ in range(4)]
+    graphs = [Neo4jGraph(uri) for _ in range(WRITERS)]
     begun = [[bench.begin(graph) for _ in range(rounds)] for graph in graphs]
 
     def write(graph: Neo4jGraph, mine: list[tuple[str, str, WholeRun]]) -> None:
         for app, claim, run in mine:
             assert graph.write_run(app, claim, run)
 
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(WRITERS) as pool:
         seconds = clock(lambda: list(pool.map(write, graphs, begun)))["wall"]
     for mine in begun:
         for app, _, _ in mine:
             bench.graph.delete_application(app)
-    count = 4 * rounds * bench.records
+    count = WRITERS * rounds * bench.records
     told = {
         "records_and_links_a_second": round(count * (1 + 2 / len(NODES)) / seconds),
         "deadlocks": sum(graph.counters.deadlocks for graph in graphs),
@@ -320,6 +341,54 @@ def _four(uri: str, bench: _Bench, clock: _Clock, rounds: int) -> dict[str, Any]
     for graph in graphs:
         graph.close()
     return told
+
+
+def _one_run_in_parallel(bench: _Bench) -> dict[str, Any]:
+    """Deadlocks of four writers that make the links of one run: why ours has one writer for each."""
+    found: dict[str, Any] = {}
+    for name, rounds_of in (("by_target", _by_target), ("in_rounds", _in_rounds)):
+        app, claim, run = bench.begin(bench.graph)
+        element_ids = bench.graph._write_run_records(app, claim, run)
+        began, deadlocks = time.perf_counter(), 0
+        for batches in rounds_of(list(zip(run.targets, run.sources, strict=True))):
+            given = [_elements(pairs, element_ids) for pairs in batches if pairs]
+            with ThreadPoolExecutor(WRITERS) as pool:
+                deadlocks += sum(pool.map(bench.link_until_done, given))
+        found[name] = {
+            "links_a_second": round(len(run.targets) / (time.perf_counter() - began)),
+            "deadlocks": deadlocks,
+        }
+        bench.check_and_delete(app, run)
+    return found
+
+
+def _by_target(pairs: Pairs) -> list[list[Pairs]]:
+    """Each writer owns a fourth of the targets; batches of 5,000 links."""
+    parts = [[pair for pair in pairs if pair[0] % WRITERS == at] for at in range(WRITERS)]
+    longest = max(map(len, parts))
+    return [[part[at : at + 5_000] for at in range(0, longest, 5_000) for part in parts]]
+
+
+def _in_rounds(pairs: Pairs) -> list[list[Pairs]]:
+    """Batches of one round share no record: every two of eight classes meet in one of its rounds."""
+    classes = 2 * WRITERS
+    cells: dict[frozenset[int], Pairs] = {}
+    for pair in pairs:
+        cells.setdefault(frozenset(end % classes for end in pair), []).append(pair)
+    rounds = [[{classes - 1, at}] for at in range(classes - 1)]
+    for at, meetings in enumerate(rounds):
+        for apart in range(1, WRITERS):
+            meetings.append({(at + apart) % (classes - 1), (at - apart) % (classes - 1)})
+    rounds.append([{at} for at in range(classes)])
+    return [[cells.get(frozenset(each), []) for each in meetings] for meetings in rounds]
+
+
+def _elements(pairs: Pairs, element_ids: Sequence[str]) -> dict[str, Any]:
+    grouped = [(target, list(group)) for target, group in groupby(sorted(pairs), key=lambda pair: pair[0])]
+    return {
+        "targets": [element_ids[target] for target, _ in grouped],
+        "sources": [[element_ids[source] for _, source in group] for _, group in grouped],
+    }
 
 
 def _bytes(records: int, jars: Path) -> int:
@@ -373,11 +442,19 @@ def _page(figures: dict[str, Any]) -> str:
         + "".join(rows)
         + f"\nAPOC tried batches again {sum(each['retries'] for each in apoc)} times and gave up "
         f"{sum(each['failedBatches'] for each in apoc)}; its errors: {errors[:400]}.\n\n"
+        "Four writers of the links of one run, by the statement of `write_run` without its lock: "
+        f"{_parallel(figures, 'by_target')} where each owns its targets, "
+        f"{_parallel(figures, 'in_rounds')} where the batches of a round share no record.\n\n"
         "Four writers at once, each with its own applications: "
         f"{four['records_and_links_a_second']:,} records and links a second together, "
         f"{four['deadlocks']} deadlocks, {four['retries']} retries.\n"
         + (f"\nA record with its links takes {stored:,} bytes on disk.\n" if stored else "")
     )
+
+
+def _parallel(figures: dict[str, Any], name: str) -> str:
+    told = figures["one_run_in_parallel"][name]
+    return f"{told['links_a_second']:,} links a second and {told['deadlocks']} deadlocks"
 
 
 def _cells(rates: dict[str, float]) -> str:
