@@ -7,9 +7,10 @@ a run (a suppressed job) each does the plain thing. Nothing is read ahead throug
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain, compress, count, islice, repeat
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from spark_agent import capture, contract
 from spark_agent.capture import Operator
@@ -226,43 +227,110 @@ class Order(Operator):
         return records
 
 
+class Functions(NamedTuple):
+    """What PySpark's Aggregator has, without the wrapper that it puts around each: a Python call a record."""
+
+    createCombiner: Callable[[Any], Any]
+    mergeValue: Callable[[Any, Any], Any]
+    mergeCombiners: Callable[[Any, Any], Any]
+
+
 class Combine(Operator):
-    """The map side of combineByKey: input k went into output code[k]."""
+    """The map side of combineByKey: input k went into output code[k].
+
+    `functions` are an Aggregator's, or `Functions`.
+    """
 
     records_between_looks = 2 * CHUNK
 
-    def __init__(self, aggregator: Any, memory: float, serializer: Any, order: Order) -> None:
-        self.aggregator, self.memory, self.serializer, self.order = aggregator, memory, serializer, order
+    def __init__(self, functions: Any, memory: float, serializer: Any, order: Order) -> None:
+        self.functions, self.memory, self.serializer, self.order = functions, memory, serializer, order
 
     def merger(self) -> Any:
+        """PySpark's own, which goes on where memory ends."""
         from pyspark.shuffle import ExternalMerger
 
-        return ExternalMerger(self.aggregator, self.memory, self.serializer)
+        return ExternalMerger(self.aggregator(), self.memory, self.serializer)
+
+    def aggregator(self) -> Any:
+        from pyspark.shuffle import Aggregator
+
+        given = self.functions
+        return Aggregator(given.createCombiner, given.mergeValue, given.mergeCombiners)
+
+    def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
+        """What merges all records in PySpark's way."""
+        return merger.mergeValues  # type: ignore[no-any-return] # PySpark's is not typed
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         merger = self.merger()
-        stock, create, combine = self.functions(merger)
         if capture.current is None:
-            stock(records)
+            self.stock(merger)(records)
             return merger.items()  # type: ignore[no-any-return]
-        return _merge(self, merger, records, stock, create, combine)
+        return _merge(self, merger, records)
 
-    def functions(self, merger: Any) -> tuple[Callable[..., None], Callable[..., Any], Callable[..., Any]]:
-        """(stock merge of all records, combiner of a first value, combiner of a further value)."""
-        return merger.mergeValues, self.aggregator.createCombiner, self.aggregator.mergeValue
+    def take_in(
+        self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
+    ) -> None:
+        """Merge `records` into `combined` and note the code of each; `codes` numbers new keys by itself."""
+        create, combine, size = self.functions.createCombiner, self.functions.mergeValue, len(combined)
+        for key, value in records:
+            code = codes[key]
+            try:
+                if code < size:
+                    combined[code] = combine(combined[code], value)
+                else:
+                    combined.append(create(value))
+                    size += 1
+            except StopIteration as error:
+                report(error)
+            noted.append(code)
+
+
+class CombineLists(Combine):
+    """The map side of groupByKey: a Combine of values into lists, without a call for each."""
+
+    def take_in(
+        self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
+    ) -> None:
+        size = len(combined)
+        for key, value in records:
+            code = codes[key]
+            if code < size:
+                combined[code].append(value)
+            else:
+                combined.append([value])
+                size += 1
+            noted.append(code)
 
 
 class Merge(Combine):
     """The reduce side of combineByKey: input k went into output code[k]; the outputs' keys are noted."""
 
-    def functions(self, merger: Any) -> tuple[Callable[..., None], Callable[..., Any], Callable[..., Any]]:
-        return merger.mergeCombiners, _same, self.aggregator.mergeCombiners
+    def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
+        return merger.mergeCombiners  # type: ignore[no-any-return] # PySpark's is not typed
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         merged = super().__call__(split, records)
         if capture.current is None:
             return merged
         return capture.current.texts(self.order.node, contract.KEYS).keys_through(merged)
+
+    def take_in(
+        self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
+    ) -> None:
+        combine, size = self.functions.mergeCombiners, len(combined)
+        for key, value in records:
+            code = codes[key]
+            if code < size:
+                try:
+                    combined[code] = combine(combined[code], value)
+                except StopIteration as error:
+                    report(error)
+            else:
+                combined.append(value)
+                size += 1
+            noted.append(code)
 
 
 class Group(Merge):
@@ -274,21 +342,10 @@ class Group(Merge):
     def merger(self) -> Any:
         from pyspark.shuffle import ExternalGroupBy
 
-        return ExternalGroupBy(self.aggregator, self.memory, self.serializer)
+        return ExternalGroupBy(self.aggregator(), self.memory, self.serializer)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _merge(
-    operation: Combine,
-    merger: Any,
-    records: Any,
-    stock: Callable[..., None],
-    create: Callable[..., Any],
-    combine: Callable[..., Any],
-) -> Iterator[Any]:
+def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
     """Aggregate by key with one look-up a record; the code that it yields is the lineage.
 
     Python's dictionaries keep the order of insertion, so the code of a key is also its output position.
@@ -297,25 +354,14 @@ def _merge(
 
     run = capture.current
     assert run is not None
-    codes: dict[Any, int] = {}
+    codes: dict[Any, int] = defaultdict(count().__next__)
     combined: list[Any] = []
     stream = run.stream(operation.node, contract.CODES)
     buffer = stream.buffers[0]
     source = iter(records)
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
     while True:
-        for key, value in islice(source, int(batch)):
-            try:
-                code = codes[key]
-            except KeyError:
-                code = -1
-            # User functions are called outside of the except block: their errors have no context of ours.
-            if code < 0:
-                combined.append(create(value))
-                codes[key] = code = len(combined) - 1
-            else:
-                combined[code] = combine(combined[code], value)
-            buffer.append(code)
+        operation.take_in(islice(source, int(batch)), codes, combined, buffer)
         if not buffer:
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]
@@ -325,7 +371,7 @@ def _merge(
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
             merger._spill()
-            return _merge_spilled(operation.order, merger, stream, codes, source, stock)
+            return _merge_spilled(operation.order, merger, stream, codes, source, operation.stock(merger))
 
 
 def _merge_spilled(
@@ -334,7 +380,7 @@ def _merge_spilled(
     stream: Stream,
     codes: dict[Any, int],
     source: Iterator[Any],
-    stock: Callable[..., None],
+    stock: Callable[[Iterable[Any]], None],
 ) -> Iterator[Any]:
     """Go on with the stock merger, which gives its outputs in another order: `order` says in which."""
     run = capture.current
@@ -343,7 +389,7 @@ def _merge_spilled(
 
     def coded() -> Iterator[Any]:
         for seen, pair in enumerate(source):
-            append(codes.setdefault(pair[0], len(codes)))
+            append(codes[pair[0]])
             if seen % CHUNK == 0:
                 stream.flush()
             yield pair

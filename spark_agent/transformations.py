@@ -8,6 +8,7 @@ transformation that is not here is made of these (`NAMED`), or keeps the bound o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
@@ -17,8 +18,10 @@ from spark_agent.joining import Join, Side, Subtract
 from spark_agent.nodes import Node
 from spark_agent.operators import (
     Combine,
+    CombineLists,
     Filter,
     FlatMap,
+    Functions,
     Group,
     Known,
     LastRead,
@@ -145,10 +148,8 @@ def _combine_by_key(
     numPartitions: int | None = None,
     partitionFunc: Callable[[Any], int] | None = None,
 ) -> Any:
-    from pyspark.shuffle import Aggregator
-
-    aggregator = Aggregator(createCombiner, mergeValue, mergeCombiners)
-    return _aggregated(self, aggregator, Merge, numPartitions, partitionFunc)
+    functions = Functions(createCombiner, mergeValue, mergeCombiners)
+    return _aggregated(self, functions, Combine, Merge, numPartitions, partitionFunc)
 
 
 def _group_by_key(
@@ -156,12 +157,14 @@ def _group_by_key(
 ) -> Any:
     from pyspark.resultiterable import ResultIterable
 
-    return _aggregated(self, _lists(), Group, numPartitions, partitionFunc).mapValues(ResultIterable)
+    grouped = _aggregated(self, _LISTS, CombineLists, Group, numPartitions, partitionFunc)
+    return grouped.mapValues(ResultIterable)
 
 
 def _aggregated(
     dataset: Any,
-    aggregator: Any,
+    functions: Functions,
+    combining: type[Combine],
     merging: type[Merge],
     partitions_wanted: int | None,
     hashed: Callable[[Any], int] | None,
@@ -170,18 +173,12 @@ def _aggregated(
         partitions_wanted = dataset._defaultReducePartitions()
     serializer, memory = dataset.ctx.serializer, dataset._memory_limit()
     order = Order()
-    combined = dataset.mapPartitionsWithIndex(Combine(aggregator, memory * 0.9, serializer, order), True)
+    combined = dataset.mapPartitionsWithIndex(combining(functions, memory * 0.9, serializer, order), True)
     ordered = combined.mapPartitionsWithIndex(order, True)
     shuffled = ordered.partitionBy(partitions_wanted, hashed or rdd_module().portable_hash)
     order = Order()
-    merged = shuffled.mapPartitionsWithIndex(merging(aggregator, memory, serializer, order), True)
+    merged = shuffled.mapPartitionsWithIndex(merging(functions, memory, serializer, order), True)
     return merged.mapPartitionsWithIndex(order, True)
-
-
-def _lists() -> Any:
-    from pyspark.shuffle import Aggregator
-
-    return Aggregator(_list_of, _append, _extend)
 
 
 def _list_of(value: Any) -> list[Any]:
@@ -193,9 +190,16 @@ def _append(values: list[Any], value: Any) -> list[Any]:
     return values
 
 
-def _extend(values: list[Any], more: list[Any]) -> list[Any]:
-    values.extend(more)
-    return values
+_LISTS = Functions(_list_of, _append, iadd)
+
+
+def _lists() -> Any:
+    """An Aggregator for PySpark's own mergers, without its wrapper: nothing here raises StopIteration."""
+    from pyspark.shuffle import Aggregator
+
+    aggregator = Aggregator(*_LISTS)
+    vars(aggregator).update(_LISTS._asdict())
+    return aggregator
 
 
 def _partition_by(session: Session) -> Operation:

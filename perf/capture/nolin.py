@@ -8,8 +8,9 @@ without a mirror here would make the comparison a lie, so a job that has one is 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 
 from pyspark.serializers import FramedSerializer, pack_long
@@ -17,7 +18,7 @@ from pyspark.serializers import FramedSerializer, pack_long
 from spark_agent import rdd, session, shuffle
 from spark_agent.capture import Operator, Pipeline
 from spark_agent.operators import report
-from spark_agent.streams import CHUNK, FOREVER, restarting
+from spark_agent.streams import FOREVER, restarting
 
 
 class UnmirroredError(RuntimeError):
@@ -85,56 +86,76 @@ def _sort(operator: Any, split: int, records: Any) -> Any:
 
 
 def _combine(operator: Any, split: int, records: Any) -> Iterator[Any]:
-    from pyspark.shuffle import ExternalMerger
+    functions = operator.functions
 
-    merger = ExternalMerger(operator.aggregator, operator.memory, operator.serializer)
-    return _merge(merger, records, 2 * CHUNK, *operator.functions(merger))
+    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> None:
+        create, combine, size = functions.createCombiner, functions.mergeValue, len(combined)
+        for key, value in some:
+            code = codes[key]
+            try:
+                if code < size:
+                    combined[code] = combine(combined[code], value)
+                else:
+                    combined.append(create(value))
+                    size += 1
+            except StopIteration as error:
+                report(error)
+
+    return _merge(operator, records, take_in)
 
 
-def _group(operator: Any, split: int, records: Any) -> Iterator[Any]:
-    from pyspark.shuffle import ExternalGroupBy
+def _combine_lists(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> None:
+        size = len(combined)
+        for key, value in some:
+            code = codes[key]
+            if code < size:
+                combined[code].append(value)
+            else:
+                combined.append([value])
+                size += 1
 
-    merger = ExternalGroupBy(operator.aggregator, operator.memory, operator.serializer)
-    return _merge(merger, records, 1_000, *operator.functions(merger))
+    return _merge(operator, records, take_in)
+
+
+def _merge_combiners(operator: Any, split: int, records: Any) -> Iterator[Any]:
+    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> None:
+        combine, size = operator.functions.mergeCombiners, len(combined)
+        for key, value in some:
+            code = codes[key]
+            if code < size:
+                try:
+                    combined[code] = combine(combined[code], value)
+                except StopIteration as error:
+                    report(error)
+            else:
+                combined.append(value)
+                size += 1
+
+    return _merge(operator, records, take_in)
 
 
 def _merge(
-    merger: Any,
-    records: Any,
-    records_between_looks: int,
-    stock: Callable[..., None],
-    create: Callable[..., Any],
-    combine: Callable[..., Any],
+    operator: Any, records: Any, take_in: Callable[[Iterable[Any], dict[Any, int], list[Any]], None]
 ) -> Iterator[Any]:
     from pyspark.shuffle import get_used_memory
 
-    codes: dict[Any, int] = {}
+    merger = operator.merger()
+    codes: dict[Any, int] = defaultdict(count().__next__)
     combined: list[Any] = []
     source = iter(records)
     batch: float = merger.batch
-    ended = object()
-    while True:
-        key: Any = ended
-        for key, value in islice(source, int(batch)):
-            try:
-                code = codes[key]
-            except KeyError:
-                code = -1
-            if code < 0:
-                combined.append(create(value))
-                codes[key] = len(combined) - 1
-            else:
-                combined[code] = combine(combined[code], value)
-        if key is ended:
-            merger.data = dict(zip(codes, combined, strict=True))
-            return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
-        batch = min(batch * 1.5, records_between_looks)
+    for first in source:
+        take_in(chain((first,), islice(source, int(batch) - 1)), codes, combined)
+        batch = min(batch * 1.5, operator.records_between_looks)
         if get_used_memory() >= merger.memory_limit:
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
             merger._spill()
-            stock(source)
+            operator.stock(merger)(source)
             return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
+    merger.data = dict(zip(codes, combined, strict=True))
+    return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
 
 
 def _groups(operator: Any, records: Any) -> Iterable[Any]:
@@ -235,8 +256,9 @@ MIRRORS: dict[str, Callable[[Any, int, Any], Any]] = {
     "LastRead": _stock,
     "TextSink": _stock,
     "Combine": _combine,
-    "Merge": _combine,
-    "Group": _group,
+    "CombineLists": _combine_lists,
+    "Merge": _merge_combiners,
+    "Group": _merge_combiners,
     "Join": _join,
     "Side": _map,
     "Subtract": _subtract,
