@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from spark_agent import contract, sampling, transport
 from spark_agent.contract import Block
 from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
-from spark_agent.streams import CHUNK, Counter, Stream, last_read
+from spark_agent.streams import CHUNK, Counter, Stream, Told, last_read
 from spark_agent.values import Tally, TextStream
 
 #: Local property that names the action that a job serves.
@@ -75,6 +75,9 @@ class Run:
         self.result: Any = None
         self.inputs = Counter()
         self.outputs = Counter()
+        #: How many records the function that is being called has pulled, and afterwards how many have been
+        #: pulled from it, where that is known without a counter of its own.
+        self.pulled: Callable[[], int] | None = None
 
     def stream(self, node: int, relation: str) -> Stream:
         stream = Stream(self, node, relation)
@@ -99,6 +102,13 @@ class Run:
         counter = Counter()
         self._counts[node] = lambda: counter.count
         return counter.through(records)
+
+    def pulling(self, records: Iterable[Any]) -> tuple[Iterator[Any], Callable[[], int]]:
+        """`records`, and how many of them the function that is being called has pulled."""
+        if self.pulled is not None:
+            return iter(records), self.pulled
+        counter = Counter()
+        return counter.through(records), lambda: counter.count
 
     def read_batch(self, writer: int, first: int, count: int, bits: bytes | None = None) -> None:
         """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
@@ -206,7 +216,8 @@ class Run:
 
     def forget(self) -> None:
         """Let go of the chain, so that a generator of the user's is finalised when stock PySpark would."""
-        self.result = None
+        self.result = self.pulled = None
+        self.inputs = self.outputs = Counter()
         self._closers.clear()
         self._streams.clear()
 
@@ -278,22 +289,29 @@ class Capture(Pipeline):
             sender = transport.sender_in_worker(plan.settings, plan.application_id, plan.problem)
             current = run = Run(plan, split, sender)
             run.result = self._captured(plan, run, split, records)
-            return run.outputs.through(run.result)
+            if run.pulled is None:
+                return run.outputs.through(run.result)
+            run.outputs = Told(run.pulled)
+            return run.result
         except BaseException as error:
             hide_agent(error)
             raise
 
     def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
         records, ways = run.inputs.through(records), run.ways
+        run.pulled = lambda: run.inputs.count
         if ways is not None:
             records = ways.read(records, self.functions[0])
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
             if ways is not None:
                 ways.enter(node, function, records)
+            given, pulled = records, run.pulled
             if node in plan.user_nodes:
                 records = _of_user(run, node, function, split, records)
             else:
                 records = function(split, records)
+            if run.pulled is pulled and records is not given:
+                run.pulled = None  # the function does not say it
             following = self.functions[index + 1] if index + 1 < len(self.functions) else None
             if node == plan.read_by_action or (isinstance(following, Operator) and _says_no_count(function)):
                 records = run.counted(node, records)

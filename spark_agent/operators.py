@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator
+from inspect import getgeneratorlocals
 from itertools import chain, compress, count, islice, repeat
 from typing import Any, NamedTuple, NoReturn
 
@@ -42,32 +43,28 @@ class Map(Operator):
             from pyspark.util import fail_on_stopiteration
 
             return map(fail_on_stopiteration(function), records)
-        counter = Counter()
-        source = counter.through(records)
+        source, pulled = run.pulling(records)
         gaps: list[int] = []
-        nothing = object()
 
         def mapped(ended: list[bool]) -> Iterator[Any]:
-            record = nothing
-            try:
-                for record in source:
+            for record in source:
+                try:
                     yield function(record)
-                    record = nothing
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                if record is not nothing:  # else it came from the source
-                    gaps.append(counter.count - 1)
-                if isinstance(error, StopIteration):
-                    report(error)
-                raise
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    gaps.append(pulled() - 1)
+                    if isinstance(error, StopIteration):
+                        report(error)
+                    raise
             ended.append(True)
 
         def close() -> None:
             if gaps:
-                run.override(self.node, contract.SPANS).extend(_around(gaps, counter.count))
+                run.override(self.node, contract.SPANS).extend(_around(gaps, pulled()))
 
         run.at_close(close)
+        run.pulled = lambda: pulled() - len(gaps)
         return restarting(mapped)
 
 
@@ -82,7 +79,11 @@ def _around(gaps: list[int], inputs: int) -> list[tuple[int, int, int]]:
 
 
 class Filter(Operator):
-    """filter(f): the positions that passed."""
+    """filter(f): the positions that passed.
+
+    To ask the counter for a position costs more than to count in Python, which costs more than the counter:
+    so positions are asked for while few records pass, and counted while most do.
+    """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -94,27 +95,41 @@ class Filter(Operator):
 
             return filter(fail_on_stopiteration(function), records)
         stream = run.stream(self.node, contract.POSITIONS)
-        source = iter(records)
-        passed, flush = stream.buffers[0], stream.flush
-        last = [-1]  # the position that a generator of `restarting` goes on from
+        is_first = self.node == run.plan.nodes[0]
+        counter = run.inputs if is_first else Counter()
+        source = iter(records) if is_first else counter.through(records)
+        passed, left, last = stream.buffers[0], counter.left, FOREVER - 1
+        most_pass = False
 
         def filtered(ended: list[bool]) -> Iterator[Any]:
-            position, flush_at = last[0], 0
+            nonlocal most_pass
+            before = position = last - left()
+            is_end = False
             try:
-                for record in source:
-                    position += 1
-                    if function(record):
-                        passed.append(position)
-                        yield record
-                        if position >= flush_at:
-                            flush()
-                            flush_at = position + CHUNK
+                if most_pass:
+                    for record in islice(source, CHUNK):
+                        position += 1
+                        if function(record):
+                            passed.append(position)
+                            yield record
+                    is_end = position - before < CHUNK
+                else:
+                    for record in source:
+                        if function(record):
+                            passed.append(last - left())
+                            yield record
+                            if len(passed) >= CHUNK:
+                                break
+                    else:
+                        is_end = True
             except StopIteration as error:
                 report(error)
-            finally:
-                last[0] = position
-            ended.append(True)
+            most_pass = 2 * len(passed) > last - left() - before
+            stream.flush()
+            if is_end:
+                ended.append(True)
 
+        run.pulled = stream.outputs
         return restarting(filtered)
 
 
@@ -132,7 +147,7 @@ class FlatMap(Operator):
             return chain.from_iterable(map(fail_on_stopiteration(function), records))
         stream = run.stream(self.node, contract.COUNTS)
         counts = stream.buffers[0]
-        append, flush = counts.append, stream.flush
+        flush = stream.flush
         source = iter(records)
         ticks = repeat(True, FOREVER)
         left = ticks.__length_hint__
@@ -147,29 +162,41 @@ class FlatMap(Operator):
                         try:
                             made = function(record)
                         except BaseException:
-                            append(0)
+                            counts.append(0)
                             raise
                         if type(made) is list:
                             rest = iter(made)
                             yield rest
-                            append(len(made))
+                            counts.append(len(made))
                             continue
                         rest, start = None, left()
                         try:
                             yield compress(made, ticks)
                         finally:
-                            append(start - left())
+                            counts.append(start - left())
                     if len(counts) == before:
                         break
                     flush()
             except GeneratorExit:
                 if rest is not None:  # a take() stopped in the list
-                    append(len(made) - rest.__length_hint__())
+                    counts.append(len(made) - rest.__length_hint__())
                 raise
             except StopIteration as error:
                 report(error)
 
         generator = produced()
+
+        def pulled() -> int:
+            # Seldom asked for: so the generator keeps what it is at in its own variables, which cost less.
+            at, now = getgeneratorlocals(generator), 0
+            if at.get("rest") is not None:
+                now = len(at["made"]) - at["rest"].__length_hint__()
+            elif "start" in at:
+                now = at["start"] - left()
+            return stream.outputs() + now
+
+        run.pulled = pulled
+
         # A chain that was not pulled to its end holds it suspended; closing it counts the rest.
         run.at_close(generator.close)
         # Like stock PySpark's, it ends with the first error of the function, also for a caller who goes on.

@@ -10,7 +10,7 @@ What else moves whole batches in the JVM (repartition, cartesian) is told in the
 from __future__ import annotations
 
 import struct
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from itertools import chain, islice, product
 from typing import Any
@@ -25,7 +25,7 @@ from pyspark.serializers import (
 
 from spark_agent import capture, contract, sampling
 from spark_agent.capture import Operator
-from spark_agent.streams import FOREVER
+from spark_agent.streams import CHUNK, FOREVER
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
 TAG = struct.Struct("<QQ")
@@ -159,40 +159,45 @@ class ShuffleWrite(Operator):
         number = run.number if run is not None else 0
         stream = run.stream(self.node, contract.POSITIONS) if run is not None else None
         partition, partitions, dumps = self.partition, self.partitions, self.serializer.dumps
-        buckets: dict[int, list[Any]] = {}
-        sources: dict[int, list[int]] = {}
+        buckets: dict[int, tuple[list[Any], list[int]]] = defaultdict(lambda: ([], []))
         ways = run.ways if run is not None else None
         written = pending = 0
+        seen = -1
         batch: float = min(10 * partitions, 1000)
 
         def drain() -> Iterator[bytes]:
             nonlocal written
             for target in list(buckets):
-                bucket, inputs = buckets.pop(target), sources.pop(target)
+                bucket, inputs = buckets.pop(target)
                 if stream is not None:
                     stream.buffers[0].extend(inputs)
-                    stream.flush()
+                    if len(stream.buffers[0]) >= CHUNK:
+                        stream.flush()
                 yield pack_long(target)
                 head, bits = (number, b"") if ways is None else ways.tag(self.node, number, inputs)
                 yield TAG.pack(head, written) + bits + dumps(bucket)
                 written += len(bucket)
 
-        for position, (key, value) in enumerate(records):
-            target = partition(key) % partitions
-            bucket = buckets.get(target)
-            if bucket is None:
-                bucket = buckets[target] = []
-                sources[target] = []
-            bucket.append((key, value))
-            sources[target].append(position)
-            pending += 1
+        numbered = enumerate(records)
+        while True:
+            # Looks after each thousandth record, and when there are more than a batch.
+            wanted = min(1000 - pending % 1000, int(batch) + 1 - pending)
+            before = seen
+            for seen, (key, value) in islice(numbered, wanted):
+                target = partition(key) % partitions
+                bucket, inputs = buckets[target]
+                bucket.append((key, value))
+                inputs.append(seen)
+            pending += seen - before
+            if seen - before < wanted:
+                break
             if (pending % 1000 == 0 and get_used_memory() > self.limit) or pending > batch:
                 targets, size = len(buckets), 0
                 for piece in drain():
                     size += len(piece)
                     yield piece
                 if ways is not None:
-                    ways.drained(self.node, position + 1)
+                    ways.drained(self.node, seen + 1)
                 # Spark's rule: batches between 1 and 10 MB.
                 average = int(size / targets) >> 20
                 if average < 1:

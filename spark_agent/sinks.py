@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, filterfalse, islice
+from itertools import islice
 from typing import Any
 
 from spark_agent import capture, contract
@@ -14,7 +14,10 @@ LOOK = 64
 
 
 class TextSink(Operator):
-    """saveAsTextFile: output k is input k, but a record with row ends in it is several rows of the file."""
+    """saveAsTextFile: output k is input k, but a record with row ends in it is several rows of the file.
+
+    Encodes records as the stock function does, in one step with looking at them.
+    """
 
     relation = contract.IDENTITY
 
@@ -22,10 +25,10 @@ class TextSink(Operator):
         self.stock = stock
 
     def __call__(self, split: int, records: Any) -> Iterable[bytes]:
-        encoded, run = self.stock(split, records), capture.current
-        return encoded if run is None else self._rows(encoded, run)
+        run = capture.current
+        return self.stock(split, records) if run is None else self._rows(records, run)
 
-    def _rows(self, encoded: Iterable[bytes], run: capture.Run) -> Iterator[bytes]:
+    def _rows(self, records: Iterable[Any], run: capture.Run) -> Iterator[bytes]:
         several: list[tuple[int, int]] = []  # (input position, rows)
         passed: list[bytes] = []  # the records since the last look
         seen = 0
@@ -42,10 +45,18 @@ class TextSink(Operator):
             seen += len(passed)
             passed.clear()
 
-        def looked_at() -> Iterator[Iterator[bytes]]:
-            source = iter(encoded)
+        def looked_at() -> Iterator[bytes]:
+            source = iter(records)
             while True:
-                yield filterfalse(passed.append, islice(source, LOOK))
+                for record in islice(source, LOOK):
+                    if isinstance(record, str):
+                        text = record.encode("utf-8")
+                    elif isinstance(record, bytes):
+                        text = record
+                    else:
+                        text = str(record).encode("utf-8")
+                    passed.append(text)
+                    yield text
                 if not passed:
                     return
                 look()
@@ -56,7 +67,8 @@ class TextSink(Operator):
                 run.override(self.node, contract.SPANS).extend(_rows_of(several, seen))
 
         run.at_close(close)
-        return chain.from_iterable(looked_at())
+        run.pulled = lambda: seen + len(passed)
+        return looked_at()
 
 
 def physical_rows(text: bytes) -> int:

@@ -26,18 +26,33 @@ HEADER_BYTES = 4_000
 class Counter:
     """Counts what passes an iterator at C speed: `compress(it, ticks)`, about 10 ns a record."""
 
-    __slots__ = ("_left", "_ticks")
+    __slots__ = ("_ticks", "left")
 
     def __init__(self) -> None:
         self._ticks = repeat(True, FOREVER)
-        self._left = self._ticks.__length_hint__
+        #: FOREVER less the count, for those who cannot afford a property.
+        self.left = self._ticks.__length_hint__
 
     def through(self, records: Iterable[Any]) -> Iterator[Any]:
         return compress(records, self._ticks)
 
     @property
     def count(self) -> int:
-        return FOREVER - self._left()
+        return FOREVER - self.left()
+
+
+class Told(Counter):
+    """A count that is known otherwise."""
+
+    __slots__ = ("_tell",)
+
+    def __init__(self, tell: Callable[[], int]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    @property
+    def count(self) -> int:
+        return self._tell()
 
 
 def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
@@ -125,6 +140,11 @@ class Stream:
             covered_in, covered_out = _coverage(self._relation, named)
             self.total_in += covered_in
             self.total_out += covered_out
+
+    def outputs(self) -> int:
+        """How many outputs were noted so far, in positions or counts."""
+        waiting = (*self._arrays[0], *self.buffers[0])
+        return self.total_out + (sum(waiting) if self._relation == contract.COUNTS else len(waiting))
 
     def extend(self, rows: Iterable[Sequence[int]]) -> None:
         """Append rows, one value for each column."""

@@ -81,6 +81,16 @@ def _stock(operator: Any, split: int, records: Any) -> Any:
     return operator.stock(split, records)
 
 
+def _text_sink(operator: Any, split: int, records: Any) -> Iterator[bytes]:
+    for record in records:
+        if isinstance(record, str):
+            yield record.encode("utf-8")
+        elif isinstance(record, bytes):
+            yield record
+        else:
+            yield str(record).encode("utf-8")
+
+
 def _sort(operator: Any, split: int, records: Any) -> Any:
     return operator.stock(records)
 
@@ -201,8 +211,9 @@ def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
     from pyspark.shuffle import get_used_memory
 
     partition, partitions, dumps = operator.partition, operator.partitions, operator.serializer.dumps
-    buckets: dict[int, list[Any]] = {}
+    buckets: dict[int, list[Any]] = defaultdict(list)
     pending = 0
+    ended = object()
     batch: float = min(10 * partitions, 1000)
 
     def drain() -> Iterator[bytes]:
@@ -210,13 +221,16 @@ def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
             yield pack_long(target)
             yield dumps(buckets.pop(target))
 
-    for key, value in records:
-        target = partition(key) % partitions
-        bucket = buckets.get(target)
-        if bucket is None:
-            bucket = buckets[target] = []
-        bucket.append((key, value))
-        pending += 1
+    source = iter(records)
+    while True:
+        wanted = min(1000 - pending % 1000, int(batch) + 1 - pending)
+        key: Any = ended
+        for key, value in islice(source, wanted):
+            target = partition(key) % partitions
+            buckets[target].append((key, value))
+        if key is ended:
+            break
+        pending += wanted
         if (pending % 1000 == 0 and get_used_memory() > operator.limit) or pending > batch:
             targets, size = len(buckets), 0
             for piece in drain():
@@ -254,7 +268,7 @@ MIRRORS: dict[str, Callable[[Any, int, Any], Any]] = {
     "Known": _itself,
     "Whole": _itself,
     "LastRead": _stock,
-    "TextSink": _stock,
+    "TextSink": _text_sink,
     "Combine": _combine,
     "CombineLists": _combine_lists,
     "Merge": _merge_combiners,

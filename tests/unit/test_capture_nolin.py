@@ -45,6 +45,7 @@ def modulo(key: int) -> int:
         ("FlatMap", (lambda value: (value for _ in range(value)),), range(10)),
         ("Order", (), range(10)),
         ("Combine", (SUMS, 512, SERIALIZER, operators.Order()), PAIRS),
+        ("CombineLists", (LISTS, 512, SERIALIZER, operators.Order()), PAIRS),
         ("Merge", (SUMS, 512, SERIALIZER, operators.Order()), PAIRS),
         ("Group", (LISTS, 512, SERIALIZER, operators.Order()), LISTED),
         *[

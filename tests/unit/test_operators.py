@@ -196,6 +196,26 @@ def test_a_filter_says_which_positions_passed(task: Start) -> None:
     assert done.flows(1) == {k: [7 * k] for k in range(15)}
 
 
+def test_a_filter_knows_its_positions_where_few_and_where_most_pass(task: Start) -> None:
+    def passes(x: int) -> bool:
+        return 9_000 <= x < 20_000 or x % 100 == 0 or x > 90_000
+
+    done = task(range(100_000), Filter(passes), Filter(lambda x: x % 3))
+    expected = [x for x in range(100_000) if passes(x)]
+    assert done.flows(1) == {k: [x] for k, x in enumerate(expected)}
+    assert done.flows(2) == {k: [at] for k, at in enumerate(at for at, x in enumerate(expected) if x % 3)}
+    assert done.manifest["inputs"] == 100_000
+    assert done.manifest["outputs"] == len(done.outputs)
+
+
+def test_values_merged_into_lists_say_where_each_record_went(task: Start) -> None:
+    pairs = [(x % 7, x) for x in range(1_000)]
+    order = Order()
+    done = task(pairs, operators.CombineLists(LISTS, ENOUGH, PICKLE, order), order)
+    assert done.outputs == [(key, list(range(key, 1_000, 7))) for key in range(7)]
+    assert done.flows(1) == {key: list(range(key, 1_000, 7)) for key in range(7)}
+
+
 def test_a_filter_takes_any_truth(task: Start) -> None:
     assert task(["", "a", None, [0]], Filter(lambda x: x)).outputs == ["a", [0]]
 
@@ -540,6 +560,29 @@ def test_an_error_from_above_is_no_gap_of_the_map_below(task: Start) -> None:
     assert done.outputs == [0, 1, "ValueError", 3, 4, 5, "ValueError", 7, 8, 9]
     assert done.manifest["overridden"] == [1]
     assert [flow[0] for flow in done.flows(1).values()] == [0, 1, 3, 4, 5, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        (),
+        (Filter(lambda x: x != 3),),
+        (Filter(lambda x: x % 4 > 1),),
+        (FlatMap(lambda x: [x] * (x % 3)),),
+        (FlatMap(lambda x: (x for _ in range(x % 3))),),
+        (FlatMap(lambda x: [x, x]), Map(lambda x: x), Filter(lambda x: x % 3)),
+        (operators.LastRead(lambda _split, records: (record for record in records if record % 3)),),
+        (lambda _split, records: [x for x in records if x % 3],),
+    ],
+    ids=["nothing", "most pass", "half pass", "lists", "generators", "a chain", "last read", "a user's"],
+)
+def test_a_gap_is_found_behind_any_function(above: tuple[Any, ...], task: Start, small_blocks: None) -> None:
+    given = task(range(40), *above).outputs
+    assert task(range(40), *above).manifest["outputs"] == len(given)
+    done = task(range(40), *above, Map(odd), stubborn)
+    kept = [k for k, x in enumerate(given) if x % 4 != 2]
+    assert len(kept) < len(given)
+    assert done.flows(len(above) + 1) == {k: [i] for k, i in enumerate(kept)}
 
 
 def test_a_filter_whose_errors_are_caught_goes_on(task: Start) -> None:
