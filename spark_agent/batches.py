@@ -12,8 +12,9 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spark_agent import capture, contract
+from spark_agent import capture, contract, sampling
 from spark_agent.capture import Operator
+from spark_agent.shuffle import TAG, PairsOfBatches, TaggedSerializer
 from spark_agent.streams import Told
 
 
@@ -25,8 +26,26 @@ def batches_in(deserializer: Any) -> int:
         sides = batches_in(deserializer.key_ser), batches_in(deserializer.val_ser)
         return sum(sides) if all(sides) else 0
     is_batched = type(deserializer) in (serializers.BatchedSerializer, serializers.AutoBatchedSerializer)
-    pickles = (serializers.PickleSerializer, serializers.CloudPickleSerializer)
-    return int(is_batched and isinstance(deserializer.serializer, pickles))
+    return int(is_batched and _pickles(deserializer.serializer))
+
+
+def untagged(deserializer: Any) -> Any:
+    """What reads the same records from batches without their tags; None where these are not pickled."""
+    from pyspark.serializers import BatchedSerializer, CartesianDeserializer
+
+    if isinstance(deserializer, PairsOfBatches):
+        sides = deserializer.left.inner, deserializer.right.inner
+        return CartesianDeserializer(*map(BatchedSerializer, sides)) if all(map(_pickles, sides)) else None
+    tagged = deserializer.serializer if isinstance(deserializer, BatchedSerializer) else None
+    if type(tagged) is not TaggedSerializer or not _pickles(tagged.inner):
+        return None
+    return BatchedSerializer(tagged.inner, deserializer.batchSize)
+
+
+def _pickles(serializer: Any) -> bool:
+    from pyspark import serializers
+
+    return isinstance(serializer, (serializers.PickleSerializer, serializers.CloudPickleSerializer))
 
 
 class _Callable(type):
@@ -102,4 +121,69 @@ class Pass(Operator):
             run.inputs = run.outputs = Told(lambda: records)
 
         run.at_close(close)
+        return passed()
+
+
+class PassTagged(Operator):
+    """As `Pass`, of batches that have tags when they come (`reads`), when they leave (`writes`), or both.
+
+    Those of a cartesian product (`pairs`) come and leave by twos. The tag of a batch whose records could not
+    be counted names no run.
+    """
+
+    relation = contract.IDENTITY
+
+    def __init__(self, *, reads: bool, writes: bool, pairs: bool = False) -> None:
+        self.reads, self.writes, self.pairs = reads, writes, pairs
+
+    def __call__(self, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+        run = capture.current
+        records, problems = 0, list[Exception]()
+
+        def counted(batch: bytes) -> int:
+            if run is None or problems:
+                return 0
+            try:
+                return count(batch)
+            except Exception as error:  # noqa: BLE001 - the batch goes on whatever it holds
+                problems.append(error)
+                return 0
+
+        def passed() -> Iterator[bytes]:
+            nonlocal records
+            left: tuple[int, int, int] | None = None
+            for batch in batches:
+                writer, first, bits = 0, 0, None
+                if self.reads:
+                    number, first = TAG.unpack_from(batch)
+                    writer, start, bits = sampling.untag(number, batch, TAG.size)
+                    batch = batch[start:]
+                size = counted(batch)
+                if run is not None and self.pairs:
+                    if left is None:
+                        left = writer, first, size
+                    else:
+                        run.read_product(left, (writer, first, size))
+                        records += left[2] * size
+                        left = None
+                elif run is not None:
+                    if self.reads:
+                        run.read_batch(writer, first, size, bits)
+                    records += size
+                if self.writes:
+                    known = run if not problems else None
+                    tag = (known.number, known.written) if known is not None else (0, 0)
+                    batch = TAG.pack(*tag) + batch
+                    if run is not None:
+                        run.written += size
+                yield batch
+
+        def close() -> None:
+            if problems:
+                raise problems[0]
+            assert run is not None
+            run.inputs = run.outputs = Told(lambda: records)
+
+        if run is not None:
+            run.at_close(close)
         return passed()

@@ -12,7 +12,7 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import Pass, batches_in
+from spark_agent.batches import Pass, PassTagged, batches_in, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.nodes import Node
@@ -346,6 +346,10 @@ def _tagged(session: Session, dataset: Any) -> Any:
         tagged = dataset.mapPartitionsWithIndex(Order(), True)
         tagged._jrdd_deserializer = TaggedBatches(inner, stock.bestSize)
         return tagged
+    if batches_in(stock) == 1:  # which decide what reads them
+        inner = stock.serializer
+    elif untagged(stock) is not None and hasattr(stock, "serializer"):
+        inner = stock.serializer.inner
     return _same_batches(session, dataset, SameBatches(inner, getattr(stock, "batchSize", 1)))
 
 
@@ -354,9 +358,13 @@ def is_pipelinable(dataset: Any) -> bool:
 
 
 def _same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
-    """`dataset` read through a Python worker that keeps its batches and tags them."""
-    from spark_agent.shuffle import BatchesIn
+    """`dataset` read through a Python worker that keeps its batches and tags them; pickled ones unread."""
+    from spark_agent.shuffle import BatchesIn, PairsOfBatches
 
+    stock = dataset._jrdd_deserializer
+    is_tagged = untagged(stock) is not None and not isinstance(stock, PairsOfBatches)
+    if is_tagged or batches_in(stock) == 1:
+        return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), serializer)
     read = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(dataset._jrdd_deserializer))
     read._lineage_node = session.node_of(dataset)
     tagged = read.mapPartitionsWithIndex(Order(), True)
@@ -438,28 +446,35 @@ def piped(session: Session, dataset: Any) -> Any:
 
     Pickled batches pass it unread. Any other records only where every Python can read them.
     """
-    every = batches_in(dataset._jrdd_deserializer)
+    from spark_agent.shuffle import PairsOfBatches
+
+    stock = dataset._jrdd_deserializer
+    every, plain = batches_in(stock), untagged(stock)
     if every:
-        return _passed(session, dataset, every)
+        return _passed(session, dataset, Pass(every), stock)
+    if plain is not None:
+        passing = PassTagged(reads=True, writes=False, pairs=isinstance(stock, PairsOfBatches))
+        return _passed(session, dataset, passing, plain)
     if can_be_piped(session, dataset):
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
 
 
 def can_be_piped(session: Session, dataset: Any) -> bool:
-    return batches_in(dataset._jrdd_deserializer) > 0 or session.node_of(dataset).ends.are_plain
+    stock = dataset._jrdd_deserializer
+    return batches_in(stock) > 0 or untagged(stock) is not None or session.node_of(dataset).ends.are_plain
 
 
-def _passed(session: Session, dataset: Any, every: int) -> Any:
-    """The same batches, of which `every` hold the same records, to be read as those of `dataset`."""
+def _passed(session: Session, dataset: Any, passing: Operator, deserializer: Any) -> Any:
+    """The same batches through `passing`, to be read by `deserializer`."""
     from pyspark.serializers import NoOpSerializer
 
     rdd = rdd_module().RDD
     read = rdd(dataset._jrdd, dataset.ctx, NoOpSerializer())
     read._lineage_node = session.node_of(dataset)
-    passed = read.mapPartitionsWithIndex(Pass(every), True)
+    passed = read.mapPartitionsWithIndex(passing, True)
     passed._bypass_serializer = True
-    result = rdd(passed._jrdd, dataset.ctx, dataset._jrdd_deserializer)
+    result = rdd(passed._jrdd, dataset.ctx, deserializer)
     result._lineage_node, result.partitioner = passed._lineage_node, dataset.partitioner
     return result
 

@@ -76,6 +76,27 @@ DATASETS: dict[str, Make] = {
     ),
     "cartesian": lambda source, _: numbers(source, 3, 2).cartesian(numbers(source, 3, 2, 100)),
     "repartition": lambda source, _: numbers(source, 40, 4).repartition(3),
+    "repartition of a class of the driver": lambda source, _: (
+        source("parallelize", [record(n) for n in range(30)], 3).repartition(2)
+    ),
+    "repartition again": lambda source, _: (
+        source("parallelize", [record(n) for n in range(30)], 3).repartition(4).repartition(2)
+    ),
+    "repartition and coalesce": lambda source, _: (
+        source("parallelize", [record(n) for n in range(40)], 4).repartition(3).coalesce(2)
+    ),
+    "cartesian of a class of the driver": lambda source, _: (
+        source("parallelize", [record(n) for n in range(3)], 2)
+        .cartesian(source("parallelize", [record(n) for n in range(10, 14)], 2))
+    ),
+    "cartesian of what was repartitioned": lambda source, _: (
+        source("parallelize", [record(n) for n in range(20)], 2).repartition(2)
+        .cartesian(numbers(source, 3, 2, 100))
+    ),
+    "union of what was repartitioned": lambda source, _: (
+        source("parallelize", [record(n) for n in range(20)], 2).repartition(2)
+        .union(source("parallelize", [record(n) for n in range(40, 60)], 2).repartition(1))
+    ),
     "cache": lambda source, _: cached(numbers(source, 6, 2)),
     "map and cache": lambda source, _: cached(numbers(source, 6, 2).map(lambda n: n)),
     "checkpoint": lambda source, _: checkpointed(numbers(source, 6, 2)),

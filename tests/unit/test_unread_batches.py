@@ -16,6 +16,7 @@ import pytest
 from pyspark.serializers import (
     AutoBatchedSerializer,
     BatchedSerializer,
+    CartesianDeserializer,
     CPickleSerializer,
     MarshalSerializer,
     NoOpSerializer,
@@ -25,9 +26,10 @@ from pyspark.serializers import (
 )
 
 from spark_agent import batches, capture
-from spark_agent.batches import Pass, batches_in, count
+from spark_agent.batches import Pass, PassTagged, batches_in, count, untagged
 from spark_agent.capture import Plan, Run
 from spark_agent.settings import AgentSettings
+from spark_agent.shuffle import TAG, PairsOfBatches, TaggedSerializer
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -182,3 +184,62 @@ def test_without_a_run_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(batches, "count", lambda batch: pytest.fail("counted"))
     given = [b"a", b"b"]
     assert Pass(1)(0, given) is given
+
+
+def test_tagged_batches_are_told_from_other_forms() -> None:
+    pickled, own = CPickleSerializer(), MarshalSerializer()
+    plain = untagged(BatchedSerializer(TaggedSerializer(pickled), 10))
+    assert plain == BatchedSerializer(pickled, 10)
+    assert isinstance(untagged(PairsOfBatches(pickled, pickled)), CartesianDeserializer)
+    others = [
+        BatchedSerializer(pickled, 10), BatchedSerializer(TaggedSerializer(own), 10), UTF8Deserializer(),
+        PairsOfBatches(pickled, own),
+    ]  # fmt: skip
+    assert [untagged(each) for each in others] == [None] * len(others)
+
+
+def test_batches_get_tags_with_the_run_and_the_number_of_their_first_record(run: Run) -> None:
+    given = [pickle.dumps(list(range(size))) for size in (4, 0, 3)]
+    tagged = list(PassTagged(reads=False, writes=True)(0, given))
+    assert tagged == [
+        TAG.pack(run.number, first) + batch for first, batch in zip((0, 4, 4), given, strict=True)
+    ]
+    run.close()
+    assert (run.inputs.count, run.outputs.count, run.written) == (7, 7, 7)
+
+
+def test_tags_are_read_and_taken_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr(Run, "read_batch", lambda _run, *batch: read.append(batch))
+    given = [pickle.dumps([1, 2]), pickle.dumps([3])]
+    tagged = [TAG.pack(writer, 5) + batch for writer, batch in zip((8, 9), given, strict=True)]
+    assert list(PassTagged(reads=True, writes=False)(0, tagged)) == given
+    assert read == [(8, 5, 2, None), (9, 5, 1, None)]
+    run.close()
+    assert run.outputs.count == 3
+
+
+def test_the_records_of_a_product_are_the_pairs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr(Run, "read_product", lambda _run, *sides: read.append(sides))
+    given = [pickle.dumps([1, 2]), pickle.dumps([3, 4, 5])]
+    tagged = [TAG.pack(writer, 6) + batch for writer, batch in zip((8, 9), given, strict=True)]
+    assert list(PassTagged(reads=True, writes=False, pairs=True)(0, tagged)) == given
+    assert read == [((8, 6, 2), (9, 6, 3))]
+    run.close()
+    assert run.outputs.count == 6
+
+
+def test_a_batch_that_cannot_be_counted_is_tagged_as_of_no_run(run: Run) -> None:
+    tagged = list(PassTagged(reads=False, writes=True)(0, [pickle.dumps([1]), b"strange"]))
+    assert tagged == [TAG.pack(run.number, 0) + pickle.dumps([1]), TAG.pack(0, 0) + b"strange"]
+    dropped, _ = run.close()
+    assert dropped == 1
+
+
+def test_without_a_run_tags_come_and_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "current", None)
+    monkeypatch.setattr(batches, "count", lambda batch: pytest.fail("counted"))
+    tagged = list(PassTagged(reads=False, writes=True)(0, [b"a"]))
+    assert tagged == [TAG.pack(0, 0) + b"a"]
+    assert list(PassTagged(reads=True, writes=False)(0, tagged)) == [b"a"]
