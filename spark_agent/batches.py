@@ -42,6 +42,15 @@ def untagged(deserializer: Any) -> Any:
     return BatchedSerializer(tagged.inner, deserializer.batchSize)
 
 
+def are_products(deserializer: Any) -> bool:
+    """Are the records the products of two pickled batches each?"""
+    from pyspark.serializers import CartesianDeserializer
+
+    return isinstance(deserializer, CartesianDeserializer) and all(
+        batches_in(side) == 1 for side in (deserializer.key_ser, deserializer.val_ser)
+    )
+
+
 def _pickles(serializer: Any) -> bool:
     from pyspark import serializers
 
@@ -125,7 +134,7 @@ class Pass(Operator):
 
 
 class PassTagged(Operator):
-    """As `Pass`, of batches that have tags when they come (`reads`), when they leave (`writes`), or both.
+    """As `Pass`, of batches that have tags when they come (`reads`), or when they leave (`writes`).
 
     Those of a cartesian product (`pairs`) come and leave by twos. The tag of a batch whose records could not
     be counted names no run.
@@ -163,7 +172,8 @@ class PassTagged(Operator):
                     if left is None:
                         left = writer, first, size
                     else:
-                        run.read_product(left, (writer, first, size))
+                        if self.reads:
+                            run.read_product(left, (writer, first, size))
                         records += left[2] * size
                         left = None
                 elif run is not None:

@@ -49,6 +49,7 @@ class Node:
     is_described: bool = False  # with all that it comes from
     is_plain: bool = False  # a source whose records any Python can unpickle
     is_piped: bool = False  # a Python worker gives its records, so that they have runs and are counted
+    is_unread: bool = False  # though the worker gives only on what it gets, and need not know the records
     is_shuffle: bool = False  # its batches are tagged with the runs that wrote them
     has_sides: bool = False  # its records are pairs (key, (side, value)) of a join
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
@@ -90,7 +91,9 @@ class Node:
     @property
     def ends(self) -> Ends:
         """What the JVM did since the records were in Python, or came into Spark, is passed through."""
-        for node in self.ancestry(lambda each: each.is_piped or each._ends is not None):
+        for node in self.ancestry(
+            lambda each: (each.is_piped and not each.is_unread) or each._ends is not None
+        ):
             found = node._look_at_parents()
             if node._ends is None:  # else another thread settled the node: its parents may be gone
                 node._ends = found
@@ -102,7 +105,8 @@ class Node:
             return Ends(are_counted=False, are_plain=self.is_plain)
         ends = [parent._ends or _IN_PYTHON for parent in self.parents]
         return Ends(
-            are_counted=self.relation == contract.STATIC and all(each.are_counted for each in ends),
+            are_counted=self.is_piped
+            or (self.relation == contract.STATIC and all(each.are_counted for each in ends)),
             are_plain=all(each.are_plain for each in ends),
         )
 

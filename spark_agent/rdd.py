@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import actions, contract, sources, text_rows, transformations
+from spark_agent.batches import Pass, PassTagged
 from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hiding
 from spark_agent.nodes import inexact
 from spark_agent.patches import is_rdd, like, rdd_module
@@ -107,6 +108,7 @@ def _pipelined_init(session: Session, pipelined: Any, stock: Callable[..., Any])
         if begin_sink is not None:
             func = TextSink(func)
         node = session.new_node(_step_name(func, frames), parents=[session.node_of(prev)], is_piped=True)
+        node.is_unread = isinstance(func, (Pass, PassTagged))
         if isinstance(func, Operator):
             func.node = node.number
             node.relation = func.relation

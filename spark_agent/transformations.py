@@ -12,7 +12,7 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import Pass, PassTagged, batches_in, untagged
+from spark_agent.batches import Pass, PassTagged, are_products, batches_in, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.nodes import Node
@@ -32,6 +32,14 @@ from spark_agent.operators import (
     Whole,
 )
 from spark_agent.patches import is_rdd, like, rdd_module
+from spark_agent.shuffle import (
+    BatchesIn,
+    PairsOfBatches,
+    SameBatches,
+    ShuffleWrite,
+    TaggedBatches,
+    TaggedSerializer,
+)
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -209,8 +217,6 @@ def _partition_by(session: Session) -> Operation:
         from pyspark.serializers import BatchedSerializer
         from pyspark.traceback_utils import SCCallSiteSync
 
-        from spark_agent.shuffle import ShuffleWrite, TaggedSerializer
-
         module = rdd_module()
         hashed = partitionFunc or module.portable_hash
         count = self._defaultReducePartitions() if numPartitions is None else numPartitions
@@ -314,9 +320,10 @@ def _cartesian(session: Session, stock: Operation) -> Operation:
     def cartesian(self: Any, other: Any) -> Any:
         if not is_rdd(other):
             return stock(self, other)  # which says so
-        from spark_agent.shuffle import PairsOfBatches
 
         left, right = _tagged(session, self), _tagged(session, other)
+        if left is None or right is None:
+            return stock(self, other)  # a bound
         pairs = PairsOfBatches(
             left._jrdd_deserializer.serializer.inner, right._jrdd_deserializer.serializer.inner
         )
@@ -335,10 +342,11 @@ def _cartesian(session: Session, stock: Operation) -> Operation:
 
 
 def _tagged(session: Session, dataset: Any) -> Any:
-    """`dataset` in tagged batches, of the sizes in which stock PySpark would hand it to the JVM."""
-    from pyspark.serializers import AutoBatchedSerializer
+    """`dataset` in tagged batches, of the sizes in which stock PySpark would hand it to the JVM.
 
-    from spark_agent.shuffle import SameBatches, TaggedBatches
+    None where a Python worker would have to read records that it may not be able to read.
+    """
+    from pyspark.serializers import AutoBatchedSerializer
 
     stock = dataset._jrdd_deserializer
     inner = dataset.ctx._unbatched_serializer
@@ -350,6 +358,8 @@ def _tagged(session: Session, dataset: Any) -> Any:
         inner = stock.serializer
     elif untagged(stock) is not None and hasattr(stock, "serializer"):
         inner = stock.serializer.inner
+    elif not session.node_of(dataset).ends.are_plain:
+        return None
     return _same_batches(session, dataset, SameBatches(inner, getattr(stock, "batchSize", 1)))
 
 
@@ -359,8 +369,6 @@ def is_pipelinable(dataset: Any) -> bool:
 
 def _same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
     """`dataset` read through a Python worker that keeps its batches and tags them; pickled ones unread."""
-    from spark_agent.shuffle import BatchesIn, PairsOfBatches
-
     stock = dataset._jrdd_deserializer
     is_tagged = untagged(stock) is not None and not isinstance(stock, PairsOfBatches)
     if is_tagged or batches_in(stock) == 1:
@@ -389,7 +397,12 @@ def _zip(session: Session, stock: Operation) -> Operation:
         if sizes[0] != sizes[1] or not sizes[0]:  # Spark's rule: the JVM zips whole batches
             size = min(sizes)
             sides = batched(sides, size if size > 0 else 100)
+        sides = [
+            side if _has_known_records(session.node_of(side)) else piped(session, side) for side in sides
+        ]
         if not all(_has_known_records(session.node_of(side)) for side in sides):
+            if not all(session.node_of(side).ends.are_plain for side in sides):
+                return stock(*sides)  # a bound
             sides = batched(sides, 100)
         result = stock(*sides)
         _settle(session.node_of(result), "zip", contract.ZIP, [session.node_of(side) for side in sides])
@@ -425,8 +438,6 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
     """The JVM deals out batches of ten; their tags say where each came from."""
     from pyspark.serializers import BatchedSerializer, CPickleSerializer
 
-    from spark_agent.shuffle import SameBatches, TaggedSerializer
-
     size, stock = min(10, dataset.ctx._batchSize or 1024), dataset._jrdd_deserializer
     inner = CPickleSerializer()
     is_dealt_out = isinstance(stock, BatchedSerializer) and stock.batchSize == size
@@ -446,8 +457,6 @@ def piped(session: Session, dataset: Any) -> Any:
 
     Pickled batches pass it unread. Any other records only where every Python can read them.
     """
-    from spark_agent.shuffle import PairsOfBatches
-
     stock = dataset._jrdd_deserializer
     every, plain = batches_in(stock), untagged(stock)
     if every:
@@ -455,6 +464,8 @@ def piped(session: Session, dataset: Any) -> Any:
     if plain is not None:
         passing = PassTagged(reads=True, writes=False, pairs=isinstance(stock, PairsOfBatches))
         return _passed(session, dataset, passing, plain)
+    if are_products(stock):
+        return _passed(session, dataset, PassTagged(reads=False, writes=False, pairs=True), stock)
     if can_be_piped(session, dataset):
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
@@ -462,7 +473,8 @@ def piped(session: Session, dataset: Any) -> Any:
 
 def can_be_piped(session: Session, dataset: Any) -> bool:
     stock = dataset._jrdd_deserializer
-    return batches_in(stock) > 0 or untagged(stock) is not None or session.node_of(dataset).ends.are_plain
+    is_pickled = batches_in(stock) > 0 or untagged(stock) is not None or are_products(stock)
+    return is_pickled or session.node_of(dataset).ends.are_plain
 
 
 def _passed(session: Session, dataset: Any, passing: Operator, deserializer: Any) -> Any:

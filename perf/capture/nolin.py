@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.serializers import FramedSerializer, pack_long
 
-from spark_agent import rdd, session, shuffle
+from spark_agent import rdd, session, shuffle, transformations
 from spark_agent.capture import Operator, Pipeline
 from spark_agent.operators import report
 from spark_agent.streams import FOREVER, restarting
@@ -326,6 +326,7 @@ def install() -> None:
     for module, name, stand_in in (
         (rdd, "CapturingSerializer", lambda serializer, _manifests: serializer),
         (shuffle, "TaggedSerializer", Untagged),
+        (transformations, "TaggedSerializer", Untagged),
     ):
         assert hasattr(module, name)  # else tags and the end of runs would be measured as if not captured
         setattr(module, name, stand_in)

@@ -93,6 +93,16 @@ DATASETS: dict[str, Make] = {
         source("parallelize", [record(n) for n in range(20)], 2).repartition(2)
         .cartesian(numbers(source, 3, 2, 100))
     ),
+    "zip of what was repartitioned": lambda source, _: (
+        source("parallelize", [record(n) for n in range(40)], 4).repartition(2)
+        .zip(source("parallelize", [record(n) for n in range(50, 90)], 4).repartition(2))
+    ),
+    "union of cartesians": lambda source, _: (
+        source("parallelize", [record(n) for n in range(3)], 2).cartesian(numbers(source, 2, 1, 100))
+        .union(
+            source("parallelize", [record(n) for n in range(6, 9)], 2).cartesian(numbers(source, 2, 1, 200))
+        )
+    ),
     "union of what was repartitioned": lambda source, _: (
         source("parallelize", [record(n) for n in range(20)], 2).repartition(2)
         .union(source("parallelize", [record(n) for n in range(40, 60)], 2).repartition(1))
