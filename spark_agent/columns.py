@@ -2,38 +2,19 @@
 
 An integer column is a little-endian unsigned array in the narrowest width that holds it, its bytes laid out
 plane by plane (all lowest bytes first), ascending columns as differences. Both make what the producer's
-compression sees repeat itself. A text column is a JSON array. Decoding checks every count and width before
-it takes memory, and never unpickles. Knows nothing of blocks, relations or versions.
+compression sees repeat itself. Decoding checks every count and width before it takes memory. Knows nothing of
+texts, blocks, relations or versions.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from array import array
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 _TYPECODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LITTLE = sys.byteorder == "little"
-
-#: A string as JSON, in C where there is C.
-quoted: Callable[[str], str] = json.encoder.encode_basestring
-
-Text = tuple[str, str]
-"""A typed text: (type name, text). Types: str, int, float, bool, none, bytes (hex), json, repr, withheld."""
-
-
-def encode_texts(texts: Sequence[Text]) -> bytes:
-    """A JSON array of pairs; three times as fast as json.dumps where all are of one type, as most are."""
-    kinds = {kind for kind, _ in texts}
-    if len(kinds) == 1:
-        between = f"],[{quoted(kinds.pop())},"
-        joined = between.join([quoted(text) for _, text in texts])
-        return f"[{between[2:]}{joined}]]".encode("utf-8", "surrogatepass")
-    encoded = json.dumps(texts, separators=(",", ":"), ensure_ascii=False)
-    return encoded.encode("utf-8", "surrogatepass")
 
 
 def encode_integers(values: Sequence[int]) -> tuple[bytes, int, bool]:
@@ -92,25 +73,6 @@ def _steps(raw: bytes, item: int) -> bytes | None:
 
 def _is_not_zero(plane: bytes) -> bool:
     return plane.count(0) != len(plane)
-
-
-def decode_texts(payload: bytes, count: int) -> list[Text]:
-    """The `count` texts of a column. Raises ValueError."""
-    try:
-        texts = json.loads(payload.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"text column is not JSON: {error}") from None
-    if not isinstance(texts, list) or len(texts) != count:
-        raise ValueError(f"text column does not hold {count} entries")
-    return typed_texts(texts)
-
-
-def typed_texts(texts: list[Any]) -> list[Text]:
-    """JSON's lists of two as typed texts. Raises ValueError."""
-    for text in texts:
-        if not isinstance(text, list) or len(text) != 2 or not all(isinstance(part, str) for part in text):
-            raise ValueError("text column holds an entry that is not [type, text]")
-    return [(kind, text) for kind, text in texts]
 
 
 def decode_integers(payload: bytes, count: int, width: object, is_delta: bool) -> Sequence[int]:

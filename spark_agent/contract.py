@@ -15,20 +15,27 @@ attempt. It is the unit that is accepted or not: its blocks count only once its 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_agent.columns import Text as Text
-from spark_agent.columns import decode_integers, decode_texts, encode_integers, encode_texts, typed_texts
-from spark_agent.columns import quoted as quoted
+from spark_agent.columns import decode_integers, encode_integers
+from spark_agent.texts import MAX_TEXT_CHARACTERS as MAX_TEXT_CHARACTERS
+from spark_agent.texts import MAX_VALUE_CHARACTERS as MAX_VALUE_CHARACTERS
+from spark_agent.texts import PARSED as PARSED
+from spark_agent.texts import TEXT_COLUMN_TYPES, decode_texts, encode_texts, rebuilt, typed_texts
+from spark_agent.texts import WITHHELD as WITHHELD
+from spark_agent.texts import Text as Text
+from spark_agent.texts import cut_text as cut_text
+from spark_agent.texts import may_be_parsed as may_be_parsed
+from spark_agent.texts import typed_text as typed_text
+from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -45,6 +52,8 @@ MAX_COLUMN_VALUES = 1 << 17
 MAX_HEADER_BYTES = 64_000
 #: No reader takes a larger message: brokers refuse 1 MiB, but before it is unpacked.
 MAX_MESSAGE_BYTES = 1 << 20
+#: What the texts of one block have at most when they are written out, one for each output, as stores do.
+MAX_BLOCK_CHARACTERS = 1 << 26
 #: Events are kept, and who reads them later may have less room on its stack.
 MAX_EVENT_DEPTH = 32
 
@@ -236,8 +245,8 @@ def encode_block(block: Block) -> bytes:
     payloads: list[bytes] = []
     for name, values in block.columns.items():
         if name == "text":
-            payload = encode_texts(values)
-            described.append({"name": name, "count": len(values), "bytes": len(payload), "type": "json"})
+            payload, how = encode_texts(values)
+            described.append({"name": name, "count": len(values), "bytes": len(payload), **how})
         else:
             payload, width, is_delta = encode_integers(values)
             described.append(
@@ -324,6 +333,11 @@ def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Bloc
     required, optional = set(BLOCK_COLUMNS[relation]), set(OPTIONAL_COLUMNS.get(relation, ()))
     if not required <= set(columns) or not set(columns) <= required | optional:
         raise ContractError(f"{relation} block has columns {sorted(columns)}, needs {sorted(required)}")
+    if "text" in columns:
+        try:
+            columns = {**columns, "text": rebuilt(columns["text"])}
+        except ValueError as error:
+            raise ContractError(str(error)) from None
     if "code" in columns and "text" in columns:
         codes = columns.pop("code")
         columns = {**columns, "text": _looked_up(columns["text"], codes)}
@@ -365,11 +379,11 @@ def _decode_columns(described: object, message: bytes, start: int) -> dict[str, 
         if len(payload) != size:
             raise ContractError(f"column {name!r} is cut: {len(payload)} of {size} bytes")
         start += size
-        if (column.get("type") == "json") is not (name == "text"):
+        if (column.get("type") in TEXT_COLUMN_TYPES) is not (name == "text"):
             raise ContractError(f"column {name!r} has type {in_short(column.get('type'))}")
         try:
             columns[name] = (
-                decode_texts(payload, count)
+                decode_texts(payload, count, column)
                 if name == "text"
                 else decode_integers(payload, count, column.get("width"), column.get("delta") is True)
             )
@@ -388,88 +402,7 @@ def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
         raise ContractError(f"{relation} block has columns of different lengths")
 
 
-# -- texts and identities ---------------------------------------------------------------------------
-
-MAX_TEXT_CHARACTERS = 4_096
-#: Values may be longer where `spark.lineage.values.max.characters` says so, but never longer than this.
-MAX_VALUE_CHARACTERS = 65_536
-#: What the texts of one block have at most when they are written out, one for each output, as stores do.
-MAX_BLOCK_CHARACTERS = 1 << 26
-#: Stands for a key or value that the user's redaction function could not be asked about.
-WITHHELD: Text = ("withheld", "withheld: the redaction function failed")
-
-
-def typed_text(value: object, limit: int = MAX_TEXT_CHARACTERS) -> Text:
-    """A key or value as (type, text), never longer than `limit` characters."""
-    return cut_text(whole_text(value, limit), limit)
-
-
-def cut_text(text: Text, limit: int) -> Text:
-    """`text`, cut to `limit` characters if it is longer; then it ends with `…`."""
-    return text if len(text[1]) <= limit else (text[0], text[1][: limit - 1] + "…")
-
-
-def whole_text(value: object, limit: int) -> Text:
-    """A key or value as (type, text). Of a text longer than `limit` any longer beginning may be given.
-
-    Numbers that are equal in Python (1, 1.0, True) keep their own type here.
-    """
-    if type(value) is str:
-        return ("str", value)
-    if value is None:
-        return ("none", "")
-    if type(value) is bool:
-        return ("bool", "true" if value else "false")
-    if type(value) is int and value.bit_length() < 3 * MAX_TEXT_CHARACTERS:  # Python may refuse longer ones
-        return ("int", str(value))
-    if type(value) is float:
-        return ("float", repr(value))
-    if type(value) is bytes:
-        return ("bytes", value[:limit].hex())
-    kind = type(value)
-    if kind in (tuple, list, dict) or hasattr(kind, "__dataclass_fields__"):
-        try:
-            return ("json", _as_json(_beginning(value, limit)))
-        except Exception:  # noqa: BLE001 - no JSON: keys, numbers, depth, or a user's property that raises
-            pass
-    return ("repr", _safe_repr(value))
-
-
-def _beginning(value: Any, limit: int) -> Any:
-    """So much of a long list or dictionary that its text is too long as well: the rest would be cut."""
-    if type(value) is dict:
-        return value if len(value) <= limit else dict(itertools.islice(value.items(), limit))
-    return value[:limit] if type(value) in (tuple, list) and len(value) > limit else value
-
-
-def _fields(value: object) -> dict[str, Any]:
-    """The fields of a dataclass that its repr has, for json.dumps, which asks about what it does not know."""
-    if isinstance(value, type) or not dataclasses.is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} has no JSON")
-    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.repr}
-
-
-def _json_encoder() -> Callable[[object], str]:
-    """What json.dumps does with these options, made once: five times as fast for small values."""
-    encoder = json.JSONEncoder(default=_fields, ensure_ascii=False, allow_nan=False, check_circular=False)
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return encoder.encode
-    pieces = make(None, _fields, quoted, None, ": ", ", ", False, False, False)
-    return lambda value: (
-        "".join(pieces(value, 0)) if type(value) in (tuple, list, dict) else encoder.encode(value)
-    )
-
-
-_as_json = _json_encoder()
-
-
-def _safe_repr(value: object) -> str:
-    try:
-        return repr(value)
-    except Exception as error:  # noqa: BLE001 - a user's broken __repr__ must not break the user's job
-        return f"<{type(value).__name__}: no text, {type(error).__name__}>"
-
+# -- identities ------------------------------------------------------------------------------------
 
 #: Becomes a folder's name and a part of node ids, URLs and Cypher parameters. A colon takes three characters
 #: in the name of a folder, which has 255 at most: so 20 of them.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from spark_agent.nodes import Node
     from spark_agent.settings import AgentSettings
 
-#: A column leaves before it holds more: below the block limit even if JSON makes six bytes of each character.
-MAX_COLUMN_CHARACTERS = 140_000
-#: What a text costs besides its characters: its type, quotes, brackets.
+#: A column leaves before it holds more: below the block limit even if UTF-8 has four bytes of each character.
+MAX_COLUMN_CHARACTERS = 200_000
+#: What a text counts besides its characters; its length and its type take five bytes at most.
 TEXT_OVERHEAD = 16
 #: A column that names each text once leaves at this many bytes: its codes come too, and 128 texts more.
 DICTIONARY_BYTES = 420_000
@@ -83,7 +83,7 @@ class Dictionary(dict[Any, int]):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[contract.Text] = []
-        self.bytes = 0  # at most so many, as JSON in UTF-8
+        self.bytes = 0  # at most so many, in UTF-8
         self.longest = 0
 
     def __missing__(self, value: Any) -> int:
@@ -91,7 +91,7 @@ class Dictionary(dict[Any, int]):
         text = value[:2] if is_text else contract.whole_text(value, contract.MAX_TEXT_CHARACTERS)
         code = self[value] = len(self.texts)
         self.texts.append(text)
-        length = len(contract.quoted(text[1])) + TEXT_OVERHEAD
+        length = len(text[1]) + TEXT_OVERHEAD
         self.longest = max(self.longest, length)
         self.bytes += length if text[1].isascii() else 4 * length
         return code
@@ -263,7 +263,7 @@ class TextStream:
         if len(text[1]) > self._limit:
             self._tally.cut += 1
             text = contract.cut_text(text, self._limit)
-        if self._dictionary.bytes + 6 * len(text[1]) > DICTIONARY_BYTES:
+        if self._dictionary.bytes + 4 * len(text[1]) > DICTIONARY_BYTES:
             self._full()
         self._values.append((*text, None))
         self._flush()

@@ -52,8 +52,21 @@ def column(**fields: Any) -> dict[str, Any]:
     return header(columns=[{**header()["columns"][0], **fields}])
 
 
+def plain(**fields: Any) -> dict[str, Any]:
+    """A header with a column of texts."""
+    size = fields.get("count", 1) * fields.get("width", 1)
+    described = {"name": "text", "count": 1, "bytes": size, "type": "plain", "types": ["str"], "width": 1}
+    return header(relation="values", columns=[{**described, **fields}])
+
+
 def record(**fields: Any) -> bytes:
-    body = {**header(), "version": "1.1", "relation": "pairs", "columns": {"out": [0], "in": [1]}, **fields}
+    body = {
+        **header(),
+        "version": contract.VERSION,
+        "relation": "pairs",
+        "columns": {"out": [0], "in": [1]},
+        **fields,
+    }
     return json.dumps(body).encode()
 
 
@@ -144,6 +157,29 @@ BLOCKS: Poison = {
         block(relation=contract.KEYS, columns={"text": [("x" * 300_000, "")], "code": [0] * 131_072}),
         "characters for all outputs together",
     ),
+    "a type that expands": (
+        raw_block(plain(count=100_000, types=["x" * 60_000]), bytes(100_000)),
+        "types of 80 ASCII characters",
+    ),
+    "texts that are longer than the message": (
+        raw_block(plain(count=1, width=8), b"\xff" * 7 + b"\1"),
+        "bytes",
+    ),
+    "a document that is not JSON": (
+        block(relation=contract.VALUES, columns={"text": [("parsed", "[1")]}),
+        "type parsed is not JSON",
+    ),
+    "a deep document": (
+        block(relation=contract.VALUES, columns={"text": [("parsed", nested(DEEP))]}),
+        "has over 65536 characters",
+    ),
+    "documents that expand": (
+        block(
+            relation=contract.VALUES,
+            columns={"text": [("parsed", "[" + "1e15," * 9_000 + "1]")], "code": [0] * 131_072},
+        ),
+        "characters for all outputs together",
+    ),
     "a deep header": (raw_block(nested(30_000).encode()), "header is not JSON"),
     "a deep record": (b'{"version":' + nested(DEEP).encode() + b"}", "record is not JSON"),
     "deep objects": (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "record is not JSON"),
@@ -168,6 +204,7 @@ BLOCKS: Poison = {
 }
 
 LINK = event(contract.LINK)
+CURRENT = f'"{contract.VERSION}"'.encode()
 RUN = event(contract.RUN_COMMITTED, run=1)
 EVENTS: Poison = {
     "nothing": (b"", "not JSON"),
@@ -176,8 +213,8 @@ EVENTS: Poison = {
     "a list": (b"[]", "not a JSON object"),
     "oversized": (event(contract.APPLICATION_STARTED, name="x" * 2_000_000), "longer than 1048576"),
     "many small things": (b"[" + b"[]," * 300_000 + b"[]]", "not a JSON object"),
-    "another major version": (LINK.replace(b'"1.1"', b'"2.0"'), "version 2.0; this reader knows 1.x"),
-    "a version that writes to the log": (LINK.replace(b'"1.1"', b'"2.0\\nall is well"'), "no version"),
+    "another major version": (LINK.replace(CURRENT, b'"2.0"'), "version 2.0; this reader knows 1.x"),
+    "a version that writes to the log": (LINK.replace(CURRENT, b'"2.0\\nall is well"'), "no version"),
     "an unknown type that is long": (LINK.replace(b'"link"', b'"' + b"x" * 500_000 + b'"'), "'xxx"),
     "a time that is a text": (LINK.replace(b'"time":0', b'"time":"0"'), "'time'"),
     "a negative time": (LINK.replace(b'"time":0', b'"time":-1'), "time is -1"),

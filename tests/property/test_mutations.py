@@ -21,10 +21,19 @@ BLOCK = st.sampled_from(BLOCKS) | blocks().map(contract.encode_block) | blocks()
 EVENT = st.sampled_from(EVENTS)
 WILD: st.SearchStrategy[Any] = (
     st.sampled_from(
-        [0, 1, -1, 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**30, 0.5, True, None, "", "1.1", "2.0"]
+        [0, 1, -1, 2**31, 2**53, 2**63 - 1, 2**63, 2**64, 10**30, 0.5, True, None, "", "1.2", "2.0"]
     )
     | st.sampled_from(
-        [*contract.BLOCK_COLUMNS, *contract.EVENT_FIELDS, *contract.RELATIONS, "in", "out", "text"]
+        [
+            *contract.BLOCK_COLUMNS,
+            *contract.EVENT_FIELDS,
+            *contract.RELATIONS,
+            "in",
+            "out",
+            "text",
+            "plain",
+            "parsed",
+        ]
     )
     | st.sampled_from(
         [[], {}, [[]], [{}], {"1": -1}, {"a": {"b": []}}, [[1, 2]], [["str", "a"]], float("nan")]
