@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent import contract, sampling, transport
+from spark_agent import contract, retold, sampling, transport
 from spark_agent.contract import Block
 from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
@@ -71,6 +71,8 @@ class Run:
         self._counts: dict[int, Callable[[], int]] = {}
         self.tally = Tally()
         self.ways = sampling.ways(self)
+        self.documents: dict[int, TextStream] = {}  # node -> its values, each told by the document it reads
+        self.keys_tell: dict[int, retold.KeyTexts] = {}  # a combine's node -> values told by its keys
         self.blocks = 0
         self.result: Any = None
         self.inputs = Counter()
@@ -300,6 +302,7 @@ class Capture(Pipeline):
     def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
         records, ways = run.inputs.through(records), run.ways
         run.pulled = lambda: run.inputs.count
+        told = retold.prepare(run, self.functions)
         if ways is not None:
             records = ways.read(records, self.functions[0])
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
@@ -321,7 +324,8 @@ class Capture(Pipeline):
                 and not hasattr(records, "__next__")
             ):
                 continue  # a user's function may want the very object of the one before it (a list's length)
-            texts = run.texts(node, contract.VALUES) if node in plan.value_nodes else None
+            is_kept = node in plan.value_nodes and node not in told
+            texts = run.texts(node, contract.VALUES) if is_kept else None
             if ways is not None:
                 if texts is not None or following is not None:
                     records = ways.leave(node, records, following, texts)

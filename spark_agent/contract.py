@@ -24,11 +24,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent.columns import decode_integers, encode_integers
+from spark_agent.texts import MAX_DOCUMENT_DEPTH as MAX_DOCUMENT_DEPTH
 from spark_agent.texts import MAX_TEXT_CHARACTERS as MAX_TEXT_CHARACTERS
 from spark_agent.texts import MAX_VALUE_CHARACTERS as MAX_VALUE_CHARACTERS
 from spark_agent.texts import PARSED as PARSED
 from spark_agent.texts import TEXT_COLUMN_TYPES, decode_texts, encode_texts, rebuilt, typed_texts
 from spark_agent.texts import WITHHELD as WITHHELD
+from spark_agent.texts import Documents as Documents
 from spark_agent.texts import Text as Text
 from spark_agent.texts import cut_text as cut_text
 from spark_agent.texts import may_be_parsed as may_be_parsed

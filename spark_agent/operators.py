@@ -13,7 +13,7 @@ from inspect import getgeneratorlocals
 from itertools import chain, compress, count, islice, repeat
 from typing import Any, NamedTuple, NoReturn
 
-from spark_agent import capture, contract
+from spark_agent import capture, contract, retold
 from spark_agent.capture import Operator
 from spark_agent.streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
 
@@ -45,6 +45,8 @@ class Map(Operator):
             return map(fail_on_stopiteration(function), records)
         source, pulled = run.pulling(records)
         gaps: list[int] = []
+        if self.node in run.documents:
+            function = retold.noting(run.documents[self.node], function)
 
         def mapped(ended: list[bool]) -> Iterator[Any]:
             for record in source:
@@ -313,6 +315,36 @@ class Combine(Operator):
                 report(error)
             noted.append(code)
 
+    def take_in_told(
+        self,
+        told: retold.KeyTexts,
+        records: Iterable[Any],
+        codes: dict[Any, int],
+        combined: list[Any],
+        noted: list[int],
+    ) -> tuple[Any, Any] | None:
+        """`take_in` while keys tell values; the pair, not taken in yet, whose key does not."""
+        create, combine, known = self.functions.createCombiner, self.functions.mergeValue, codes.get
+        kind = None
+        for key, value in records:
+            if type(key) is not kind:
+                if not told.is_kind(key):
+                    return key, value
+                kind = type(key)
+            code = known(key)
+            if code is None and not told.is_told(key):
+                return key, value
+            try:
+                if code is None:
+                    code = codes[key]
+                    combined.append(create(value))
+                else:
+                    combined[code] = combine(combined[code], value)
+            except StopIteration as error:
+                report(error)
+            noted.append(code)
+        return None
+
 
 class CombineLists(Combine):
     """The map side of groupByKey: a Combine of values into lists, without a call for each."""
@@ -387,8 +419,17 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
     buffer = stream.buffers[0]
     source = iter(records)
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
+    told = run.keys_tell.get(operation.node)
+    if told is not None:
+        told.follow(stream, codes)
     while True:
-        operation.take_in(islice(source, int(batch)), codes, combined, buffer)
+        pairs = islice(source, int(batch))
+        if told is not None:
+            untold = operation.take_in_told(told, pairs, codes, combined, buffer)
+            if untold is not None:
+                source, told = told.stop(stream, chain((untold,), source)), None
+                continue
+        operation.take_in(pairs, codes, combined, buffer)
         if not buffer:
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]
@@ -398,6 +439,8 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
             merger._spill()
+            if told is not None:
+                source = told.stop(stream, source)
             return _merge_spilled(operation.order, merger, stream, codes, source, operation.stock(merger))
 
 

@@ -94,6 +94,7 @@ class Stream:
         "_relation",
         "_run",
         "buffers",
+        "follower",
         "node",
         "total_in",
         "total_out",
@@ -111,6 +112,8 @@ class Stream:
         self._arrays = [array("I") for _ in names]
         self.total_in = 0  # inputs and outputs that shipped blocks cover
         self.total_out = 0
+        #: follower(column, first input): is told what leaves. Of streams of one column alone.
+        self.follower: Callable[[Sequence[int], int], None] | None = None
         if run.ways is not None:
             run.ways.opened(self, relation)
 
@@ -136,6 +139,8 @@ class Stream:
             return
         for piece in _pieces(self._relation, columns):
             named = dict(zip(self._names, piece, strict=True))
+            if self.follower is not None:
+                self.follower(piece[0], self.total_in)
             self._run.emit(self.node, self._relation, self.total_in, self.total_out, named)
             covered_in, covered_out = _coverage(self._relation, named)
             self.total_in += covered_in
@@ -145,6 +150,13 @@ class Stream:
         """How many outputs were noted so far, in positions or counts."""
         waiting = (*self._arrays[0], *self.buffers[0])
         return self.total_out + (sum(waiting) if self._relation == contract.COUNTS else len(waiting))
+
+    def end_following(self) -> None:
+        """Tell the follower what has come in up to here, and nothing more."""
+        self.flush()
+        if self.follower is not None and self._arrays[0]:
+            self.follower(self._arrays[0], self.total_in)
+        self.follower = None
 
     def extend(self, rows: Iterable[Sequence[int]]) -> None:
         """Append rows, one value for each column."""

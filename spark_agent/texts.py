@@ -170,8 +170,14 @@ def _received(text: bytes) -> str:
 # -- a column as bytes ------------------------------------------------------------------------------
 
 
-def encode_texts(texts: Sequence[Text]) -> tuple[bytes, dict[str, Any]]:
+class Documents(list[str]):
+    """A column of texts that are all `parsed`: only these, without their type, to be encoded."""
+
+
+def encode_texts(texts: Sequence[Text] | Documents) -> tuple[bytes, dict[str, Any]]:
     """A column, and what its block's header says of how it is written."""
+    if isinstance(texts, Documents):
+        return _encode_plain([PARSED], b"", texts)
     kinds = list(dict.fromkeys([kind for kind, _ in texts]))
     if len(kinds) > MAX_TYPES or not all(map(_is_plain, kinds)):
         encoded = json.dumps(texts, separators=(",", ":"), ensure_ascii=False)
@@ -180,11 +186,15 @@ def encode_texts(texts: Sequence[Text]) -> tuple[bytes, dict[str, Any]]:
     if len(kinds) > 1:
         numbers = {kind: number for number, kind in enumerate(kinds)}
         which = bytes([numbers[kind] for kind, _ in texts])
-    joined = "".join([text for _, text in texts])
+    return _encode_plain(kinds, which, [text for _, text in texts])
+
+
+def _encode_plain(kinds: list[str], which: bytes, texts: list[str]) -> tuple[bytes, dict[str, Any]]:
+    joined = "".join(texts)
     if joined.isascii():
-        lengths, written = [len(text) for _, text in texts], joined.encode()
+        lengths, written = list(map(len, texts)), joined.encode()
     else:
-        pieces = [text.encode("utf-8", "surrogatepass") for _, text in texts]
+        pieces = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths, written = list(map(len, pieces)), b"".join(pieces)
     sizes, width, is_delta = encode_integers(lengths)
     described = {"type": "plain", "types": kinds, "width": width, "delta": is_delta}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, islice
@@ -110,7 +110,7 @@ class TextStream:
         "_characters",
         "_codes",
         "_dictionary",
-        "_limit",
+        "_documents",
         "_outputs",
         "_relation",
         "_run",
@@ -119,6 +119,7 @@ class TextStream:
         "_texts",
         "_values",
         "add",
+        "limit",
         "node",
     )
 
@@ -128,9 +129,10 @@ class TextStream:
         self.node = node
         self._relation = relation
         is_value = relation == contract.VALUES
-        self._limit = settings.values_max_characters if is_value else contract.MAX_TEXT_CHARACTERS
+        self.limit = settings.values_max_characters if is_value else contract.MAX_TEXT_CHARACTERS
         self._tally = run.tally
         self._texts: list[contract.Text] = []
+        self._documents = contract.Documents()  # texts behind these that are told by a document
         self._outputs: list[int] = []  # their positions, where not every output has a text
         self._characters = 0
         self._values: list[Any] = []  # short ones that passed since the last flush
@@ -144,18 +146,32 @@ class TextStream:
             self.add = self._redacting(settings.redact, name, "value" if is_value else "key")
 
     def _add(self, value: Any) -> None:
-        self._append(contract.whole_text(value, self._limit))
+        self.append(contract.whole_text(value, self.limit))
 
-    def _append(self, text: contract.Text) -> None:
+    def append(self, text: contract.Text) -> None:
         size = len(text[1])
-        if size > self._limit:
+        if size > self.limit:
             self._tally.cut += 1
-            text, size = contract.cut_text(text, self._limit), self._limit
+            text, size = contract.cut_text(text, self.limit), self.limit
         size += TEXT_OVERHEAD
         if self._characters + size > MAX_COLUMN_CHARACTERS:
             self._ship()
+        if self._documents:
+            self._mix()
         self._texts.append(text)
         self._characters += size
+
+    def add_document(self, document: str) -> None:
+        """The text of the next output is that of what `document` parses to: see `contract.may_be_parsed`."""
+        size = len(document) + TEXT_OVERHEAD
+        if self._characters + size > MAX_COLUMN_CHARACTERS:
+            self._ship()
+        self._documents.append(document)
+        self._characters += size
+
+    def _mix(self) -> None:
+        self._texts += [(contract.PARSED, document) for document in self._documents]
+        self._documents.clear()
 
     def _redacting(self, redaction: str, name: str, kind: str) -> Callable[[Any], None]:
         """`add` with the user's function before it. What the function cannot be asked about is withheld."""
@@ -171,10 +187,10 @@ class TextStream:
                         "asked about is withheld"
                     )
                 else:
-                    self._append(contract.whole_text(allowed, self._limit))
+                    self.append(contract.whole_text(allowed, self.limit))
                     return
             self._tally.withheld += 1
-            self._append(contract.WITHHELD)
+            self.append(contract.WITHHELD)
 
         return add
 
@@ -187,10 +203,12 @@ class TextStream:
             self._dictionary = Dictionary()
         return self._passing(self._keeping(), records)
 
-    def keys_through(self, pairs: Iterable[Any]) -> Iterator[Any]:
+    def keys_through(self, pairs: Iterable[Any], *, differ: bool = True) -> Iterator[Any]:
         """As `through`, with the text of the key of each pair. The keys that leave a merge all differ."""
         if self._run.plan.settings.redact:
             return map(self.note_key, pairs)
+        if not differ:
+            self._dictionary = Dictionary()
         keep = self._keeping()
 
         def keep_key(pair: Any) -> Any:
@@ -224,8 +242,8 @@ class TextStream:
         may meet an integer (1 == 1.0 == True).
         """
         values, late, largest = self._values, self._late, 1 << 63
-        short, half = min(SHORT, self._limit), SHORT_IN_PAIR
-        pair = 2 if self._limit >= PAIR_CHARACTERS else -1
+        short, half = min(SHORT, self.limit), SHORT_IN_PAIR
+        pair = 2 if self.limit >= PAIR_CHARACTERS else -1
 
         def keep(value: Any) -> Any:
             if type(value) is str:
@@ -259,10 +277,10 @@ class TextStream:
         if self._dictionary is None:
             self._add(value)
             return
-        text = contract.whole_text(value, self._limit)
-        if len(text[1]) > self._limit:
+        text = contract.whole_text(value, self.limit)
+        if len(text[1]) > self.limit:
             self._tally.cut += 1
-            text = contract.cut_text(text, self._limit)
+            text = contract.cut_text(text, self.limit)
         if self._dictionary.bytes + 4 * len(text[1]) > DICTIONARY_BYTES:
             self._full()
         self._values.append((*text, None))
@@ -270,7 +288,7 @@ class TextStream:
 
     def _flush(self) -> None:
         """Take in what was kept."""
-        values, dictionary, limit = self._values, self._dictionary, self._limit
+        values, dictionary, limit = self._values, self._dictionary, self.limit
         if not values:
             return
         if dictionary is None:
@@ -288,7 +306,7 @@ class TextStream:
                 self._characters += size
             else:
                 for text in texts:
-                    self._append(text)
+                    self.append(text)
         else:
             self._codes += map(dictionary.__getitem__, values)
             count = len(self._codes)
@@ -314,16 +332,26 @@ class TextStream:
     def _ship(self) -> None:
         columns: dict[str, Any] = {"out": self._outputs} if self._outputs else {}
         if self._dictionary is not None:
-            texts, count = self._dictionary.texts, len(self._codes)
+            count = len(self._codes)
+            texts: list[contract.Text] | contract.Documents = self._dictionary.texts
             columns["code"] = self._codes
             self._dictionary, self._codes = Dictionary(), []
         else:
-            texts, count = self._texts, len(self._texts)
+            if self._texts and self._documents:
+                self._mix()
+            texts = self._documents or self._texts
+            count = len(texts)
         if count:
             base = 0 if self._outputs else self._shipped
             self._run.emit(self.node, self._relation, 0, base, {**columns, "text": texts})
             self._shipped += count
             self._texts, self._outputs, self._characters = [], [], 0
+            self._documents = contract.Documents()
+
+    def ship_coded(self, first: int, codes: Sequence[int], texts: list[contract.Text]) -> None:
+        """The texts of the outputs from `first` on, the next ones, by code."""
+        self._run.emit(self.node, self._relation, 0, first, {"code": codes, "text": texts})
+        self._shipped = first + len(codes)
 
     def close(self) -> None:
         self._flush()

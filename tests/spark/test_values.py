@@ -145,6 +145,34 @@ def test_what_cannot_be_redacted_does_not_leave(
     assert application.questions.application(application.application_id).complete
 
 
+def test_values_that_are_told_by_something_else_are_answered_as_ever(run: Run, tmp_path: Path) -> None:
+    rows = [f'{{"words":["a","b {number % 3}"],"n":{number}.0}}' for number in range(40)]
+    (tmp_path / "in.json").write_text("".join(f"{row}\n" for row in rows))
+
+    def job(context: Any) -> Any:
+        parsed = context.textFile(str(tmp_path / "in.json"), 2).map(json.loads)
+        pairs = parsed.flatMap(lambda row: row["words"]).map(lambda word: (word, 1))
+        return sorted(pairs.reduceByKey(lambda a, b: a + b, 2).collect())
+
+    result, application = run(job, **DETAILED)
+    assert result == [("a", 40), ("b 0", 14), ("b 1", 13), ("b 2", 13)]
+    words = [word for row in rows for word in json.loads(row)["words"]]
+    wanted = {
+        "map": [json.dumps(json.loads(row)) for row in rows] + [json.dumps([word, 1]) for word in words],
+        "flatMap": words,
+        "reduceByKey": [json.dumps(pair) for pair in result],
+    }
+    found: dict[str, list[str | None]] = {}
+    for node in application.questions.graph(application.application_id).nodes:
+        if node.kind == "operator":
+            query = RecordQuery(node=node.node_id, limit=1_000)
+            records = application.questions.records(application.application_id, query).records
+            found.setdefault(node.name, []).extend(record.value for record in records)
+    assert {name: sorted(map(str, texts)) for name, texts in found.items()} == {
+        name: sorted(texts) for name, texts in wanted.items()
+    }
+
+
 # -- sampling ---------------------------------------------------------------------------------------
 
 SAMPLE = 0.2

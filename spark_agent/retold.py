@@ -1,0 +1,229 @@
+"""Values of which no text is made, since what is sent anyway says them.
+
+Behind `map(json.loads)` a document stands for its value, and the service parses it once more. Before a
+combine whose pairs were made by a function like `lambda word: (word, 1)`, its codes and keys say the values.
+Promises that the texts are those of each value on its own: what a function does is read from its bytecode,
+never guessed, and from the first record on that would not fit, texts are made as ever.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract
+from spark_agent.values import DICTIONARY_BYTES, SHORT, TEXT_OVERHEAD, WRITTEN_OUT_CHARACTERS, TextStream
+
+if TYPE_CHECKING:
+    from spark_agent.capture import Run
+    from spark_agent.streams import Stream
+
+_LOADS = json.loads
+#: Something may have put a function of its own in the place of json.loads before the agent came.
+_IS_STOCK = type(_LOADS) is FunctionType and _LOADS.__globals__ is vars(json) and _LOADS.__name__ == "loads"
+#: Instructions that do nothing to values.
+_IDLE = ("RESUME", "CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL", "PRECALL", "COPY_FREE_VARS")
+_NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+#: What the JSON of a pair has besides what its items are as texts, with some room.
+_AROUND = 16
+
+
+# -- what functions do ------------------------------------------------------------------------------
+
+
+def parses_json(function: object) -> bool:
+    """Is it json.loads, or a function that does nothing but call it with its argument?"""
+    if not _IS_STOCK or json.loads is not _LOADS:
+        return False
+    if function is _LOADS:
+        return True
+    if type(function) is not FunctionType:
+        return False
+    path = _called(function.__code__)
+    named = function.__globals__.get(path[0]) if path else None
+    return named is _LOADS if path[1:] == () else named is json and path[1:] == ("loads",)
+
+
+@functools.lru_cache(maxsize=256)
+def _called(code: CodeType) -> tuple[str, ...]:
+    """The global, and perhaps its attribute, that code calls with its argument and gives the result of."""
+    steps = _steps(code)
+    names = [str(each.argval) for each in steps[:-3]]
+    if (
+        len(steps) in (4, 5)
+        and steps[0].opname == "LOAD_GLOBAL"
+        and (len(steps) == 4 or steps[1].opname in ("LOAD_ATTR", "LOAD_METHOD"))
+        and _is_argument(steps[-3], code)
+        and steps[-2].opname in ("CALL", "CALL_FUNCTION", "CALL_METHOD")
+        and steps[-2].arg == 1
+        and steps[-1].opname == "RETURN_VALUE"
+    ):
+        return tuple(names)
+    return ()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a function gives: always a new pair whose second item is `constant`."""
+
+    constant: Any
+    is_of_argument: bool  # is its first item the argument itself?
+
+
+def pair_made(function: object) -> Pair | None:
+    """The pair that `function` gives, whatever its argument; None where it may give anything else."""
+    return _pair(function.__code__) if type(function) is FunctionType else None
+
+
+@functools.lru_cache(maxsize=256)
+def _pair(code: CodeType) -> Pair | None:
+    steps = _steps(code)
+    if len(steps) < 4 or sum(each.opname.startswith("RETURN_") for each in steps) != 1:
+        return None
+    constant, build, end = steps[-3:]
+    if (
+        constant.opname not in ("LOAD_CONST", "LOAD_SMALL_INT")
+        or type(constant.argval) not in (int, str, bool, type(None))
+        or (build.opname, build.arg) != ("BUILD_TUPLE", 2)
+        or end.opname != "RETURN_VALUE"
+        or build.is_jump_target  # then the second item is another one at times
+        or end.is_jump_target
+    ):
+        return None
+    return Pair(constant.argval, len(steps) == 4 and _is_argument(steps[0], code))
+
+
+def _steps(code: CodeType) -> list[dis.Instruction]:
+    """What plain code does, step by step; nothing for a generator."""
+    if code.co_flags & _NOT_PLAIN:
+        return []
+    return [each for each in dis.get_instructions(code) if each.opname not in _IDLE]
+
+
+def _is_argument(step: dis.Instruction, code: CodeType) -> bool:
+    """Does it load the first argument, as it was given?"""
+    return (
+        step.opname in ("LOAD_FAST", "LOAD_FAST_BORROW")
+        and code.co_argcount > 0
+        and not code.co_cellvars
+        and step.argval == code.co_varnames[0]
+    )
+
+
+# -- values that are told -----------------------------------------------------------------------------
+
+
+def prepare(run: Run, functions: Sequence[Any]) -> frozenset[int]:
+    """The nodes of a chain whose values are told: nobody else need make their texts.
+
+    Not where only some records have values, or a redaction function is asked about each.
+    """
+    from spark_agent.operators import Combine, Map
+
+    plan = run.plan
+    if not plan.value_nodes or plan.settings.redact or run.ways is not None:
+        return frozenset()
+    wanted = set(plan.value_nodes)
+    for index, (node, function) in enumerate(zip(plan.nodes, functions, strict=True)):
+        if type(function) is Map and node in wanted and parses_json(function.function):
+            run.documents[node] = run.texts(node, contract.VALUES)
+            wanted.remove(node)
+        before = functions[index - 1] if index else None
+        pair = pair_made(before.function) if type(function) is Combine and type(before) is Map else None
+        if pair is None:
+            continue
+        made, read = plan.nodes[index - 1], plan.nodes[index - 2] if index > 1 else None
+        pairs = run.texts(made, contract.VALUES) if made in wanted else None
+        keys = run.texts(read, contract.VALUES) if pair.is_of_argument and read in wanted else None
+        if pairs is not None or keys is not None:
+            run.keys_tell[node] = KeyTexts(pair.constant, pairs, keys, plan.settings.values_max_characters)
+            wanted -= {each.node for each in (pairs, keys) if each is not None}
+    return frozenset(plan.value_nodes) - wanted
+
+
+def noting(texts: TextStream, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`parse`, which is json.loads, whose each value is the next output of `texts`."""
+    add_document, add, limit, fits = texts.add_document, texts.add, texts.limit, contract.may_be_parsed
+    short = min(limit // 5, 2 * contract.MAX_DOCUMENT_DEPTH)  # fits if it is ASCII: what most are, asked here
+
+    def noted(document: Any) -> Any:
+        value = parse(document)
+        if type(document) is str and (
+            (len(document) <= short and document.isascii()) or fits(document, limit)
+        ):
+            add_document(document)
+        else:
+            add(value)
+        return value
+
+    return noted
+
+
+class KeyTexts:
+    """The values of the operations before a combine, told by its codes: input k of it has the key of code k.
+
+    `pairs` are its inputs, each a key and `constant`; `keys` is what they were made of, the keys as they are.
+    """
+
+    def __init__(self, constant: Any, pairs: TextStream | None, keys: TextStream | None, limit: int) -> None:
+        self._constant, self._pairs, self._keys = constant, pairs, keys
+        self._codes: dict[Any, int] = {}
+        self._kind: type | None = None  # of all keys
+        around = _AROUND + 6 * len(contract.whole_text(constant, limit)[1])
+        #: So long may a key be: in JSON a character takes 6 at most.
+        self.longest = min(SHORT, (limit - around) // 6)
+
+    def follow(self, stream: Stream, codes: dict[Any, int]) -> None:
+        """`stream` has the codes of the inputs, `codes` the keys in the order of their codes."""
+        self._codes, stream.follower = codes, self._ship
+
+    def is_kind(self, key: Any) -> bool:
+        """Is the key of the same type as those before? If they are equal, their texts are equal then."""
+        if self._kind is None and type(key) in (str, int):
+            self._kind = type(key)
+        return type(key) is self._kind
+
+    def is_told(self, key: Any) -> bool:
+        """Is a new key so short that its texts need not be cut?"""
+        return len(key) <= self.longest if type(key) is str else key.bit_length() <= self.longest
+
+    def stop(self, stream: Stream, pairs: Iterable[Any]) -> Iterator[Any]:
+        """The inputs from here on, `pairs`: their texts are made as they pass."""
+        stream.end_following()
+        if self._keys is not None:
+            pairs = self._keys.keys_through(pairs, differ=False)
+        return self._pairs.through(pairs) if self._pairs is not None else iter(pairs)
+
+    def _ship(self, codes: Sequence[int], first: int) -> None:
+        self._ship_piece(codes, first, list(self._codes))
+
+    def _ship_piece(self, codes: Sequence[int], first: int, keys: list[Any]) -> None:
+        """The inputs from `first` on, which have these codes of `keys`."""
+        if 8 * len(keys) > len(codes):  # only those that are needed here
+            here = list(dict.fromkeys(codes))
+            place = dict(zip(here, range(len(here)), strict=True))
+            codes, keys = list(map(place.__getitem__, codes)), [keys[code] for code in here]
+        limit = 6 * self.longest + _AROUND
+        columns: list[tuple[TextStream, list[contract.Text]]] = []
+        if self._pairs is not None:
+            pairs = [contract.whole_text((key, self._constant), limit) for key in keys]
+            columns.append((self._pairs, pairs))
+        if self._keys is not None:
+            columns.append((self._keys, [contract.whole_text(key, limit) for key in keys]))
+        texts = columns[0][1]  # the longer ones
+        lengths = [len(text) for _, text in texts]
+        size = sum(lengths) * (1 if all(text.isascii() for _, text in texts) else 4)
+        is_large = size + TEXT_OVERHEAD * len(texts) > DICTIONARY_BYTES
+        if len(codes) > 1 and (is_large or len(codes) * max(lengths) > WRITTEN_OUT_CHARACTERS):
+            half = len(codes) // 2
+            self._ship_piece(codes[:half], first, keys)
+            self._ship_piece(codes[half:], first + half, keys)
+            return
+        for stream, column in columns:
+            stream.ship_coded(first, codes, column)
