@@ -124,7 +124,8 @@ def prepare(run: Run, functions: Sequence[Any]) -> frozenset[int]:
 
     Not where only some records have values, or a redaction function is asked about each.
     """
-    from spark_agent.operators import Combine, Map
+    from spark_agent.merging import Combine
+    from spark_agent.operators import Map
 
     plan = run.plan
     if not plan.value_nodes or plan.settings.redact or run.ways is not None:

@@ -15,22 +15,9 @@ from spark_agent import contract, partitions
 from spark_agent.batches import Pass, PassTagged, are_products, batches_in, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
+from spark_agent.merging import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.nodes import Node
-from spark_agent.operators import (
-    Combine,
-    CombineLists,
-    Filter,
-    FlatMap,
-    Functions,
-    Group,
-    Known,
-    LastRead,
-    Map,
-    Merge,
-    Order,
-    Sort,
-    Whole,
-)
+from spark_agent.operators import Filter, FlatMap, Known, LastRead, Map, Order, Sort, Whole
 from spark_agent.patches import is_rdd, like, rdd_module
 from spark_agent.shuffle import (
     BatchesIn,

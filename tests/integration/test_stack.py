@@ -301,7 +301,10 @@ def test_the_fixtures_of_other_tests_are_working_servers(
     kafka: KafkaService, neo4j: Neo4jService, topic: str
 ) -> None:
     kafka.create_topic(topic, partitions=2)
-    topics = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=10).topics
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    deadline = time.monotonic() + 30
+    while topic not in (topics := admin.list_topics(timeout=10).topics):  # a broker tells it a little later
+        assert time.monotonic() < deadline
     assert len(topics[topic].partitions) == 2
     auth = (neo4j.user, neo4j.password) if neo4j.password else None
     with neo4j_driver.GraphDatabase.driver(neo4j.uri, auth=auth) as driver:

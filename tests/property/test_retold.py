@@ -15,7 +15,8 @@ from pyspark.shuffle import Aggregator
 
 from spark_agent import capture, contract, operators, retold, transport
 from spark_agent.capture import Capture, Plan
-from spark_agent.operators import Combine, FlatMap, Map, Order
+from spark_agent.merging import Combine
+from spark_agent.operators import FlatMap, Map, Order
 from spark_agent.settings import AgentSettings
 from spark_agent.values import TextStream
 

@@ -55,6 +55,9 @@ class Expected:
     records: list[tuple[Any, ...]] = field(default_factory=list)
     receipts: list[tuple[Any, ...]] = field(default_factory=list)  # (node, run, split, seq, relation)
     events: list[str] = field(default_factory=list)
+    #: Every record of an accepted run, and every way from one to the next, (source, target).
+    whole: set[Record] = field(default_factory=set)
+    ways: set[tuple[Record, Record]] = field(default_factory=set)
     #: Saved row -> itself and all that it comes from.
     backward: dict[Record, set[Record]] = field(default_factory=dict)
 
@@ -66,6 +69,15 @@ class Application:
     application_id: str
     messages: list[Sent]
     expected: Expected
+
+    def flows(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """(ids of all LineageFlow, pairs of ids of all flow links), once it is in Neo4j whole."""
+        prefix = self.application_id
+        ways = [
+            (f"{prefix}#{source[0]}#{source[1]}", f"{prefix}#{target[0]}#{target[1]}")
+            for source, target in self.expected.ways
+        ]
+        return [f"{prefix}#{node}#{record}" for node, record in self.expected.whole], ways
 
     def graph(self) -> tuple[list[tuple[Any, ...]], list[tuple[str, str]]]:
         """(id, kind, relation) of each LineageNode, and (source, target) of each sendsTo."""
@@ -178,6 +190,11 @@ class _Maker:
         kept = [at for at in range(len(words)) if chance.random() < 0.7]
         self.words.append(words)
         self.kept.append(kept)
+        self.expected.whole |= {(SOURCE, f"read#{split}#{row}") for row in range(self.rows)}
+        for at, row in enumerate(words):
+            self._way((SOURCE, f"read#{split}#{row}"), (WORDS, f"{split}#{at}"))
+        for at, word in enumerate(kept):
+            self._way((WORDS, f"{split}#{word}"), (KEPT, f"{split}#{at}"))
 
         def run() -> _Run:
             made = _Run(self, split)
@@ -240,7 +257,12 @@ class _Maker:
             return made
 
         self._attempts(run, [SUMS, SAVE], READ, len(inputs), groups)
+        for at, (split, position) in enumerate(inputs):
+            self._way((KEPT, f"{split}#{position}"), (READ, f"{reducer}#{at}"))
+            self._way((READ, f"{reducer}#{at}"), (SUMS, f"{reducer}#{codes[at]}"))
         for group in range(groups):
+            self.expected.whole.add((SUMS, f"{reducer}#{group}"))
+            self._way((SUMS, f"{reducer}#{group}"), (SAVE, f"write#{reducer}#{group}"))
             reached: set[Record] = {(SAVE, f"write#{reducer}#{group}"), (SUMS, f"{reducer}#{group}")}
             for at, (split, position) in enumerate(inputs):
                 if codes[at] == group:
@@ -278,6 +300,10 @@ class _Maker:
         for run in speculative:
             self._keep(run.blocks)
         return accepted
+
+    def _way(self, source: Record, target: Record) -> None:
+        self.expected.whole.add(target)
+        self.expected.ways.add((source, target))
 
     def _keep(self, blocks: Sequence[tuple[Sent, Any, Any, Any]]) -> None:
         for sent, flows, records, receipt in blocks:

@@ -57,14 +57,21 @@ def _rows(table: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def graph_differences(uri: str, applications: Sequence[Application], prefix: str) -> list[str]:
-    """The same of LineageApplication, LineageNode and sendsTo; of ids that begin with `prefix`."""
+    """The same of all that Neo4j has of ids that begin with `prefix`, applications being there whole."""
     nodes: Counter[tuple[Any, ...]] = Counter()
     links: Counter[tuple[Any, ...]] = Counter()
+    flows: Counter[tuple[Any, ...]] = Counter()
+    ways: Counter[tuple[Any, ...]] = Counter()
     for each in applications:
         of_one = each.graph()
         nodes.update((each.application_id, *node) for node in of_one[0])
         links.update((*link, (0,)) for link in of_one[1])
-    started = Counter((each.application_id, "ended", f"soak {each.application_id}") for each in applications)
+        whole = each.flows()
+        flows.update((flow_id,) for flow_id in whole[0])
+        ways.update(whole[1])
+    started = Counter(
+        (each.application_id, "ended", f"soak {each.application_id}", "all") for each in applications
+    )
     with neo4j.GraphDatabase.driver(uri) as driver:
 
         def ask(query: str) -> Counter[tuple[Any, ...]]:
@@ -80,7 +87,7 @@ def graph_differences(uri: str, applications: Sequence[Application], prefix: str
                 started,
                 ask(
                     "MATCH (n:LineageApplication) WHERE n.applicationId STARTS WITH $prefix "
-                    "RETURN n.applicationId, n.state, n.name"
+                    "RETURN n.applicationId, n.state, n.name, n.flows"
                 ),
             ),
             *_differences(
@@ -99,14 +106,37 @@ def graph_differences(uri: str, applications: Sequence[Application], prefix: str
                     "WHERE s.applicationId STARTS WITH $prefix RETURN s.nodeId, t.nodeId, l.ports"
                 ),
             ),
+            *_differences(
+                "LineageFlow",
+                flows,
+                ask("MATCH (f:LineageFlow) WHERE f.flowId STARTS WITH $prefix RETURN f.flowId"),
+            ),
+            *_differences(
+                "flow",
+                ways,
+                ask(
+                    "MATCH (s:LineageFlow)-[:flow]->(t:LineageFlow) WHERE s.flowId STARTS WITH $prefix "
+                    "RETURN s.flowId, t.flowId"
+                ),
+            ),
         ]
 
 
+def is_whole(uri: str, prefix: str) -> bool:
+    """Has every ended application come into Neo4j whole? No lag says that its events have."""
+    with neo4j.GraphDatabase.driver(uri) as driver:
+        [found] = driver.execute_query(
+            "MATCH (n:LineageApplication) WHERE n.applicationId STARTS WITH $prefix "
+            "RETURN count(CASE WHEN n.flows <> 'all' OR n.flows IS NULL THEN 1 END) AS lacking",
+            prefix=prefix,
+        ).records
+    return bool(found["lacking"] == 0)
+
+
 def answer_differences(api: str, uri: str, application: Application, most: int) -> list[str]:
-    """What the API answers about saved rows of an application, and what it then puts into Neo4j."""
+    """What the API answers about saved rows of an application; put into Neo4j, they add nothing there."""
     name = application.application_id
     found: list[str] = []
-    records: set[str] = set()
     url = f"{api}/api/applications/{name}"
     with httpx.Client(timeout=60) as client:
         about = client.get(url).json()
@@ -125,13 +155,12 @@ def answer_differences(api: str, uri: str, application: Application, most: int) 
             )
             found += _differences(f"the trace of {record} of {name}", Counter(expected), reached)
             client.post(f"{url}/trace/graph", params=query).raise_for_status()
-            records |= {f"{name}#{number}#{one}" for number, one in expected}
     with neo4j.GraphDatabase.driver(uri) as driver:
         stored = driver.execute_query(
             "MATCH (f:LineageFlow {applicationId: $name}) RETURN f.flowId AS id", name=name
         ).records
     return found + _differences(
-        f"LineageFlow of {name}", Counter(records), Counter(row["id"] for row in stored)
+        f"LineageFlow of {name}", Counter(application.flows()[0]), Counter(row["id"] for row in stored)
     )
 
 

@@ -19,7 +19,7 @@ from random import Random
 
 from tests.soak.applications import FLOW_PARTITIONS, make
 from tests.soak.applications import at_least_once as disordered
-from tests.soak.oracle import answer_differences, graph_differences, store_differences
+from tests.soak.oracle import answer_differences, graph_differences, is_whole, store_differences
 from tests.soak.servers import Servers
 from tests.soak.world import Member, World, wait_until
 
@@ -244,6 +244,7 @@ class Storm:
             deadline_s=180.0,
         )
         self.report.counts["seconds until no lag"] = round(time.monotonic() - began)
+        wait_until(lambda: is_whole(servers.graph.uri, self._prefix), deadline_s=300.0)
 
     def _compare(self) -> None:
         world, report = self.world, self.report

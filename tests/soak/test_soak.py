@@ -16,7 +16,7 @@ from spark_agent import contract
 from tests.lineage_messages import block, event
 from tests.soak.applications import FLOW_PARTITIONS, Sent, at_least_once, make
 from tests.soak.crash import POINTS
-from tests.soak.oracle import graph_differences, store_differences
+from tests.soak.oracle import graph_differences, is_whole, store_differences
 from tests.soak.servers import Servers
 from tests.soak.storm import soak
 from tests.soak.world import Member, World, wait_until
@@ -51,6 +51,7 @@ def test_a_consumer_that_dies_at_any_point_loses_and_doubles_nothing(world: Worl
         assert member.process.returncode == -signal.SIGKILL, f"{point}: {member.said()}"
     last = world.start(kafka_config=options)
     wait_until(world.has_no_lag, last)
+    wait_until(lambda: is_whole(world.servers.graph.uri, f"crash-{when}-"), last)
     last.end()
     assert not store_differences(world.folder / "flows", world.applications)
     assert not graph_differences(world.servers.graph.uri, world.applications, f"crash-{when}-")

@@ -14,7 +14,7 @@ from pyspark.shuffle import Aggregator, ExternalMerger
 import spark_agent
 from perf.capture import nolin
 from perf.capture.broker import flows_of
-from spark_agent import contract, operators, shuffle
+from spark_agent import contract, merging, operators, shuffle
 from spark_agent.capture import Pipeline
 from spark_agent.contract import Block
 
@@ -73,7 +73,7 @@ def test_an_operator_without_capture_gives_the_same_rows(
 def test_a_merge_that_spills_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.shuffle.get_used_memory", lambda: 600)
     monkeypatch.setattr(ExternalMerger, "_next_limit", lambda _self: 1_000)
-    combine = operators.Combine(SUMS, 512, SERIALIZER, operators.Order())
+    combine = merging.Combine(SUMS, 512, SERIALIZER, operators.Order())
     pairs = [(number, 1) for number in range(3_000)] * 2
     assert sorted(nolin.MIRRORS["Combine"](combine, 0, iter(pairs))) == [
         (number, 2) for number in range(3_000)

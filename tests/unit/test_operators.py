@@ -24,7 +24,8 @@ from spark_agent import capture, contract, operators, sampling, streams, transpo
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
 from spark_agent.joining import Join
-from spark_agent.operators import Combine, Filter, FlatMap, Map, Merge, Order, Sort
+from spark_agent.merging import Combine, CombineLists, Merge
+from spark_agent.operators import Filter, FlatMap, Map, Order, Sort
 from spark_agent.settings import AgentSettings
 from spark_agent.shuffle import TAG, ShuffleWrite, TaggedSerializer
 from spark_agent.sinks import TextSink
@@ -211,7 +212,7 @@ def test_a_filter_knows_its_positions_where_few_and_where_most_pass(task: Start)
 def test_values_merged_into_lists_say_where_each_record_went(task: Start) -> None:
     pairs = [(x % 7, x) for x in range(1_000)]
     order = Order()
-    done = task(pairs, operators.CombineLists(LISTS, ENOUGH, PICKLE, order), order)
+    done = task(pairs, CombineLists(LISTS, ENOUGH, PICKLE, order), order)
     assert done.outputs == [(key, list(range(key, 1_000, 7))) for key in range(7)]
     assert done.flows(1) == {key: list(range(key, 1_000, 7)) for key in range(7)}
 

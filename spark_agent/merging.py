@@ -1,0 +1,240 @@
+"""Operators that aggregate by key: both sides of combineByKey and of groupByKey.
+
+Promises PySpark's own rows in its own order, also where a merge spills, with one look-up a record; the code
+of its key is the lineage of a record. Without a current run each does what PySpark does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, count, islice
+from typing import Any, NamedTuple
+
+from spark_agent import capture, contract, retold
+from spark_agent.capture import Operator
+from spark_agent.operators import Order, report
+from spark_agent.streams import CHUNK, Stream
+
+
+class Functions(NamedTuple):
+    """What PySpark's Aggregator has, without the wrapper that it puts around each: a Python call a record."""
+
+    createCombiner: Callable[[Any], Any]
+    mergeValue: Callable[[Any, Any], Any]
+    mergeCombiners: Callable[[Any, Any], Any]
+
+
+class Combine(Operator):
+    """The map side of combineByKey: input k went into output code[k].
+
+    `functions` are an Aggregator's, or `Functions`.
+    """
+
+    records_between_looks = 2 * CHUNK
+
+    def __init__(self, functions: Any, memory: float, serializer: Any, order: Order) -> None:
+        self.functions, self.memory, self.serializer, self.order = functions, memory, serializer, order
+
+    def merger(self) -> Any:
+        """PySpark's own, which goes on where memory ends."""
+        from pyspark.shuffle import ExternalMerger
+
+        return ExternalMerger(self.aggregator(), self.memory, self.serializer)
+
+    def aggregator(self) -> Any:
+        from pyspark.shuffle import Aggregator
+
+        given = self.functions
+        return Aggregator(given.createCombiner, given.mergeValue, given.mergeCombiners)
+
+    def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
+        """What merges all records in PySpark's way."""
+        return merger.mergeValues  # type: ignore[no-any-return] # PySpark's is not typed
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        merger = self.merger()
+        if capture.current is None:
+            self.stock(merger)(records)
+            return merger.items()  # type: ignore[no-any-return]
+        return _merge(self, merger, records)
+
+    def take_in(
+        self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
+    ) -> None:
+        """Merge `records` into `combined` and note the code of each; `codes` numbers new keys by itself."""
+        create, combine, size = self.functions.createCombiner, self.functions.mergeValue, len(combined)
+        for key, value in records:
+            code = codes[key]
+            try:
+                if code < size:
+                    combined[code] = combine(combined[code], value)
+                else:
+                    combined.append(create(value))
+                    size += 1
+            except StopIteration as error:
+                report(error)
+            noted.append(code)
+
+    def take_in_told(
+        self,
+        told: retold.KeyTexts,
+        records: Iterable[Any],
+        codes: dict[Any, int],
+        combined: list[Any],
+        noted: list[int],
+    ) -> tuple[Any, Any] | None:
+        """`take_in` while keys tell values; the pair, not taken in yet, whose key does not."""
+        create, combine, known = self.functions.createCombiner, self.functions.mergeValue, codes.get
+        kind = None
+        for key, value in records:
+            if type(key) is not kind:
+                if not told.is_kind(key):
+                    return key, value
+                kind = type(key)
+            code = known(key)
+            if code is None and not told.is_told(key):
+                return key, value
+            try:
+                if code is None:
+                    code = codes[key]
+                    combined.append(create(value))
+                else:
+                    combined[code] = combine(combined[code], value)
+            except StopIteration as error:
+                report(error)
+            noted.append(code)
+        return None
+
+
+class CombineLists(Combine):
+    """The map side of groupByKey: a Combine of values into lists, without a call for each."""
+
+    def take_in(
+        self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
+    ) -> None:
+        size = len(combined)
+        for key, value in records:
+            code = codes[key]
+            if code < size:
+                combined[code].append(value)
+            else:
+                combined.append([value])
+                size += 1
+            noted.append(code)
+
+
+class Merge(Combine):
+    """The reduce side of combineByKey: input k went into output code[k]; the outputs' keys are noted."""
+
+    def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
+        return merger.mergeCombiners  # type: ignore[no-any-return] # PySpark's is not typed
+
+    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        merged = super().__call__(split, records)
+        if capture.current is None:
+            return merged
+        return capture.current.texts(self.order.node, contract.KEYS).keys_through(merged)
+
+    def take_in(
+        self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
+    ) -> None:
+        combine, size = self.functions.mergeCombiners, len(combined)
+        for key, value in records:
+            code = codes[key]
+            if code < size:
+                try:
+                    combined[code] = combine(combined[code], value)
+                except StopIteration as error:
+                    report(error)
+            else:
+                combined.append(value)
+                size += 1
+            noted.append(code)
+
+
+class Group(Merge):
+    """The reduce side of groupByKey: a Merge of lists; what spilled is read again group by group."""
+
+    #: Lists grow with every record: look at the memory more often.
+    records_between_looks = 1_000
+
+    def merger(self) -> Any:
+        from pyspark.shuffle import ExternalGroupBy
+
+        return ExternalGroupBy(self.aggregator(), self.memory, self.serializer)
+
+
+def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
+    """Aggregate by key with one look-up a record; the code that it yields is the lineage.
+
+    Python's dictionaries keep the order of insertion, so the code of a key is also its output position.
+    """
+    from pyspark.shuffle import get_used_memory
+
+    run = capture.current
+    assert run is not None
+    codes: dict[Any, int] = defaultdict(count().__next__)
+    combined: list[Any] = []
+    stream = run.stream(operation.node, contract.CODES)
+    buffer = stream.buffers[0]
+    source = iter(records)
+    batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
+    told = run.keys_tell.get(operation.node)
+    if told is not None:
+        told.follow(stream, codes)
+    while True:
+        pairs = islice(source, int(batch))
+        if told is not None:
+            untold = operation.take_in_told(told, pairs, codes, combined, buffer)
+            if untold is not None:
+                source, told = told.stop(stream, chain((untold,), source)), None
+                continue
+        operation.take_in(pairs, codes, combined, buffer)
+        if not buffer:
+            merger.data = dict(zip(codes, combined, strict=True))
+            return merger.items()  # type: ignore[no-any-return]
+        stream.flush()
+        batch = min(batch * 1.5, operation.records_between_looks)
+        if get_used_memory() >= merger.memory_limit:
+            merger.data.update(zip(codes, combined, strict=True))
+            combined.clear()
+            merger._spill()
+            if told is not None:
+                source = told.stop(stream, source)
+            return _merge_spilled(operation.order, merger, stream, codes, source, operation.stock(merger))
+
+
+def _merge_spilled(
+    order: Order,
+    merger: Any,
+    stream: Stream,
+    codes: dict[Any, int],
+    source: Iterator[Any],
+    stock: Callable[[Iterable[Any]], None],
+) -> Iterator[Any]:
+    """Go on with the stock merger, which gives its outputs in another order: `order` says in which."""
+    run = capture.current
+    assert run is not None
+    append = stream.buffers[0].append
+
+    def coded() -> Iterator[Any]:
+        for seen, pair in enumerate(source):
+            append(codes[pair[0]])
+            if seen % CHUNK == 0:
+                stream.flush()
+            yield pair
+
+    stock(coded())
+    ordered = run.override(order.node, contract.POSITIONS)
+    note = ordered.buffers[0].append
+
+    def outputs() -> Iterator[Any]:
+        for made, pair in enumerate(merger.items()):
+            # A key that is not equal to itself (NaN) is not found again: its inputs are not known.
+            note(codes.get(pair[0], len(codes)))
+            if made % CHUNK == 0:
+                ordered.flush()
+            yield pair
+
+    return outputs()
