@@ -7,10 +7,11 @@ each node once, with its whole set. Steps of an operation are passed through and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Timer
+from time import monotonic
 
 import duckdb
 import numpy as np
@@ -49,17 +50,28 @@ class Walked:
 
 
 @contextmanager
-def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
-    """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own."""
+def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], None]]:
+    """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own.
+
+    An interrupt between two queries is lost, and what is done there may take long too: what is yielded is to
+    be called there, and raises the same.
+    """
     timer = Timer(seconds, cursor.interrupt)
     timer.daemon = True
     timer.start()
+    deadline = monotonic() + seconds
+    spent = TimeBudgetError(
+        f"the question took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
+    )
+
+    def check() -> None:
+        if monotonic() >= deadline:
+            raise spent
+
     try:
-        yield
+        yield check
     except duckdb.InterruptException:
-        raise TimeBudgetError(
-            f"the question took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
-        ) from None
+        raise spent from None
     finally:
         timer.cancel()
 
@@ -75,9 +87,13 @@ def walk(
     skip: int = 0,
     depth: int | None,
     to: int | None,
+    check: Callable[[], None],
 ) -> Walked:
-    """Everything that the records `start` (run, position) of `node` reach in `direction`."""
-    main = Walk(snapshot, cursor)
+    """Everything that the records `start` (run, position) of `node` reach in `direction`.
+
+    `check` is called now and then, and ends the walk by what it raises.
+    """
+    main = Walk(snapshot, cursor, check=check)
     for run, position in start:
         main.add(node, run, _ORIGIN, np.array([position], np.int64))
     hops = {node: 0}
@@ -96,7 +112,7 @@ def walk(
         if _is_public(snapshot, each) or each == node
     ]
     listed = [each for each in reached if each.total]
-    flows = _flows(snapshot, cursor, listed)
+    flows = _flows(snapshot, cursor, listed, check)
     return Walked(tuple(listed), tuple(flows), main.is_exact)
 
 
@@ -158,7 +174,10 @@ def _holds(ascending: Integers, offset: int) -> bool:
 
 
 def _flows(
-    snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, reached: list[Reached]
+    snapshot: Snapshot,
+    cursor: duckdb.DuckDBPyConnection,
+    reached: list[Reached],
+    check: Callable[[], None],
 ) -> list[tuple[Position, Position]]:
     """The flows between listed records: forward from each to the next public nodes.
 
@@ -169,6 +188,7 @@ def _flows(
     by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
     pairs: set[tuple[int, int]] = set()
     for each in reached:
+        check()
         side = beside(snapshot, cursor, each.node, _started_beside(snapshot, each, by_place))
         for node in side.nodes() - {each.node}:
             for run, (origins, offsets) in side.at(node).items():

@@ -186,7 +186,7 @@ class LineageQuestions:
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         opened = self._open(application_id)
         cursor = opened.snapshot.database.cursor()
-        with time_budget(cursor, self._time_budget_s):
+        with time_budget(cursor, self._time_budget_s) as check:
             node, start = self._start(opened, cursor, query)
             walked = walk(
                 opened.snapshot,
@@ -198,6 +198,7 @@ class LineageQuestions:
                 skip=_read_skip(query.cursor),
                 depth=query.depth,
                 to=opened.node(query.to).number if query.to else None,
+                check=check,
             )
             return self._trace(opened, cursor, query, node, start, walked)
 

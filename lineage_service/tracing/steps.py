@@ -9,7 +9,7 @@ to each other, case by case.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import duckdb
@@ -33,11 +33,19 @@ class Walk:
     """The sets of one walk, by node and run."""
 
     def __init__(
-        self, snapshot: Snapshot, cursor: duckdb.DuckDBPyConnection, most: int | None = None
+        self,
+        snapshot: Snapshot,
+        cursor: duckdb.DuckDBPyConnection,
+        most: int | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """A step that would put more than `most` records at one node raises TooManyError."""
+        """A step that would put more than `most` records at one node raises TooManyError.
+
+        `check` is called before each piece of work, and ends the walk by what it raises.
+        """
         self.is_exact = True
         self._most = most
+        self._check = check
         self._added: dict[int, int] = defaultdict(int)
         self._snapshot = snapshot
         self._topology = snapshot.topology
@@ -49,6 +57,7 @@ class Walk:
         self, node: int, run: int, origins: Integers, positions: Integers, *, are_distinct: bool = False
     ) -> None:
         """Put records at `node`. Those that are distinct and ascending need not be sorted again."""
+        self._check()
         if len(positions):
             self._added[node] += len(positions)
             if self._most is not None and self._added[node] > self._most:
@@ -71,6 +80,7 @@ class Walk:
             return {}
         for run, parts in held.items():
             if (node, run) not in self._are_distinct:
+                self._check()
                 held[run] = [_distinct(parts)]
                 self._are_distinct.add((node, run))
         return {run: parts[0] for run, parts in held.items()}

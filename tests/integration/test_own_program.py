@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import TraceQuery
+from lineage_service.answers import TimeBudgetError, TraceQuery
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 
@@ -68,6 +68,10 @@ def test_a_sum_is_traced_to_its_rows(folder: Path, group: str) -> None:
         (4, "North,paid,5"),
     ]
     assert backward.nodes[1].records[0].value == '["North", 15]'
+
+    hurried = LineageQuestions(DeltaFlowStore(folder / "home" / "flows"), time_budget_s=1e-9)
+    with pytest.raises(TimeBudgetError, match="longer than its 1e-09 s"):
+        hurried.trace(application, query)
 
     open_order = TraceQuery(direction="forward", path=str(folder / "orders.csv"), row=3)
     assert [node.name for node in questions.trace(application, open_order).nodes] == ["read"]
