@@ -74,7 +74,7 @@ class Driver:
                 ],
                 cwd=folder,
                 env={
-                    **os.environ,
+                    **_environment(),
                     KEY: key,
                     "PYTHONPATH": str(ROOT),
                     "PYSPARK_PYTHON": sys.executable,
@@ -124,6 +124,11 @@ class Driver:
             self._submit.terminate()
             self._submit.wait()
         shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, in which Python may keep what it compiled, as pip does of a package that it installs."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def digest(output: Path) -> tuple[int, str]:
