@@ -241,28 +241,6 @@ def test_a_term_signal_commits_and_leaves(bench: Bench) -> None:
     assert bench.committed() == {0: 3}
 
 
-def test_a_process_that_is_killed_again_and_again_loses_and_doubles_nothing(bench: Bench) -> None:
-    runs, blocks = 0, 8
-    chance = random.Random(1)
-    for _ in range(3):
-        for run in range(runs, runs + 40):
-            bench.send_blocks(*some_blocks(run, blocks), partition=run % FLOW_PARTITIONS)
-            bench.send_events(manifest(run, blocks))
-        runs += 40
-        stored = len(bench.store.receipts(APP))
-        process = bench.consume(batch_max_bytes=2_000)
-        few = stored + chance.randrange(10, 150)
-        wait_until(lambda few=few: len(bench.store.receipts(APP)) > few, process)
-        process.kill()
-        process.wait()
-        assert len(bench.store.receipts(APP)) < runs * blocks, "it was killed too late to say anything"
-    bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": runs}))
-    output_of(bench.consume("--until-complete", APP, batch_max_bytes=2_000), 0)
-    assert stored_flows(bench.store) == sorted(flow for run in range(runs) for flow in flows_of(run, blocks))
-    assert sorted(bench.store.receipts(APP)) == [(run, seq) for run in range(runs) for seq in range(blocks)]
-    assert len(rows(bench.store, "events")) == runs + 1
-
-
 def test_messages_that_are_read_and_sent_twice_double_nothing(bench: Bench) -> None:
     blocks = some_blocks(1, 5)
     events = [manifest(1, 5), event(contract.APPLICATION_ENDED)]
