@@ -90,10 +90,15 @@ def _memory(result: Result) -> str:
     peaks = [cost.peak_mib for each in result.measured for cost in each.costs]
     lines = [f"- A consumer took {max(peaks):.0f} MiB at its peak, over all cases of the result."]
     if after is not None:
+        largest = (
+            f"the largest trace counted {after.largest:,} records, "
+            f"{after.serve.peak_mib * 2**20 / after.largest:,.0f} bytes of it for each."
+            if after.largest
+            else "the largest one, of the commonest word, got no answer in its time."
+        )
         lines += [
             f"- `lineage serve` took {after.serve.peak_mib:.0f} MiB at its peak for traces of one "
-            f"application with {after.flows:,} flows; the largest trace counted {after.largest:,} records, "
-            f"{after.serve.peak_mib * 2**20 / max(after.largest, 1):,.0f} bytes of it for each.",
+            f"application with {after.flows:,} flows; {largest}",
             f"- `lineage maintain` took {1e9 * after.maintain_s / after.flows:.0f} ns a flow and "
             f"{after.maintain.peak_mib:.0f} MiB, and left {after.files_after:,} of "
             f"{after.files_before:,} files.",
