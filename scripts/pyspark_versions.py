@@ -22,16 +22,18 @@ from scripts.environment import ROOT, EnvironmentFailed, alone, make, say
 
 #: The last release of each line of PySpark that the agent supports.
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
-#: What depends on PySpark: operators and the reading of text on its classes, captures and traces in real
-#: jobs, jobs with and without the agent, every way to start it.
+#: What depends on PySpark: operators and the reading of text on its classes, captures, traces and values in
+#: real jobs, jobs with and without the agent, every way to start it.
 CORE = (
     "tests/unit/test_operators.py",
+    "tests/unit/test_retold.py",
     "tests/unit/test_text_rows.py",
     "tests/spark/test_operations.py",
     "tests/spark/test_more_operations.py",
     "tests/spark/test_actions.py",
     "tests/spark/test_sources.py",
     "tests/spark/test_unread.py",
+    "tests/spark/test_values.py",
     "tests/spark/test_traps.py",
     "tests/spark/test_invisible.py",
     "tests/e2e/test_ways_to_start.py",
