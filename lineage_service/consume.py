@@ -9,10 +9,10 @@ import argparse
 import logging
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -32,7 +32,7 @@ from lineage_service.subscription import KafkaSubscription, no_broker
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from lineage_service.graph_store import GraphStore, Neo4jGraph
+    from lineage_service.graph_store import Neo4jGraph
     from lineage_service.settings import Settings
 
 __all__ = ["IncompleteError", "command", "configure"]
@@ -96,7 +96,7 @@ def _consume(
                 queue_bytes=settings.held_max_bytes // 3,
             ),
             store,
-            None if graph is None else _MigratedGraph(graph),
+            graph,
             KafkaDeadLetters(
                 settings.kafka_bootstrap_servers,
                 settings.dead_letter_topic,
@@ -162,20 +162,6 @@ def _prepare_topics(settings: Settings, client: Mapping[str, str]) -> None:
             create_topics(servers, missing, options=client)
     except ServerError as error:  # a broker that forbids it; what others make later is found later
         logger.warning("going on without topics %s: %s", ", ".join(missing), error)
-
-
-class _MigratedGraph:
-    """A graph whose schema is brought up to date before the first event, even if Neo4j comes up later."""
-
-    def __init__(self, graph: GraphStore) -> None:
-        self._graph = graph
-        self._is_migrated = False
-
-    def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
-        if not self._is_migrated:
-            self._graph.migrate()
-            self._is_migrated = True
-        self._graph.write_events(events)
 
 
 class Watch:
