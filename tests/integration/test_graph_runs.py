@@ -21,6 +21,7 @@ from tests.integration.test_graph_store import (
     ended,
     link,
     node,
+    opened,
     record,
     started,
 )
@@ -39,13 +40,6 @@ def graph(request: pytest.FixtureRequest) -> Iterator[GraphUnderTest]:
 @pytest.fixture
 def neo4j_graph(neo4j: Any) -> Iterator[Neo4jUnderTest]:
     yield from opened(neo4j)
-
-
-def opened(server: Any) -> Iterator[Neo4jUnderTest]:
-    under_test = Neo4jUnderTest(server)
-    yield under_test
-    under_test.driver.close()
-    under_test.store.close()
 
 
 @pytest.fixture

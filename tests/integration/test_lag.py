@@ -32,7 +32,7 @@ from lineage_service.settings import Settings
 from lineage_service.subscription import BrokerUnavailableError
 from spark_agent import contract
 from tests.group_suite import GroupSuite
-from tests.integration.test_consume import Bench, manifest, output_of, some_blocks, wait_until
+from tests.integration.test_consume import Bench, bench_of, manifest, output_of, some_blocks, wait_until
 from tests.lineage_messages import APP, event
 
 Labels = tuple[tuple[str, str], ...]
@@ -40,13 +40,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @pytest.fixture
 def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
-    made = Bench(kafka.bootstrap_servers, topic, tmp_path)
-    yield made
-    for process in made.processes:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    yield from bench_of(kafka, tmp_path, topic)
 
 
 def settings_of(bench: Bench, **settings: Any) -> Settings:

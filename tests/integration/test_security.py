@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from neo4j.exceptions import DriverError, Neo4jError
 
 from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.graph_store import GraphRefusedError, Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.download import fetch
 from lineage_service.stack.errors import DownloadError, JavaError
@@ -316,3 +317,14 @@ def test_a_wrong_password_for_neo4j_is_said_and_not_repeated(bench: Bench, secur
     assert done.returncode == 1
     assert "refuses: " in done.stdout.splitlines()[-1]
     assert "wrong-8" not in done.stdout
+
+
+def test_a_wrong_password_is_refused_and_not_told(secured_graph: Secured) -> None:
+    uri, authorities = secured_graph.address.replace("bolt://", "bolt+s://"), str(secured_graph.authority)
+    store = Neo4jGraph(uri, user="neo4j", password="wrong-password", authorities=authorities)
+    try:
+        with pytest.raises(GraphRefusedError, match="LINEAGE_NEO4J_PASSWORD") as told:
+            store.ping()
+        assert "wrong-password" not in str(told.value)
+    finally:
+        store.close()
