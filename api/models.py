@@ -119,8 +119,10 @@ class SourceRow(Answer):
     path: str = Field(description="Path of the file.")
     row: int = Field(description="Counted from 0, header lines too.")
     line: int = Field(description="`row` + 1, for people.")
-    text: str | None = Field(description="The row; null when the file cannot be read any more.")
-    warning: str | None = Field(description="Says that the file is gone or has changed since the run.")
+    text: str | None = Field(description="The row; null when it cannot be read.")
+    warning: str | None = Field(
+        description="Why there is no text, or why it may not be what the job read, and what to do; else null."
+    )
 
 
 class Record(Answer):
@@ -253,7 +255,10 @@ class RecordPage(Answer):
     node_id: str
     total: int | None = Field(description="How many match; null where they were not counted.")
     records: tuple[Record, ...]
-    next: str | None = Field(description="`cursor` of the next page; null on the last.")
+    next: str | None = Field(
+        description="`cursor` of the next page; null on the last. Others may hold fewer than `limit`."
+    )
+    warnings: tuple[str, ...] = Field(default=(), description="What a search could not look at, and why.")
 
 
 class ValueStep(Answer):

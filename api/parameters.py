@@ -43,6 +43,12 @@ class RecordParameters(_Parameters):
     partition: int | None = Field(
         default=None, ge=0, le=_MAX_PARTITION, description="Only records of this partition."
     )
+    offset: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_POSITION,
+        description="Only records from this offset of `partition` on, from 0.",
+    )
     limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records a page.")
     cursor: str | None = Field(
         default=None, min_length=1, max_length=_MAX_TEXT, description="`next` of the page before."

@@ -78,8 +78,8 @@ class SourceRow:
     path: str
     row: int
     line: int
-    text: str | None  # None when the file cannot be read any more
-    warning: str | None  # says that the file is gone or has changed since the run
+    text: str | None  # None when it cannot be read
+    warning: str | None  # why there is no text, or why this may not be the row: what to do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +128,14 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPage:
+    """`total` is None where finding the page did not count all that match. A search that its time ended has a
+    `next` behind a page that is not full."""
+
     node_id: str
     total: int | None
     records: tuple[Record, ...]
     next: str | None
+    warnings: tuple[str, ...] = ()  # what a search could not look at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,12 +266,14 @@ class UnavailableError(LineageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordQuery:
-    """Which records of a node. `node` is a node id or its number; `text` is a case-insensitive substring."""
+    """Which records of a node. `node` is a node id or its number; `text` is a case-insensitive substring;
+    `offset` is the first in `partition`."""
 
     node: str
     text: str | None = None
     key: str | None = None
     partition: int | None = None
+    offset: int | None = None
     limit: int = 100
     cursor: str | None = None
 

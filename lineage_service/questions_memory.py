@@ -109,6 +109,8 @@ class MemoryQuestions:
         """The cursor is the number of records that the pages before have shown."""
         index = self._index(application_id)
         node = index.node(query.node)
+        if query.offset is not None and query.partition is None:
+            raise InvalidQueryError("offset needs partition: offsets count from 0 in each")
         found = [
             index.with_value(_hash(node.node_id, record.record_id), record) for record in index.of_node(node)
         ]
@@ -216,6 +218,8 @@ def _skipped(cursor: str | None) -> int:
 
 def _matches(record: Record, query: RecordQuery) -> bool:
     if query.partition is not None and record.partition != query.partition:
+        return False
+    if query.offset is not None and record.offset < query.offset:
         return False
     if query.key is not None and record.key != query.key:
         return False

@@ -25,6 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partition", type=whole_number(0), metavar="N", help="only records of this partition"
     )
+    parser.add_argument(
+        "--offset", type=whole_number(0), metavar="N", help="only records from this one of --partition on"
+    )
     add_page_flags(parser, "a page")
     add_format_flags(parser)
 
@@ -37,12 +40,15 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         text=options.text,
         key=options.key,
         partition=options.partition,
+        offset=options.offset,
         limit=options.limit,
         cursor=options.cursor,
     )
     with output.working("reading records"):
         page = questions.records(application_of(questions, options.application), query)
-    notes = [] if page.next is None else [f"there are more: --cursor {page.next}"]
+    notes = (
+        [*page.warnings] if page.next is None else [*page.warnings, f"there are more: --cursor {page.next}"]
+    )
     output.give(page, RECORD_COLUMNS, record_lines(page), lambda console: _show(console, page), notes)
     return 0
 

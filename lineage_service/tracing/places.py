@@ -1,30 +1,47 @@
-"""Between records and physical rows: which row of which file a source or sink record is, and back."""
+"""Between records and physical rows: which row of which file a source or sink record is, and back.
+
+A file that is gone, unreadable or another one by now is told in the row's warning, never an error: lineage
+outlives the data. Looks by itself at what it needs of a file only; `text_files` does the reading.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from lineage_service.answers import InvalidQueryError, NotFoundError, SourceRow
-from lineage_service.tracing.text_files import RowIndexes
+from lineage_service.file_systems import FileState, FileSystems, UnreadableError, one_name
+from lineage_service.tracing import whole_files
+from lineage_service.tracing.decompressed import Check, unlimited
+from lineage_service.tracing.text_files import RowIndex, RowIndexes, shown
 from lineage_service.tracing.topology import Topology, TopologyNode
 
-#: How much of a record that is a whole file, or of bytes, is shown.
-_SHOWN_BYTES = 4_096
+#: bzip2 is read in several splits, which begin at compressed bytes: at no row that could be told from here.
+_SPLIT_INSIDE = ".bz2"
+_FROM_SPLIT = "; rows count from the split"
+_NO_TEXT = {
+    "pickle": "a pickle file holds no rows of text, and is never unpickled here",
+    "hadoop": "a file of a Hadoop format (such as a SequenceFile) holds no rows of text",
+}
+_ELSE_VALUES = ": run the job with --conf spark.lineage.detailed=true to see its records' values"
 
 
 class Places:
-    """Looks rows up in the files of one application's sources and sinks."""
+    """Looks rows up in the files of one application's sources and sinks.
 
-    def __init__(self, indexes: RowIndexes) -> None:
-        self._indexes = indexes
+    What takes a check raises what it raises, while much is read.
+    """
+
+    def __init__(self, indexes: RowIndexes | None = None) -> None:
+        self._indexes = indexes or RowIndexes(FileSystems())
+        self._files = self._indexes.files
 
     def rows_of(
-        self, node: TopologyNode, places: Iterable[tuple[int, int]]
+        self, node: TopologyNode, places: Iterable[tuple[int, int]], check: Check = unlimited
     ) -> dict[tuple[int, int], SourceRow]:
         """Where the records (split, offset) of a node stand; empty where its partitions are not files."""
         by_split: dict[int, list[int]] = defaultdict(list)
@@ -32,60 +49,121 @@ class Places:
             by_split[split].append(offset)
         found = {}
         for split, offsets in by_split.items():
+            check()
             partition = node.partitions.get(split, {})
-            for offset, row in self._rows_of_partition(node, partition, offsets).items():
+            for offset, row in self._rows_of_partition(node, partition, offsets, check).items():
                 found[split, offset] = row
         return found
 
     def _rows_of_partition(
-        self, node: TopologyNode, partition: Mapping[str, Any], offsets: Sequence[int]
+        self, node: TopologyNode, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
     ) -> dict[int, SourceRow]:
         if "files" in partition:
-            return _whole_files(partition["files"], offsets)
+            return self._whole_files(node, partition["files"], offsets, check)
         if "path" not in partition:
             return {}
-        if "record_length" in partition:
-            return _records_of_one_length(partition, offsets)
-        if node.dataset is not None and node.dataset.format != "text":
-            return {offset: _row(str(partition["path"]), offset, None, None) for offset in offsets}
-        return self._rows_of_file(partition, offsets)
-
-    def _rows_of_file(self, partition: Mapping[str, Any], offsets: Sequence[int]) -> dict[int, SourceRow]:
         path = str(partition["path"])
-        first = 0
-        texts: dict[int, str] = {}
-        warning: str | None
-        if "://" in path:
-            warning = "the file is not on a file system that this service reads; rows count from the split"
-        else:
-            try:
-                index = self._indexes.of(path)
-                first = self._first_row(index, partition)
-                texts = index.read_many(first + offset for offset in offsets)
-                warning = _changed(path, partition)
-            except OSError as error:
-                warning = (
-                    f"the file cannot be read any more ({error.strerror or error}); rows count from the split"
-                )
+        if "record_length" in partition:
+            return self._records_of_one_length(path, partition, offsets)
+        if not _is_text(node):
+            warning = self._about_no_text(node, path, partition)
+            return {offset: _row(path, offset, None, warning) for offset in offsets}
+        return self._rows_of_file(path, partition, offsets, check)
+
+    def _rows_of_file(
+        self, path: str, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
+    ) -> dict[int, SourceRow]:
+        start = int(partition["start"])
+        try:
+            state = self._files.state(path)
+            if start and path.endswith(_SPLIT_INSIDE):
+                raise UnreadableError(_of_a_later_split(path))
+            # Each on its own: what stands before a split may be unreadable, or may take long to count.
+            texts, problem = self._texts(self._indexes.of(path, state, start), offsets, check)
+            first = self._first_row(path, state, start, check)
+        except UnreadableError as error:
+            warning = f"{error}{_FROM_SPLIT}" if start else str(error)
+            return {offset: _row(path, offset, None, warning) for offset in offsets}
+        changed = _changed(state, partition)
+        missing = problem or "the file has no such row" + (
+            " any more: put the old one back" if changed is not None else ""
+        )
         rows = {}
         for offset in offsets:
-            text = texts.get(first + offset)
-            rows[offset] = SourceRow(
-                path=path,
-                row=first + offset,
-                line=first + offset + 1,
-                text=text,
-                warning=warning or (None if text is not None else "the file has no such row"),
-            )
+            data = texts.get(offset)
+            notes = [changed] if changed is not None else []
+            if data is None:
+                notes.append(missing)
+            elif not _is_utf8(data):
+                notes.append("the row is not all UTF-8: what is not is shown as \ufffd, as the job read it")
+            text = None if data is None else shown(data)
+            rows[offset] = _row(path, first + offset, text, "; ".join(notes) or None)
         return rows
 
     @staticmethod
-    def _first_row(index: Any, partition: Mapping[str, Any]) -> int:
-        # Spark's text input: a later split begins after the row that its first byte is in.
-        start = int(partition["start"])
-        return int(index.rows_starting_up_to(start)) if start > 0 else 0
+    def _texts(index: RowIndex, offsets: Sequence[int], check: Check) -> tuple[dict[int, bytes], str | None]:
+        """The rows, and what is wrong with those that are not there, if the file broke off before them."""
+        try:
+            return index.read_bytes(offsets, check), None
+        except UnreadableError as error:
+            known = index.known_rows
+            if not known:
+                raise
+            return index.read_bytes((each for each in offsets if each < known), check), str(error)
 
-    def find(self, topology: Topology, path: str, row: int) -> tuple[int, int, int]:
+    def _first_row(self, path: str, state: FileState, start: int, check: Check) -> int:
+        # Spark's text input: a later split begins after the row that its first byte is in.
+        return self._indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
+
+    def _about_no_text(self, node: TopologyNode, path: str, partition: Mapping[str, Any]) -> str:
+        format = node.dataset.format if node.dataset is not None else "hadoop"
+        warning = _NO_TEXT.get(format, f"a file of the format {format} holds no rows of text") + _ELSE_VALUES
+        try:
+            changed = _changed(self._files.state(path), partition)
+        except UnreadableError as error:
+            changed = str(error)
+        return warning if changed is None else f"{changed}; {warning}"
+
+    def _whole_files(
+        self, node: TopologyNode, files: Sequence[Mapping[str, Any]], offsets: Sequence[int], check: Check
+    ) -> dict[int, SourceRow]:
+        """Records that are files: row 0 stands for the whole of each, its beginning is shown."""
+        rows = {}
+        for offset in offsets:
+            if offset >= len(files):
+                continue
+            path = str(files[offset]["path"])
+            try:
+                changed = _changed(self._files.state(path), files[offset])
+                is_decompressed = node.name != "binaryFiles"
+                text, note = whole_files.beginning(self._files, path, check, is_decompressed=is_decompressed)
+                notes = [each for each in (changed, note) if each]
+            except UnreadableError as error:
+                text, notes = None, [str(error)]
+            rows[offset] = _row(path, 0, text, "; ".join(notes) or None)
+        return rows
+
+    def _records_of_one_length(
+        self, path: str, partition: Mapping[str, Any], offsets: Sequence[int]
+    ) -> dict[int, SourceRow]:
+        """The bytes of records as hexadecimal text; `row` counts records."""
+        length, first = int(partition["record_length"]), _first_record(partition)
+        rows = {}
+        try:
+            state = self._files.state(path)
+            changed = _changed(state, partition)
+            with self._files.opened(path, at_length=False) as file:
+                for offset in offsets:
+                    text, note = whole_files.record(file, first + offset, length)
+                    notes = [each for each in (changed, note) if each]
+                    rows[offset] = _row(path, first + offset, text, "; ".join(notes) or None)
+        except UnreadableError as error:
+            return {offset: _row(path, first + offset, None, str(error)) for offset in offsets}
+        return rows
+
+    # -- from a row to its record -------------------------------------------------------------------
+
+    def find(self, topology: Topology, path: str, row: int, check: Check = unlimited) -> tuple[int, int, int]:
         """(node, split, offset) of a row of an input or output file.
 
         Raises NotFoundError, InvalidQueryError.
@@ -94,7 +172,7 @@ class Places:
         found: dict[int, list[Mapping[str, Any]]] = {}
         for node in topology.nodes.values():
             for partition in node.partitions.values():
-                if any(normal_path(path) == wanted for path in _paths(partition)):
+                if any(each == path or normal_path(each) == wanted for each in _paths(partition)):
                     found.setdefault(node.number, []).append(partition)
         if not found:
             raise NotFoundError(f"no source or sink of this application has the file {wanted}")
@@ -106,51 +184,77 @@ class Places:
             )
         if "files" in found[node_number][0]:
             partition = found[node_number][0]
-            at = [normal_path(path) for path in _paths(partition)].index(wanted)
+            at = next(
+                at for at, each in enumerate(_paths(partition)) if each == path or normal_path(each) == wanted
+            )
             return node_number, int(partition["split"]), at
         partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
         if "record_length" in partitions[0]:
             firsts = [_first_record(each) for each in partitions]
             at = max(position for position, first in enumerate(firsts) if first <= row)
             return node_number, int(partitions[at]["split"]), row - firsts[at]
-        if "://" in wanted and len(partitions) > 1:
-            raise InvalidQueryError(
-                f"rows of {wanted} cannot be counted from here; give node, partition and offset"
-            )
         if len(partitions) == 1:
             return node_number, int(partitions[0]["split"]), row
-        try:
-            index = self._indexes.of(str(partitions[0]["path"]))
-            firsts = [self._first_row(index, each) for each in partitions]
-        except OSError as error:
-            raise NotFoundError(f"{wanted} cannot be read any more ({error.strerror or error})") from None
-        if row >= index.count:
-            raise NotFoundError(
-                f"{wanted} has {index.count} rows; row {row} is not there (rows count from 0)"
-            )
-        at = max(position for position, first in enumerate(firsts) if first <= row)
-        return node_number, int(partitions[at]["split"]), row - firsts[at]
+        split, offset = self._split_of(partitions, row, check)
+        return node_number, split, offset
 
-    def matching(self, node: TopologyNode, split: int, text: str) -> list[int]:
-        """Offsets of the records of a file partition whose text holds `text`, case-insensitively."""
-        partition = node.partitions.get(split)
-        is_text = node.dataset is None or node.dataset.format == "text"
-        if not is_text or partition is None or "path" not in partition or "://" in str(partition["path"]):
-            return []
+    def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
+        """(split, offset) of a row of a file that was read in several."""
+        path = str(partitions[0]["path"])
+        if path.endswith(_SPLIT_INSIDE):
+            raise InvalidQueryError(f"{_of_a_later_split(path)}: give node, partition and offset")
         try:
-            index = self._indexes.of(str(partition["path"]))
-        except OSError:
-            return []
-        first = self._first_row(index, partition)
-        length = partition.get("length")
-        end = int(partition["start"]) + int(length) if length is not None else index.size
-        last = index.rows_starting_up_to(end) if node.kind == "source" else index.count
-        wanted = text.casefold()
-        return [
-            offset
-            for offset, row in zip(range(last - first), index.read_from(first), strict=False)
-            if wanted in row.casefold()
-        ]
+            index = self._indexes.of(path, self._files.state(path))
+            begin = index.offset_of(row, check)
+            if begin is None:
+                raise NotFoundError(
+                    f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
+                )
+            # The row that begins at the first byte of a split belongs to the split before.
+            held = [each for each in partitions if int(each["start"]) < begin] or [partitions[0]]
+            first = index.rows_starting_up_to(int(held[-1]["start"]), check) if held[-1]["start"] else 0
+        except UnreadableError as error:
+            raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
+        return int(held[-1]["split"]), row - first
+
+    # -- search -------------------------------------------------------------------------------------
+
+    def matching(
+        self, node: TopologyNode, split: int, text: str, first: int, last: int, check: Check = unlimited
+    ) -> Iterator[tuple[int, bool]]:
+        """Of a split's records from `first` to before `last`, those whose row holds `text`: (offset, True).
+
+        In any case, and in order; between them (offset, False), when all before that one were looked at.
+        Raises UnreadableError.
+        """
+        partition = node.partitions.get(split)
+        if not _is_text(node) or partition is None or "path" not in partition:
+            return
+        path, start = str(partition["path"]), int(partition["start"])
+        if start and path.endswith(_SPLIT_INSIDE):
+            raise UnreadableError(_of_a_later_split(path))
+        state = self._files.state(path)
+        yield from self._indexes.of(path, state, start).matching(text, first, last, check)
+
+
+def _is_text(node: TopologyNode) -> bool:
+    return node.dataset is None or node.dataset.format == "text"
+
+
+def _is_utf8(row: bytes) -> bool:
+    """A row that is cut may end within a character."""
+    try:
+        row.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data" and shown(row).endswith("…")
+    return True
+
+
+def _of_a_later_split(path: str) -> str:
+    return (
+        f"rows of a part of {path} cannot be counted: bzip2 was read in several splits, which begin at no "
+        "byte of the text"
+    )
 
 
 def _paths(partition: Mapping[str, Any]) -> list[str]:
@@ -163,69 +267,34 @@ def _row(path: str, row: int, text: str | None, warning: str | None) -> SourceRo
     return SourceRow(path=path, row=row, line=row + 1, text=text, warning=warning)
 
 
-def _whole_files(files: Sequence[Mapping[str, Any]], offsets: Sequence[int]) -> dict[int, SourceRow]:
-    """Records that are files: row 0 stands for the whole of each, its beginning is shown."""
-    rows = {}
-    for offset in offsets:
-        if offset < len(files):
-            path = str(files[offset]["path"])
-            text, warning = _beginning(path, files[offset])
-            rows[offset] = _row(path, 0, text, warning)
-    return rows
-
-
-def _beginning(path: str, described: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    if "://" in path:
-        return None, "the file is not on a file system that this service reads"
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(_SHOWN_BYTES).decode("utf-8", "replace"), _changed(path, described)
-    except OSError as error:
-        return None, f"the file cannot be read any more ({error.strerror or error})"
-
-
 def _first_record(partition: Mapping[str, Any]) -> int:
     """A later split of a file of records of one length begins with the first record that starts in it."""
     return -(-int(partition["start"]) // int(partition["record_length"]))
 
 
-def _records_of_one_length(partition: Mapping[str, Any], offsets: Sequence[int]) -> dict[int, SourceRow]:
-    """The bytes of records as hexadecimal text; `row` counts records."""
-    path, length, first = str(partition["path"]), int(partition["record_length"]), _first_record(partition)
-    if "://" in path:
-        warning = "the file is not on a file system that this service reads"
-        return {offset: _row(path, first + offset, None, warning) for offset in offsets}
-    rows = {}
-    try:
-        with Path(path).open("rb") as file:
-            for offset in offsets:
-                file.seek((first + offset) * length)
-                data = file.read(length)
-                rows[offset] = _row(
-                    path, first + offset, data[:_SHOWN_BYTES].hex(), _changed(path, partition)
-                )
-    except OSError as error:
-        warning = f"the file cannot be read any more ({error.strerror or error})"
-        return {offset: _row(path, first + offset, None, warning) for offset in offsets}
-    return rows
-
-
 def normal_path(path: str) -> str:
-    """A local path, absolute and without `file:`; other URIs as they are. Links are not followed."""
+    """A local path, absolute and without `file:`; other URIs by one name. Links are not followed."""
     parsed = urlparse(path)
     if parsed.scheme == "file":
         path = unquote(parsed.path)
     elif "://" in path:
-        return path
+        return one_name(path)
     return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links, and Spark does not
 
 
-def _changed(path: str, partition: Mapping[str, Any]) -> str | None:
-    """A warning when the file is not what it was when the job ended."""
+def _changed(state: FileState, partition: Mapping[str, Any]) -> str | None:
+    """A warning when the file is not what it was when the job ended; None too where that is not known."""
     size, modified = partition.get("size"), partition.get("modified")
-    if size is None or modified is None:
+    if size is not None and state.size != size:
+        how = f"{size:,} bytes then, {state.size:,} now"
+    elif modified is not None and state.modified is not None and state.modified != modified:
+        how = f"written at {_time(modified)} then, at {_time(state.modified)} now"
+    else:
         return None
-    status = Path(path).stat()
-    if (status.st_size, status.st_mtime_ns // 1_000_000) != (size, modified):
-        return "the file has changed since the run; this may not be the row that the job read"
-    return None
+    return f"the file has changed since the run ({how}); this may not be the row that the job read"
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(
+        sep=" ", timespec="milliseconds"
+    )

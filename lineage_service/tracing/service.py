@@ -33,8 +33,8 @@ from lineage_service.answers import (
 from lineage_service.tracing.engine import Position, Walked, time_budget, walk
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.text_files import RowIndexes
-from lineage_service.tracing.topology import Run, Topology, TopologyNode
+from lineage_service.tracing.records import RecordPages
+from lineage_service.tracing.topology import Topology, TopologyNode
 from spark_agent import contract
 
 _KEPT_SNAPSHOTS = 8
@@ -46,7 +46,8 @@ class LineageQuestions:
     def __init__(self, store: StoreReader, *, time_budget_s: float) -> None:
         self._store = store
         self._time_budget_s = time_budget_s
-        self._places = Places(RowIndexes())
+        self._places = Places()
+        self._pages = RecordPages(self._places, self._show, time_budget_s=time_budget_s)
         self._lock = threading.Lock()
         self._opened: OrderedDict[str, tuple[object, OpenedApplication]] = OrderedDict()
 
@@ -95,91 +96,7 @@ class LineageQuestions:
     # -- records -------------------------------------------------------------------------------------
 
     def records(self, application_id: str, query: RecordQuery) -> RecordPage:
-        opened = self._open(application_id)
-        node = opened.node(query.node)
-        cursor = opened.snapshot.database.cursor()
-        after = _read_cursor(query.cursor)
-        with time_budget(cursor, self._time_budget_s):
-            runs = [
-                run
-                for run in opened.holders(node.number)
-                if query.partition is None or run.split == query.partition
-            ]
-            if query.key is None and query.text is None:
-                return self._page_of_all(opened, cursor, node, runs, after, query.limit)
-            found = sorted(
-                (
-                    Position(node.number, run.split, offset, run.number)
-                    for run in runs
-                    for offset in self._matching(cursor, node, run, query)
-                ),
-                key=_place,
-            )
-        page = [each for each in found if after is None or _place(each) > after][: query.limit + 1]
-        return self._record_page(opened, cursor, node, len(found), page, query.limit)
-
-    def _page_of_all(
-        self,
-        opened: OpenedApplication,
-        cursor: duckdb.DuckDBPyConnection,
-        node: TopologyNode,
-        runs: Sequence[Run],
-        after: tuple[int, int] | None,
-        limit: int,
-    ) -> RecordPage:
-        page: list[Position] = []
-        total = 0
-        for run in sorted(runs, key=lambda each: each.split):
-            count = opened.snapshot.count(node.number, run.number)
-            total += count
-            first = (
-                0
-                if after is None or run.split > after[0]
-                else after[1] + 1
-                if run.split == after[0]
-                else count
-            )
-            wanted = range(first, min(count, first + limit + 1 - len(page)))
-            page += [Position(node.number, run.split, offset, run.number) for offset in wanted]
-        return self._record_page(opened, cursor, node, total, page, limit)
-
-    def _record_page(
-        self,
-        opened: OpenedApplication,
-        cursor: duckdb.DuckDBPyConnection,
-        node: TopologyNode,
-        total: int,
-        page: Sequence[Position],
-        limit: int,
-    ) -> RecordPage:
-        shown = self._show(opened, cursor, node, page[:limit], values=True)
-        last = page[limit - 1] if len(page) > limit else None
-        return RecordPage(
-            node_id=contract.node_id(opened.application.application_id, node.number),
-            total=total,
-            records=shown,
-            next=f"{last.split}:{last.offset}" if last is not None else None,
-        )
-
-    def _matching(
-        self, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, run: Run, query: RecordQuery
-    ) -> list[int]:
-        if query.key is not None:
-            rows = cursor.execute(
-                "SELECT DISTINCT pos FROM records WHERE node = ? AND run = ? AND kind = 'key' AND text = ?",
-                [node.number, run.number, query.key],
-            ).fetchall()
-            offsets = [int(pos) for (pos,) in rows]
-            if query.text is None:
-                return offsets
-        wanted = query.text or ""
-        in_files = self._places.matching(node, run.split, wanted)
-        rows = cursor.execute(
-            "SELECT DISTINCT pos FROM records WHERE node = ? AND run = ? AND contains(lower(text), lower(?))",
-            [node.number, run.number, wanted],
-        ).fetchall()
-        matching = {*in_files, *(int(pos) for (pos,) in rows)}
-        return sorted(matching & set(offsets) if query.key is not None else matching)
+        return self._pages.page(self._open(application_id), query)
 
     # -- traces --------------------------------------------------------------------------------------
 
@@ -442,15 +359,6 @@ def _place(position: Position) -> tuple[int, int]:
 
 def _distinct(positions: Sequence[Position]) -> list[Position]:
     return list({_place(each): each for each in positions}.values())
-
-
-def _read_cursor(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    split, _, offset = text.partition(":")
-    if not (split.isascii() and split.isdigit() and offset.isascii() and offset.isdigit()):
-        raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
-    return int(split), int(offset)
 
 
 def _read_skip(text: str | None) -> int:

@@ -1,115 +1,309 @@
 """The text of physical rows of files: from row number to bytes and back.
 
-Rows end as Spark's text input ends them: LF, CR LF, lone CR. Rows count from 0, header lines included. The
-first question about a file counts its row ends once; what is kept is two numbers for each 64 KiB.
+Rows end as Spark's text input ends them: LF, CR LF, lone CR. Rows count from 0, header lines included, from
+the file's start or from that of a split. Nothing is read before it is needed, and what was read once is
+known: the row number and the offset of a row in each 64 KiB, or of fewer where a file is huge.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
+import re
 import threading
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+import numpy as np
+
+from lineage_service.file_systems import FileState, FileSystems
+from lineage_service.tracing.decompressed import Check, FileBytes, Reader, unlimited
+
+__all__ = ["MAX_ROW_BYTES", "RowIndex", "RowIndexes", "shown", "split_rows"]
 
 _CHUNK = 1 << 16
 #: A row's text is shown up to this many bytes.
 MAX_ROW_BYTES = 100_000
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
-
-
-def open_rows(path: str) -> BinaryIO:
-    """The file's bytes, decompressed as Spark would by the file's ending."""
-    opener: Any = _OPENERS.get(Path(path).suffix, open)
-    return cast(BinaryIO, opener(path, "rb"))
+#: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
+_MOST_MARKS = 1 << 14
+_ROW_END = re.compile(rb"\r\n|\r|\n")
 
 
 class RowIndex:
-    """Where the rows of one file begin: the first row start of each chunk, found by one pass."""
+    """Where the rows of one state of a file begin, as far as it was asked for. Threads may share it.
 
-    def __init__(self, path: str, chunk_bytes: int = _CHUNK) -> None:
-        self.path = path
-        self._rows, self._offsets = [0], [0]  # row number and byte offset of known row starts
-        base = ends = 0
-        is_open = False  # the last row has no end
-        with open_rows(path) as file:
-            for data in _without_cut_ends(file, chunk_bytes):
-                first = _first_row_start(data)
-                if first is not None:
-                    self._rows.append(ends + 1)
-                    self._offsets.append(base + first)
-                ends += _row_ends(data)
-                base += len(data)
-                is_open = not data.endswith((b"\n", b"\r"))
-        self.size = base
-        self.count = ends + (1 if is_open else 0)
+    With `start` above 0, row 0 is the first that begins behind that byte: by Hadoop's rule the first of the
+    split that starts there, since the row that its first byte is in belongs to the split before.
+    What takes a check raises what it raises, and UnreadableError.
+    """
 
-    def rows_starting_up_to(self, offset: int) -> int:
+    def __init__(
+        self, path: str, chunk_bytes: int = _CHUNK, *, start: int = 0, files: FileSystems | None = None
+    ) -> None:
+        self._bytes = FileBytes(path, files or FileSystems())
+        self._chunk = chunk_bytes
+        # What begins at `start` and is not of this split counts as row -1.
+        first = -1 if start else 0
+        self._marks = array("q", [first]), array("q", [start])  # number and offset of known row starts
+        self._spacing = 0
+        self._at, self._ends = start, first  # so far it is read, and so many row ends were there
+        self._begun = first  # rows of which a byte was read
+        self._is_whole = False  # all is read
+        self._growing, self._changing = threading.Lock(), threading.Lock()
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; reads what was not read yet."""
+        return self.count_rows(unlimited)
+
+    def count_rows(self, check: Check) -> int:
+        self._grow(lambda: False, check)
+        return max(self._begun, 0)
+
+    @property
+    def known_rows(self) -> int:
+        """How many rows were read to their end."""
+        return max(self._ends, 0)
+
+    def rows_starting_up_to(self, offset: int, check: Check = unlimited) -> int:
         """How many rows begin at a byte from 0 to `offset`, both included."""
-        if offset >= self.size:
-            return self.count
-        at = bisect_right(self._offsets, offset) - 1
-        length = offset - self._offsets[at]
-        with open_rows(self.path) as file:
-            file.seek(self._offsets[at])
-            data = file.read(length + 1)
-        # An end makes a row begin at `offset` when its last byte is the one before.
-        ends = _row_ends(data[:length])
-        if data[:length].endswith(b"\r") and data[length:] == b"\n":
-            ends -= 1
-        return self._rows[at] + ends + 1
+        self._grow(lambda: self._at > offset, check)
+        if self._is_whole and offset >= self._at:
+            return max(self._begun, 0)
+        rows, offsets = self._marks
+        at = bisect_right(offsets, offset) - 1
+        found = rows[at] + 1
+        with self._pieces(offsets[at], check) as pieces:
+            for base, data in pieces:
+                if base + len(data) > offset:
+                    before = data[: offset - base]
+                    is_cut = before.endswith(b"\r") and data[offset - base] == 10
+                    return found + _row_ends(before) - is_cut
+                found += _row_ends(data)
+        return found
+
+    def offset_of(self, row: int, check: Check = unlimited) -> int | None:
+        """The byte that a row begins at; None when there are fewer rows."""
+        if not self._has(row, check):
+            return None
+        rows, offsets = self._marks
+        at = bisect_right(rows, row) - 1
+        number, offset = rows[at], offsets[at]
+        with self._pieces(offset, check) as pieces:
+            for base, data in pieces:
+                if number == row:
+                    return base
+                ends = _row_ends(data)
+                if number + ends >= row:
+                    end = next(islice(_ROW_END.finditer(data), row - number - 1, None))
+                    return base + end.end()
+                number += ends
+        return None
+
+    # -- rows ---------------------------------------------------------------------------------------
 
     def read(self, row: int) -> str | None:
         """The text of one row, without its end; None when the file has fewer rows."""
-        for text in self.read_from(row):
-            return text
-        return None
+        return self.read_many([row]).get(row)
 
     def read_many(self, rows: Iterable[int]) -> dict[int, str]:
-        """The texts of several rows, each part of the file read once; rows that are not there are not."""
-        wanted = sorted({row for row in rows if 0 <= row < self.count})
-        found: dict[int, str] = {}
+        """The texts of several rows; rows that are not there are not."""
+        return {row: shown(data) for row, data in self.read_bytes(rows).items()}
+
+    def read_bytes(self, rows: Iterable[int], check: Check = unlimited) -> dict[int, bytes]:
+        """Several rows, each part of the file read once. Of a row, MAX_ROW_BYTES and one more at most."""
+        wanted = sorted({row for row in rows if row >= 0})
+        found: dict[int, bytes] = {}
         at = 0
-        while at < len(wanted):
-            checkpoint = bisect_right(self._rows, wanted[at])
-            for number, text in enumerate(self.read_from(wanted[at]), start=wanted[at]):
-                if number == wanted[at]:
-                    found[number] = text
+        while at < len(wanted) and self._has(wanted[at], check):
+            before = at
+            with self._numbered(wanted[at], check) as numbered:
+                for number, data in numbered:
+                    if number != wanted[at]:
+                        continue
+                    found[number] = data
                     at += 1
                     # The next one may be far: begin anew from the row start that is known there.
-                    if at == len(wanted) or bisect_right(self._rows, wanted[at]) > checkpoint + 1:
+                    if at == len(wanted) or self._is_far(number, wanted[at]):
                         break
+            if at == before:
+                break
         return found
 
-    def read_from(self, row: int) -> Iterator[str]:
-        """The texts of the rows from `row` on."""
-        if not 0 <= row < self.count:
+    def matching(
+        self, text: str, first: int, last: int, check: Check = unlimited
+    ) -> Iterator[tuple[int, bool]]:
+        """Of the rows from `first` to before `last`, those that hold `text` in any case: (row, True).
+
+        Between them (row, False), when all rows before that one were looked at.
+        """
+        if first >= last or not self._has(first, check):
             return
-        at = bisect_right(self._rows, row) - 1
-        with open_rows(self.path) as file:
-            file.seek(self._offsets[at])
-            for number, text in enumerate(split_rows(file), start=self._rows[at]):
-                if number >= row:
-                    yield text
+        wanted = text.casefold()
+        rows, offsets = self._marks
+        at = bisect_right(rows, first) - 1
+        number, rest = rows[at], b""
+        with self._pieces(offsets[at], check) as pieces:
+            for _, data in pieces:
+                data = rest + data if rest else data
+                end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+                count = _row_ends(data)
+                if number + count > first and _may_hold(data[:end], wanted):
+                    for row, each in enumerate(_split(data[:end]), start=number):
+                        if first <= row < last and wanted in shown(each).casefold():
+                            yield row, True
+                rest = data[end : end + MAX_ROW_BYTES + 1]
+                number += count
+                if number >= last:
+                    return
+                yield max(number, first), False
+        if rest and first <= number and wanted in shown(rest).casefold():
+            yield number, True
+
+    def _has(self, row: int, check: Check) -> bool:
+        self._grow(lambda: self._begun > row, check)
+        return self._begun > row
+
+    def _is_far(self, row: int, other: int) -> bool:
+        rows, _ = self._marks
+        return bisect_right(rows, other) > bisect_right(rows, row) + 1
+
+    @contextmanager
+    def _numbered(self, row: int, check: Check) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """(number, bytes) of the rows from `row` on, from where one is known."""
+        rows, offsets = self._marks
+        at = bisect_right(rows, row) - 1
+        with self._pieces(offsets[at], check) as pieces:
+            yield _rows_from(rows[at], row, (data for _, data in pieces))
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def _grow(self, is_enough: Callable[[], bool], check: Check) -> None:
+        """Read on until that holds, or to the end. What was read when `check` ends it is known."""
+        while not (self._is_whole or is_enough()):
+            if not self._growing.acquire(timeout=0.05):  # another question reads on
+                check()
+                continue
+            try:
+                with self._pieces(self._at, check, at_length=True) as pieces:
+                    while not (self._is_whole or is_enough()):
+                        next(pieces, None)
+            finally:
+                self._growing.release()
+
+    @contextmanager
+    def _pieces(
+        self, offset: int, check: Check, *, at_length: bool = False
+    ) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """(offset, bytes) of the file from `offset` on, not cut between the CR and the LF of one row end."""
+        with self._bytes.reading(offset, check, at_length=at_length) as file:
+            yield self._read_on(file, offset, check)
+
+    def _read_on(self, file: Reader, base: int, check: Check) -> Iterator[tuple[int, bytes]]:
+        held = b""
+        while True:
+            known = self._at - base - len(held)
+            chunk = file.read(min(self._chunk, known) if known > 0 else self._chunk)
+            data = held + chunk
+            held = b"\r" if chunk and data.endswith(b"\r") else b""
+            data = data[: len(data) - len(held)]
+            if base == self._at:
+                self._learn(base, data, is_end=not chunk)
+            if data:
+                yield base, data
+                base += len(data)
+            if not chunk:
+                return
+            check()
+
+    def _learn(self, base: int, data: bytes, *, is_end: bool) -> None:
+        """Take a piece into the index, if nobody did."""
+        with self._changing:
+            if base != self._at or self._is_whole:
+                return
+            rows, offsets = self._marks
+            first = _first_row_start(data)
+            if first is not None and base + first >= offsets[-1] + self._spacing:
+                offsets.append(base + first)  # before its row: it is looked up by rows
+                rows.append(self._ends + 1)
+                if len(rows) > _MOST_MARKS:
+                    self._marks = rows[::2], offsets[::2]
+                    self._spacing = 2 * max(self._spacing, self._chunk)
+            self._ends += _row_ends(data)
+            if data:
+                self._begun = self._ends + (not data.endswith((b"\n", b"\r")))
+            self._is_whole = is_end
+            self._at = base + len(data)  # last: it says that all the rest is known
 
 
 def _row_ends(data: bytes) -> int:
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    ends = int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))
+    if b"\r" in data:
+        ends += data.count(b"\r") - data.count(b"\r\n")
+    return ends
 
 
 def _first_row_start(data: bytes) -> int | None:
     """Where the first row begins that begins inside or right after `data`."""
-    ends = [found for found in (data.find(b"\n"), data.find(b"\r")) if found >= 0]
-    if not ends:
-        return None
-    first = min(ends)
-    return first + (2 if data[first : first + 2] == b"\r\n" else 1)
+    found = _ROW_END.search(data)
+    return found.end() if found is not None else None
 
 
-def _without_cut_ends(file: BinaryIO, chunk_bytes: int = _CHUNK) -> Iterator[bytes]:
+def _split(data: bytes) -> list[bytes]:
+    """The rows of bytes that end with a row end."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    rows = data.split(b"\n")
+    rows.pop()
+    return rows
+
+
+def _rows_from(number: int, first: int, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """(number, bytes) of the rows from `first` on; the pieces begin with row `number`."""
+    rest = b""
+    for data in pieces:
+        ends = _row_ends(data)
+        if not ends:
+            if number >= first and len(rest) <= MAX_ROW_BYTES:
+                rest += data[: MAX_ROW_BYTES + 1]
+        elif number + ends >= first:
+            end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+            whole = _split(data[:end])
+            whole[0] = rest + whole[0]
+            for at, row in enumerate(whole[max(first - number, 0) :], start=max(first, number)):
+                yield at, row[: MAX_ROW_BYTES + 1]
+            rest = data[end:][: MAX_ROW_BYTES + 1]
+        number += ends
+    if rest and number >= first:
+        yield number, rest
+
+
+def _may_hold(data: bytes, wanted: str) -> bool:
+    """False where no row of the bytes holds the casefolded text: most of a file, so it is made sure fast."""
+    if data.isascii():
+        # Nothing but ASCII folds like ASCII, and the text is folded.
+        return wanted.isascii() and wanted.encode() in data.lower()
+    return wanted in data.decode("utf-8", "replace").casefold()
+
+
+def shown(row: bytes) -> str:
+    """The text of a row, its greatest length kept."""
+    if len(row) <= MAX_ROW_BYTES:
+        return row.decode("utf-8", "replace")
+    return row[:MAX_ROW_BYTES].decode("utf-8", "replace").removesuffix("\ufffd") + "…"
+
+
+def split_rows(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[str]:
+    """The texts of the rows of an open file from where it stands."""
+    for _, row in _rows_from(0, 0, _without_cut_ends(file, chunk_bytes)):
+        yield shown(row)
+
+
+def _without_cut_ends(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[bytes]:
     """The file in pieces that never end between the CR and the LF of one row end."""
     held = b""
     while chunk := file.read(chunk_bytes):
@@ -121,42 +315,23 @@ def _without_cut_ends(file: BinaryIO, chunk_bytes: int = _CHUNK) -> Iterator[byt
         yield held
 
 
-def split_rows(file: BinaryIO, chunk_bytes: int = _CHUNK) -> Iterator[str]:
-    """The texts of the rows of an open file from where it stands."""
-    rest = b""
-    for data in _without_cut_ends(file, chunk_bytes):
-        *rows, rest = (rest + data).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        for row in rows:
-            yield _text(row)
-    if rest:
-        yield _text(rest)
-
-
-def _text(row: bytes) -> str:
-    text = row[:MAX_ROW_BYTES].decode("utf-8", "replace")
-    return text if len(row) <= MAX_ROW_BYTES else text + "…"
-
-
 class RowIndexes:
-    """Indexes by file, for as long as the file stays as it is; the least used go first."""
+    """Indexes by file and start, for as long as the file stays as it is; the least used go first."""
 
-    def __init__(self, keep: int = 64) -> None:
+    def __init__(self, files: FileSystems, keep: int = 256) -> None:
+        self.files = files
         self._keep = keep
         self._lock = threading.Lock()
-        self._indexes: OrderedDict[tuple[str, int, int], RowIndex] = OrderedDict()
+        self._indexes: OrderedDict[tuple[str, FileState, int], RowIndex] = OrderedDict()
 
-    def of(self, path: str) -> RowIndex:
-        """Raises OSError when the file cannot be read."""
-        status = Path(path).stat()
-        key = (path, status.st_size, status.st_mtime_ns)
+    def of(self, path: str, state: FileState, start: int = 0) -> RowIndex:
+        """Reads nothing."""
+        key = (path, state, start)
         with self._lock:
             found = self._indexes.get(key)
-            if found is not None:
-                self._indexes.move_to_end(key)
-                return found
-        made = RowIndex(path)
-        with self._lock:
-            self._indexes[key] = made
-            while len(self._indexes) > self._keep:
-                self._indexes.popitem(last=False)
-        return made
+            if found is None:
+                found = self._indexes[key] = RowIndex(path, start=start, files=self.files)
+                while len(self._indexes) > self._keep:
+                    self._indexes.popitem(last=False)
+            self._indexes.move_to_end(key)
+            return found

@@ -53,7 +53,7 @@ const sourcePlace = ({ path, line }) => h("span", { title: path }, path.slice(pa
 /** The page of one node: what it is, a search, and its records page by page. */
 export async function nodePage(application, name, asked, signal) {
   const parameters = {};
-  for (const part of ["text", "key", "partition", "cursor", "limit"]) {
+  for (const part of ["text", "key", "partition", "offset", "cursor", "limit"]) {
     if (asked.get(part)) parameters[part] = asked.get(part);
   }
   const [graph, page] = await Promise.all([
@@ -64,7 +64,7 @@ export async function nodePage(application, name, asked, signal) {
   const isFiltered = Boolean(parameters.text || parameters.key || parameters.partition);
   const here = (changes) => route(["app", application, "nodes", name], { ...parameters, ...changes });
   const found = isFiltered ? ["match", "matches"] : ["record"];
-  const total = page.total === null ? "Records not counted" : count(page.total, ...found);
+  const total = page.total === null ? `${isFiltered ? "Matches" : "Records"} not counted` : count(page.total, ...found);
   return {
     title: `${node.name} (${node.node})`,
     content: [
@@ -75,7 +75,8 @@ export async function nodePage(application, name, asked, signal) {
       h("p", { class: "total" }, `${total}${page.records.length > 0 ? `, ${number(page.records.length)} on this page` : ""}`),
       page.records.length > 0
         ? recordTable(application, page.node_id, page.records, `Records of ${node.name}`)
-        : notice("empty", isFiltered ? "No record matches." : "This node has no records."),
+        : notice("empty", page.next ? "No match so far: see the next page." : isFiltered ? "No record matches." : "This node has no records."),
+      ...(page.warnings ?? []).map((each) => notice("care", each)),
       h(
         "nav",
         { class: "pages", "aria-label": "Pages" },
@@ -113,6 +114,7 @@ function search(application, name, parameters) {
     field("text", "Text in the record", { type: "search", size: 30 }),
     field("key", "Key is exactly", { type: "search" }),
     field("partition", "Partition", { type: "number", min: 0, step: 1, class: "short" }),
+    field("offset", "From its offset", { type: "number", min: 0, step: 1, class: "short" }),
     h("button", { type: "submit" }, "Search"),
   );
 }
