@@ -48,6 +48,7 @@ class Show(Protocol):
         positions: Sequence[Position],
         *,
         values: bool,
+        check: Check,
     ) -> tuple[Record, ...]: ...
 
 
@@ -153,7 +154,9 @@ class RecordPages:
             return RecordPage(
                 node_id=contract.node_id(opened.application.application_id, question.node.number),
                 total=found.total,
-                records=self._show(opened, cursor, question.node, question.positions(listed), values=True),
+                records=self._show(
+                    opened, cursor, question.node, question.positions(listed), values=True, check=check
+                ),
                 next=f"{last[0]}:{last[1]}" if last is not None else None,
                 warnings=found.warnings,
             )

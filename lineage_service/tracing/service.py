@@ -30,6 +30,7 @@ from lineage_service.answers import (
     Values,
     ValueStep,
 )
+from lineage_service.tracing.decompressed import Check, unlimited
 from lineage_service.tracing.engine import Position, Walked, time_budget, walk
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application
 from lineage_service.tracing.places import Places
@@ -264,11 +265,12 @@ class LineageQuestions:
         positions: Sequence[Position],
         *,
         values: bool,
+        check: Check = unlimited,
     ) -> tuple[Record, ...]:
         texts = {}
         if node.number in opened.snapshot.keyed:
             texts = self._texts(cursor, node, positions, values=values)
-        rows = self._places.rows_of(node, map(_place, positions))
+        rows = self._places.rows_of(node, map(_place, positions), check)
         return tuple(
             Record(
                 record_id=_record_id(node, each.split, each.offset),

@@ -2,12 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
-import sys
 import time
-import urllib.request
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +11,10 @@ from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.flow_store import DeltaFlowStore, FlowStore, StoreUnavailableError
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.maintenance import Maintenance
-from lineage_service.stack.ports import HOST, choose_port, is_free
 from lineage_service.store_place import KEEP_COPIES_S, StorePlace
 from lineage_service.tables import TABLES
 from tests.flow_store_suite import FlowStoreSuite, flows, state
 from tests.lineage_messages import APP, block
-
-READY_DEADLINE_S = 60.0
 
 
 class FarPlace(StorePlace):
@@ -102,46 +94,6 @@ def test_a_file_that_is_gone_is_an_error_that_can_be_tried_again(far: FarPlace) 
         path.unlink()
     with pytest.raises(StoreUnavailableError):
         store.table("flows", APP)
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    """The S3 that LINEAGE_TEST_S3 names (http://host:port), else moto's.
-
-    In a process of its own: a call of delta-rs keeps the other threads of this one waiting.
-    """
-    if named := os.environ.get("LINEAGE_TEST_S3"):
-        yield named
-        return
-    port = choose_port("S3", [])
-    command = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + READY_DEADLINE_S
-        while is_free(port):
-            assert server.poll() is None, "moto's server has ended"
-            assert time.monotonic() < deadline, "moto's server did not start"
-            time.sleep(0.1)
-        yield f"http://{HOST}:{port}"
-    finally:
-        server.kill()
-        server.wait()
-
-
-@pytest.fixture
-def bucket(s3: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of a new bucket, and in the environment how to come to it."""
-    for name, value in {
-        "AWS_ENDPOINT_URL": s3,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    name = f"lineage-{uuid.uuid4().hex[:12]}"
-    urllib.request.urlopen(urllib.request.Request(f"{s3}/{name}", method="PUT")).close()
-    return f"s3://{name}"
 
 
 def _write_to(url: str, run: int) -> None:

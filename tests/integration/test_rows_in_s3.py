@@ -1,0 +1,78 @@
+"""Rows of files in an object store: a real S3 protocol, and what is said when it does not answer."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import pytest
+from pyarrow.fs import S3FileSystem
+
+from lineage_service.answers import RecordQuery, SourceRow, TraceQuery
+from lineage_service.stack.ports import HOST, choose_port
+from tests.file_applications import APP, SOURCE, questions_of, splits_of
+
+ROWS = [f"row {number}" for number in range(20_000)]
+DATA = "".join(f"{row}\n" for row in ROWS).encode()
+
+
+def put(s3: str, url: str, data: bytes) -> None:
+    scheme, _, address = s3.partition("://")
+    system = S3FileSystem(endpoint_override=address, scheme=scheme, region="us-east-1")
+    with system.open_output_stream(url.partition("://")[2], compression=None) as stream:
+        stream.write(data)
+
+
+def test_rows_of_a_file_in_s3_are_found_shown_and_searched(s3: str, bucket: str, tmp_path: Path) -> None:
+    """Under the name that Spark has for it, without its size: the driver cannot see it."""
+    put(s3, f"{bucket}/in/rows 100%25#.txt", DATA)
+    path = f"s3a://{bucket.partition('://')[2]}/in/rows 100%25#.txt"
+    asked = questions_of(tmp_path, splits_of(path, 0, 100_000, size=len(DATA)), [11_112, 8_888])
+    found = asked.records(APP, RecordQuery(node=str(SOURCE), partition=1, offset=8_887))
+    assert [each.source for each in found.records] == [
+        SourceRow(path=path, row=19_999, line=20_000, text="row 19999", warning=None)
+    ]
+    for name in (path, path.replace("s3a:", "s3:"), path.replace("s3a:", "s3n:")):
+        for row in (0, 11_111, 11_112, 19_999):
+            trace = asked.trace(APP, TraceQuery(direction="forward", path=name, row=row))
+            source = trace.start[0].source
+            assert source is not None
+            assert (source.row, source.text) == (row, f"row {row}")
+    page = asked.records(APP, RecordQuery(node=str(SOURCE), text="ROW 1999", limit=2))
+    assert [each.source.row for each in page.records if each.source] == [1_999, 19_990]
+    rest = asked.records(APP, RecordQuery(node=str(SOURCE), text="ROW 1999", limit=20, cursor=page.next))
+    assert [each.source.row for each in rest.records if each.source] == list(range(19_991, 20_000))
+
+
+def test_a_compressed_file_in_s3_is_shown_and_one_that_is_not_there_is_said(
+    s3: str, bucket: str, tmp_path: Path
+) -> None:
+    put(s3, f"{bucket}/rows.gz", gzip.compress(DATA))
+    there, gone = f"{bucket}/rows.gz", f"{bucket}/gone"
+    partitions = [*splits_of(there, size=9), {**splits_of(gone, size=9)[0], "split": 1, "length": None}]
+    asked = questions_of(tmp_path, partitions, [20_000, 1])
+    (last,) = asked.records(APP, RecordQuery(node=str(SOURCE), partition=0, offset=19_999)).records
+    assert last.source is not None
+    assert last.source.text == "row 19999"
+    (missing,) = asked.records(APP, RecordQuery(node=str(SOURCE), partition=1)).records
+    assert missing.source is not None
+    assert (missing.source.row, missing.source.text) == (0, None)
+    assert "it is gone" in (missing.source.warning or "")
+
+
+def test_a_store_that_does_not_answer_is_asked_once_and_said(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{HOST}:{choose_port('nothing', [])}")
+    paths = [f"{bucket}/part-{number}" for number in range(30)]
+    partitions = [{**splits_of(path, size=9)[0], "split": split} for split, path in enumerate(paths)]
+    asked = questions_of(tmp_path, partitions, [1] * 30)
+    begun = time.monotonic()
+    page = asked.records(APP, RecordQuery(node=str(SOURCE)))
+    assert time.monotonic() - begun < 15
+    assert len(page.records) == 30
+    for each in page.records:
+        assert each.source is not None
+        assert each.source.text is None
+        assert "its store does not answer" in (each.source.warning or "")
