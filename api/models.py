@@ -135,6 +135,11 @@ class Record(Answer):
     offset: int = Field(description="From 0.")
     key: str | None = Field(default=None, exclude_if=_absent, description="Where it has one that is known.")
     value: str | None = Field(default=None, exclude_if=_absent, description="Where it was captured.")
+    value_type: str | None = Field(
+        default=None,
+        exclude_if=_absent,
+        description="Of a value: str, int, float, bool, none, bytes (hex), json, repr, or withheld.",
+    )
     source: SourceRow | None = Field(
         default=None, exclude_if=_absent, description="At sources and sinks: the row of the file."
     )
@@ -232,6 +237,7 @@ TRACE_EXAMPLE: dict[str, Any] = {
         },
     ],
     "next": None,
+    "how": "",
 }
 
 
@@ -247,6 +253,10 @@ class Trace(Answer):
     nodes: tuple[TracedNode, ...] = Field(description="In the order of the way, the start's node first.")
     flows: tuple[Flow, ...] = Field(description="Between the records that are listed.")
     next: str | None = Field(description="`cursor` of the next page; null on the last.")
+    how: str = Field(
+        default="",
+        description="With `values`: why some are not there, cut or withheld, and what to do; else empty.",
+    )
 
 
 class RecordPage(Answer):
@@ -267,8 +277,12 @@ class ValueStep(Answer):
     node_id: str
     name: str = Field(description="Name of the node.")
     record_id: str
-    type: str = Field(description="Type of the text: str, int, float, bool, none, bytes (hex), json, repr.")
+    type: str = Field(
+        description="Type of the text: str, int, float, bool, none, bytes (hex), json, repr, withheld; "
+        "`text` for a row of a file."
+    )
     value: str
+    cut: bool = Field(default=False, description="To its greatest length.")
 
 
 class Values(Answer):
@@ -277,7 +291,7 @@ class Values(Answer):
     node_id: str
     record_id: str
     captured: bool
-    how: str = Field(description="What to do to capture values, else empty.")
+    how: str = Field(description="Why values are not there, cut or withheld, and what to do; else empty.")
     steps: tuple[ValueStep, ...] = Field(description="In the order of the way.")
 
 

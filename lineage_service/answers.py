@@ -89,6 +89,9 @@ class Record:
     offset: int
     key: str | None = None
     value: str | None = None
+    value_type: str | None = (
+        None  # where there is a value: see contract.md; `withheld` for one that did not leave
+    )
     source: SourceRow | None = None
 
 
@@ -124,6 +127,7 @@ class Trace:
     nodes: tuple[TracedNode, ...]  # in the order of the way, the start's node first
     flows: tuple[Flow, ...]  # between the records that are listed
     next: str | None
+    how: str = ""  # what to do to see the values that were asked for and are not there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +149,9 @@ class ValueStep:
     node_id: str
     name: str
     record_id: str
-    type: str
+    type: str  # as in contract.md; `text` for a row of a file
     value: str
+    cut: bool = False  # to its greatest length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +159,7 @@ class Values:
     node_id: str
     record_id: str
     captured: bool
-    how: str  # what to do to capture values, else ""
+    how: str  # what to do to see what the steps lack or what was cut or withheld, else ""
     steps: tuple[ValueStep, ...]
 
 

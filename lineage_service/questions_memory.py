@@ -85,7 +85,7 @@ class _Index:
 
     def with_value(self, hash_: str, record: Record) -> Record:
         step = self.values.get(hash_)
-        return record if step is None else replace(record, value=step.value)
+        return record if step is None else replace(record, value=step.value, value_type=step.type)
 
 
 class MemoryQuestions:

@@ -92,8 +92,7 @@ def questions_of(
                 nodes=[MAP, SINK],
                 inputs=count,
                 outputs=count,
-                blocks=sum(each[0] == split for each in texts),
-                **(manifest or {}),
+                **{"blocks": sum(each[0] == split for each in texts), **(manifest or {})},
             )
             for split, count in enumerate(counts)
         ),

@@ -24,7 +24,7 @@ __all__ = ["Output", "add_format_flags", "plain", "table"]
 
 _WIDE = 10_000
 #: Of a record, left out where they are absent: as in the API.
-_OPTIONAL = ("key", "value", "source")
+_OPTIONAL = ("key", "value", "value_type", "source")
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n"}
 
 

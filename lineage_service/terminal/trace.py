@@ -86,5 +86,7 @@ def _notes(trace: Trace) -> Iterator[str]:
             yield f"{node.node_id} ({node.name}) has only a bound: records are listed that took no part."
     if not trace.exact and all(node.exact for node in trace.nodes):
         yield "A part of the way is only a bound: records may be listed that took no part."
+    if trace.how:
+        yield f"Values: {trace.how}"
     if trace.next is not None:
         yield f"there are more: --cursor {trace.next}, or --limit"

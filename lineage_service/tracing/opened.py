@@ -33,9 +33,18 @@ class StoreReader(Protocol):
 class OpenedApplication:
     """One application, read."""
 
-    def __init__(self, application: Application, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        application: Application,
+        snapshot: Snapshot,
+        *,
+        is_detailed: bool = False,
+        values_sample: float = 1.0,
+    ) -> None:
+        """`values_sample` is the fraction of input records whose ways have values, where values are kept."""
         self.application = application
         self.snapshot = snapshot
+        self.is_detailed, self.values_sample = is_detailed, values_sample
 
     def node(self, text: str) -> TopologyNode:
         """A node by its id or its number. Raises NotFoundError."""
@@ -121,7 +130,20 @@ def open_application(
         receipts,
     )
     complete = completeness(events, ((each.run, each.seq) for each in receipts))
-    return OpenedApplication(_application(application_id, events, complete, receipts), snapshot)
+    started: Mapping[str, Any] = next(
+        (event for event in events if event["type"] == contract.APPLICATION_STARTED), {}
+    )
+    return OpenedApplication(
+        _application(application_id, events, complete, receipts),
+        snapshot,
+        # A program without Spark may say nothing of it, and send values.
+        is_detailed=bool(started.get("detailed")) or bool(snapshot.valued),
+        values_sample=_fraction(started.get("values_sample")),
+    )
+
+
+def _fraction(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else 1.0
 
 
 def _receipts(files: Sequence[str]) -> list[Receipt]:

@@ -28,10 +28,10 @@ from lineage_service.answers import (
     TracedNode,
     TraceQuery,
     Values,
-    ValueStep,
 )
 from lineage_service.tracing.decompressed import Check, unlimited
 from lineage_service.tracing.engine import Position, Walked, time_budget, walk
+from lineage_service.tracing.missing_values import how_to_see, value_steps
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.records import RecordPages
@@ -39,6 +39,7 @@ from lineage_service.tracing.topology import Topology, TopologyNode
 from spark_agent import contract
 
 _KEPT_SNAPSHOTS = 8
+_NO_TEXT = (None, None)
 
 
 class LineageQuestions:
@@ -161,6 +162,7 @@ class LineageQuestions:
                 for source, target in walked.flows
             ),
             next=str(after) if any(each.total > after for each in walked.reached) else None,
+            how=how_to_see(opened, nodes) if query.values else "",
         )
 
     def _start(
@@ -229,30 +231,13 @@ class LineageQuestions:
         )
         backward = self.trace(application_id, query)
         forward = self.trace(application_id, replace(query, direction="forward"))
-        steps = [
-            ValueStep(
-                node_id=each.node_id,
-                name=each.name,
-                record_id=shown.record_id,
-                type="text",
-                value=shown.value
-                if shown.value is not None
-                else (shown.source.text or "" if shown.source else ""),
-            )
-            for each in (*reversed(backward.nodes), *forward.nodes[1:])
-            for shown in each.records
-            if shown.value is not None or (shown.source is not None and shown.source.text is not None)
-        ]
-        captured = bool(opened.snapshot.valued)
+        way = (*reversed(backward.nodes), *forward.nodes[1:])
         return Values(
             node_id=contract.node_id(application_id, start_node.number),
             record_id=_record_id(start_node, split, offset),
-            captured=captured,
-            how=""
-            if captured
-            else "values of intermediate records were not captured; run the job with "
-            "--conf spark.lineage.detailed=true",
-            steps=tuple(steps),
+            captured=bool(opened.snapshot.valued),
+            how=how_to_see(opened, way),
+            steps=tuple(value_steps(opened, way)),
         )
 
     # -- shared --------------------------------------------------------------------------------------
@@ -267,7 +252,7 @@ class LineageQuestions:
         values: bool,
         check: Check = unlimited,
     ) -> tuple[Record, ...]:
-        texts = {}
+        texts: dict[tuple[int, int, str], tuple[str, str]] = {}
         if node.number in opened.snapshot.keyed:
             texts = self._texts(cursor, node, positions, values=values)
         rows = self._places.rows_of(node, map(_place, positions), check)
@@ -276,8 +261,9 @@ class LineageQuestions:
                 record_id=_record_id(node, each.split, each.offset),
                 partition=each.split,
                 offset=each.offset,
-                key=texts.get((each.run, each.offset, "key")),
-                value=texts.get((each.run, each.offset, "value")),
+                key=texts.get((each.run, each.offset, "key"), _NO_TEXT)[1],
+                value=texts.get((each.run, each.offset, "value"), _NO_TEXT)[1],
+                value_type=texts.get((each.run, each.offset, "value"), _NO_TEXT)[0],
                 source=rows.get(_place(each)),
             )
             for each in positions
@@ -286,11 +272,12 @@ class LineageQuestions:
     @staticmethod
     def _texts(
         cursor: duckdb.DuckDBPyConnection, node: TopologyNode, positions: Sequence[Position], *, values: bool
-    ) -> dict[tuple[int, int, str], str]:
+    ) -> dict[tuple[int, int, str], tuple[str, str]]:
+        """(run, position, kind) -> (type, text)."""
         if not positions:
             return {}
         rows = cursor.execute(
-            "SELECT records.run, records.pos, kind, text FROM records SEMI JOIN "
+            "SELECT records.run, records.pos, kind, type, text FROM records SEMI JOIN "
             "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS shown "
             "ON records.run = shown.run AND records.pos = shown.pos "
             "WHERE records.node = $node AND kind IN ('key', $other)",
@@ -301,7 +288,7 @@ class LineageQuestions:
                 "other": "value" if values else "key",
             },
         ).fetchall()
-        return {(run, pos, kind): text for run, pos, kind, text in rows}
+        return {(run, pos, kind): (type_, text) for run, pos, kind, type_, text in rows}
 
     def _open(self, application_id: str) -> OpenedApplication:
         version = self._store.version()

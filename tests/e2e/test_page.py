@@ -97,7 +97,7 @@ def test_a_truncated_trace_says_so_and_leads_on(page, url):
 def test_an_incomplete_application_says_so(page, url):
     page.go(f"{url}#/app/{RUNNING}/trace?node=1&partition=0&offset=0")
     page.until_text("Incomplete: ")
-    page.until_text("cannot be read any more")
+    page.until_text("no text to show")
     page.click("summary", "Its values on the way")
     page.evaluate("document.querySelector('details').open = true")
     page.until_text("spark.lineage.detailed=true")

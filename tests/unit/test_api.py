@@ -166,7 +166,9 @@ def test_values_come_when_asked_for(client):
         "record_id": "0#0",
         "type": "str",
         "value": mapped["value"],
+        "cut": False,
     }
+    assert mapped["value_type"] == "str"
 
 
 def test_values_that_were_not_captured_say_how_to_capture_them(client):

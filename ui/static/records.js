@@ -44,7 +44,7 @@ export function recordTable(application, nodeId, records, caption, mark = () => 
 const text = (value) => (value === undefined ? null : h("code", {}, value));
 
 const sourceText = ({ text: row, warning }) => [
-  row === null ? h("em", {}, "cannot be read any more") : h("code", {}, row),
+  row === null ? h("em", {}, "no text to show") : h("code", {}, row),
   warning && h("div", { class: "warning" }, `⚠ ${warning}`),
 ];
 

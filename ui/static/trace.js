@@ -166,7 +166,7 @@ function values(application, trace) {
       const lines = steps.map((step) =>
         h("li", {}, h("strong", {}, `${step.name} (${nodeNumber(step.node_id)})`), ` ${step.record_id} `, h("code", {}, step.value)),
       );
-      list.replaceChildren(captured ? h("ol", {}, lines) : `No values were captured. ${how}`);
+      list.replaceChildren(...[captured ? h("ol", {}, lines) : "No values were captured. ", how].filter(Boolean));
     } catch (problem) {
       list.replaceChildren(`${problem.title}: ${problem.message}`);
       delete target.dataset.loaded;
