@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import stat
 import threading
 import time
@@ -32,6 +33,7 @@ _CONNECT_S, _REQUEST_S = 5.0, 30.0
 _UNREACHABLE_S = 15.0
 _S3 = frozenset(("s3", "s3a", "s3n"))
 _GOOGLE = frozenset(("gs", "gcs"))
+_REMOTE_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?")
 _HADOOP = frozenset(("hdfs", "viewfs"))
 
 
@@ -93,14 +95,13 @@ class FileSystems:
             source = system.open_input_file(place)
         with source:
             buffer = _REMOTE_STRETCH if at_length else _REMOTE_PIECE
-            yield io.BufferedReader(_Remote(source, path.partition("://")[0]), buffer)
+            yield io.BufferedReader(_Remote(source, _parts(path)[0]), buffer)
 
     @contextmanager
     def _connected(self, path: str) -> Iterator[tuple[Any, str]]:
         """(pyarrow's file system, the path in it)."""
-        scheme, _, rest = path.partition("://")
-        authority, _, key = rest.partition("/")
-        store = (scheme.lower(), authority)
+        scheme, authority, key = _parts(path)
+        store = (scheme, authority)
         with self._lock:
             until, why = self._unreachable.get(store, (0.0, ""))
         if time.monotonic() < until:
@@ -158,13 +159,20 @@ class _Remote(io.RawIOBase):
 
 
 def is_local(path: str) -> bool:
-    return "://" not in path
+    return _REMOTE_PATH.match(path) is None
 
 
 def one_name(path: str) -> str:
     """One name for the names that one remote file has: Hadoop's s3a and s3n are s3."""
-    scheme, separator, rest = path.partition("://")
-    return f"s3://{rest}" if separator and scheme.lower() in _S3 else path
+    scheme, authority, key = _parts(path)
+    return f"s3://{authority}/{key}" if scheme in _S3 else path
+
+
+def _parts(path: str) -> tuple[str, str, str]:
+    """(scheme, authority, the rest) of a remote path. It is a path of Hadoop's: nothing in it is escaped."""
+    found = _REMOTE_PATH.match(path)
+    assert found is not None, path
+    return found.group(1).lower(), found.group(2) or "", path[found.end() :]
 
 
 # -- connections ------------------------------------------------------------------------------------

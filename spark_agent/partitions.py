@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 from typing import Any
-from urllib.parse import unquote, urlparse
+
+#: The beginning of a path that is not local: scheme and authority, if it has one.
+_REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*))?")
 
 
 def dataset(path: str, format: str) -> dict[str, str]:
@@ -18,11 +20,12 @@ def dataset(path: str, format: str) -> dict[str, str]:
 
     `format` is text, file (a record is a whole file), binary (records of one length), pickle or hadoop.
     """
-    parsed = urlparse(path)
-    if not parsed.scheme or parsed.scheme == "file":
-        name = unquote(parsed.path) if parsed.scheme else path
-        return {"namespace": "file", "name": os.path.abspath(name), "format": format}
-    return {"namespace": f"{parsed.scheme}://{parsed.netloc}", "name": parsed.path or "/", "format": format}
+    path = local_path(path)
+    remote = _REMOTE.match(path)
+    if remote is None:
+        return {"namespace": "file", "name": os.path.abspath(path), "format": format}
+    name = path[remote.end() :].lstrip("/")
+    return {"namespace": f"{remote[1]}://{remote[2] or ''}", "name": f"/{name}", "format": format}
 
 
 def file_splits(jvm_rdd: Any) -> list[dict[str, Any]]:
@@ -68,9 +71,14 @@ def _range(split: int, range_: Any) -> dict[str, Any]:
 
 
 def local_path(uri: str) -> str:
-    """A path of the local file system without its `file:`; other URIs as they are."""
-    parsed = urlparse(uri)
-    return unquote(parsed.path) if parsed.scheme == "file" else uri
+    """A path of the local file system without its `file:`; others as they are.
+
+    As Hadoop reads and writes its paths, which are no URIs: `%20`, `#` and `?` are what they are.
+    """
+    if not uri.startswith("file:"):
+        return uri
+    path = uri[len("file:") :]
+    return "/" + path[2:].partition("/")[2] if path.startswith("//") else path
 
 
 def _status(path: str) -> dict[str, int | None]:
@@ -90,7 +98,7 @@ def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]
 
 def _folder(path: str) -> str:
     base = local_path(path)
-    return (base if "://" in base else os.path.abspath(base)).rstrip("/")
+    return (os.path.abspath(base) if _REMOTE.match(base) is None else base).rstrip("/")
 
 
 def _part(split: int, file: str) -> dict[str, Any]:
@@ -102,9 +110,8 @@ def _extension(codec: str) -> str:
     from pyspark import SparkContext
 
     jvm = SparkContext._jvm
-    return str(
-        jvm.java.lang.Class.forName(codec).getDeclaredConstructor().newInstance().getDefaultExtension()
-    )
+    # Not by its constructor: py4j calls no method with a variable number of arguments without one.
+    return str(jvm.java.lang.Class.forName(codec).newInstance().getDefaultExtension())
 
 
 #: part-00000 of Hadoop's old interface, part-r-00000 and part-m-00000 of the new one.

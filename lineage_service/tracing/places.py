@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from lineage_service.answers import InvalidQueryError, NotFoundError, SourceRow
-from lineage_service.file_systems import FileState, FileSystems, UnreadableError, one_name
+from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local, one_name
 from lineage_service.tracing import whole_files
 from lineage_service.tracing.decompressed import Check, unlimited
 from lineage_service.tracing.text_files import RowIndex, RowIndexes, shown
@@ -277,7 +277,7 @@ def normal_path(path: str) -> str:
     parsed = urlparse(path)
     if parsed.scheme == "file":
         path = unquote(parsed.path)
-    elif "://" in path:
+    elif not is_local(path):
         return one_name(path)
     return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links, and Spark does not
 

@@ -339,6 +339,7 @@ def test_records_of_one_length_that_are_not_there_whole_are_said(tmp_path: Path)
     ("remote", "said"),
     [
         ("hdfs://nowhere.invalid:8020/in/rows.txt", "hdfs:// needs Hadoop's libhdfs and a JVM"),
+        ("hdfs:/in/rows.txt", "hdfs:// needs Hadoop's libhdfs and a JVM"),
         ("hdfs:///in/rows.txt", "hdfs:// needs Hadoop's libhdfs and a JVM"),
         ("viewfs://cluster/in/rows.txt", "viewfs:// needs Hadoop's libhdfs and a JVM"),
         ("wasb://box@account/in/rows.txt", "reads no wasb:// paths"),
