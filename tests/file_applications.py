@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,12 @@ def questions_of(
     values: Mapping[int, Sequence[tuple[str, str]]] | None = None,
     keys: Mapping[int, Sequence[tuple[str, str]]] | None = None,
     manifest: Mapping[str, int] | None = None,
+    ended: int | None = None,
     time_budget_s: float = 30.0,
 ) -> LineageQuestions:
     """Of a job that read `partitions` of so many records each, mapped and collected them.
 
-    `values` and `keys` are the texts of the map's records, by split.
+    `values` and `keys` are the texts of the map's records, by split; `ended` is in Unix milliseconds.
     """
     store = DeltaFlowStore(folder / "flows")
     texts = [
@@ -96,7 +98,7 @@ def questions_of(
             )
             for split, count in enumerate(counts)
         ),
-        event(contract.APPLICATION_ENDED),
+        event(contract.APPLICATION_ENDED, time=time.time_ns() // 1_000_000 if ended is None else ended),
     ]
     store.write_events(event_batch("group/node-0", messages(*told)))
     if blocks:

@@ -22,6 +22,8 @@ from lineage_service.tracing.topology import Topology, TopologyNode
 
 #: bzip2 is read in several splits, which begin at compressed bytes: at no row that could be told from here.
 _SPLIT_INSIDE = ".bz2"
+#: How far the clocks of a store and of a driver may be apart.
+_CLOCKS_MS = 60_000
 _FROM_SPLIT = "; rows count from the split"
 _NO_TEXT = {
     "pickle": "a pickle file holds no rows of text, and is never unpickled here",
@@ -41,16 +43,25 @@ class Places:
         self._files = self._indexes.files
 
     def rows_of(
-        self, node: TopologyNode, places: Iterable[tuple[int, int]], check: Check = unlimited
+        self,
+        node: TopologyNode,
+        places: Iterable[tuple[int, int]],
+        check: Check = unlimited,
+        *,
+        ended: int | None = None,
     ) -> dict[tuple[int, int], SourceRow]:
-        """Where the records (split, offset) of a node stand; empty where its partitions are not files."""
+        """Where the records (split, offset) of a node stand; empty where its partitions are not files.
+
+        `ended` is the end of the application in Unix milliseconds: it read nothing that was written later.
+        """
         by_split: dict[int, list[int]] = defaultdict(list)
         for split, offset in places:
             by_split[split].append(offset)
         found = {}
+        sizes = _sizes(node) if by_split else {}
         for split, offsets in by_split.items():
             check()
-            partition = node.partitions.get(split, {})
+            partition = _as_it_was(node.partitions.get(split, {}), sizes, ended)
             for offset, row in self._rows_of_partition(node, partition, offsets, check).items():
                 found[split, offset] = row
         return found
@@ -59,7 +70,7 @@ class Places:
         self, node: TopologyNode, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
     ) -> dict[int, SourceRow]:
         if "files" in partition:
-            return self._whole_files(node, partition["files"], offsets, check)
+            return self._whole_files(node, partition, offsets, check)
         if "path" not in partition:
             return {}
         path = str(partition["path"])
@@ -125,16 +136,20 @@ class Places:
         return warning if changed is None else f"{changed}; {warning}"
 
     def _whole_files(
-        self, node: TopologyNode, files: Sequence[Mapping[str, Any]], offsets: Sequence[int], check: Check
+        self, node: TopologyNode, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
     ) -> dict[int, SourceRow]:
         """Records that are files: row 0 stands for the whole of each, its beginning is shown."""
         rows = {}
+        files = partition["files"]
         for offset in offsets:
             if offset >= len(files):
                 continue
             path = str(files[offset]["path"])
+            check()
             try:
-                changed = _changed(self._files.state(path), files[offset])
+                changed = _changed(
+                    self._files.state(path), {"ended": partition.get("ended"), **files[offset]}
+                )
                 is_decompressed = node.name != "binaryFiles"
                 text, note = whole_files.beginning(self._files, path, check, is_decompressed=is_decompressed)
                 notes = [each for each in (changed, note) if each]
@@ -284,14 +299,35 @@ def normal_path(path: str) -> str:
 
 def _changed(state: FileState, partition: Mapping[str, Any]) -> str | None:
     """A warning when the file is not what it was when the job ended; None too where that is not known."""
-    size, modified = partition.get("size"), partition.get("modified")
+    size, modified, ended = partition.get("size"), partition.get("modified"), partition.get("ended")
     if size is not None and state.size != size:
         how = f"{size:,} bytes then, {state.size:,} now"
     elif modified is not None and state.modified is not None and state.modified != modified:
         how = f"written at {_time(modified)} then, at {_time(state.modified)} now"
+    elif ended is not None and state.modified is not None and state.modified > ended + _CLOCKS_MS:
+        how = f"the application ended at {_time(ended)}, the file was written at {_time(state.modified)}"
     else:
         return None
     return f"the file has changed since the run ({how}); this may not be the row that the job read"
+
+
+def _sizes(node: TopologyNode) -> dict[str, int]:
+    """The sizes of a source's files by what its splits say, where the driver could not see the files."""
+    sizes: dict[str, int] = {}
+    for partition in node.partitions.values():
+        if node.kind == "source" and partition.get("size") is None and partition.get("length") is not None:
+            path = str(partition["path"])
+            sizes[path] = max(sizes.get(path, 0), int(partition["start"]) + int(partition["length"]))
+    return sizes
+
+
+def _as_it_was(
+    partition: Mapping[str, Any], sizes: Mapping[str, int], ended: int | None
+) -> Mapping[str, Any]:
+    """With what is known of a file without its state then: its size, and that it was there at the end."""
+    if partition.get("size") is not None:
+        return partition
+    return {**partition, "size": sizes.get(str(partition.get("path"))), "ended": ended}
 
 
 def _time(milliseconds: int) -> str:

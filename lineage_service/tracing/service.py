@@ -255,7 +255,7 @@ class LineageQuestions:
         texts: dict[tuple[int, int, str], tuple[str, str]] = {}
         if node.number in opened.snapshot.keyed:
             texts = self._texts(cursor, node, positions, values=values)
-        rows = self._places.rows_of(node, map(_place, positions), check)
+        rows = self._places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
         return tuple(
             Record(
                 record_id=_record_id(node, each.split, each.offset),

@@ -6,8 +6,9 @@ import gzip
 import time
 from pathlib import Path
 
+import pyarrow.fs
 import pytest
-from pyarrow.fs import S3FileSystem
+from pyarrow.fs import LocalFileSystem, S3FileSystem, SubTreeFileSystem
 
 from lineage_service.answers import RecordQuery, SourceRow, TraceQuery
 from lineage_service.stack.ports import HOST, choose_port
@@ -76,3 +77,72 @@ def test_a_store_that_does_not_answer_is_asked_once_and_said(
         assert each.source is not None
         assert each.source.text is None
         assert "its store does not answer" in (each.source.warning or "")
+
+
+def test_a_file_in_s3_that_became_another_says_so(s3: str, bucket: str, tmp_path: Path) -> None:
+    """The driver did not see it: its splits tell its size, the application's end when it was there."""
+    put(s3, f"{bucket}/rows", DATA)
+    splits = splits_of(f"{bucket}/rows", 0, 100_000, size=len(DATA))
+    now = time.time_ns() // 1_000_000
+    query = RecordQuery(node=str(SOURCE), limit=1)
+
+    def warning(folder: str, ended: int) -> str | None:
+        asked = questions_of(tmp_path / folder, splits, [11_112, 8_888], ended=ended)
+        (record,) = asked.records(APP, query).records
+        assert record.source is not None
+        assert record.source.text == "row 0"
+        return record.source.warning
+
+    assert warning("1", now) is None
+    assert "the file has changed since the run (the application ended at 19" in (warning("2", 1) or "")
+    put(s3, f"{bucket}/rows", DATA + b"more\n")
+    assert "(188,890 bytes then, 188,895 now)" in (warning("3", now) or "")
+
+
+class Rooted:
+    """Stands for a file system of pyarrow's that is not here: its paths below a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked: list[tuple[object, ...]] = []
+
+    def __call__(self, *address: object, **_: object) -> SubTreeFileSystem:
+        self.asked.append(address)
+        return SubTreeFileSystem(str(self.folder), LocalFileSystem())
+
+
+@pytest.mark.parametrize(
+    ("path", "system", "place", "address"),
+    [
+        ("hdfs://name:8020/in/rows", "HadoopFileSystem", "in/rows", ("name", 8020)),
+        ("hdfs://service/in/rows", "HadoopFileSystem", "in/rows", ("service", 0)),
+        ("hdfs:///in/rows", "HadoopFileSystem", "in/rows", ("default", 0)),
+        ("viewfs://cluster/in/rows", "HadoopFileSystem", "in/rows", ("viewfs://cluster", 0)),
+        ("gs://box/in/rows", "GcsFileSystem", "box/in/rows", ()),
+    ],
+)
+def test_hadoop_and_google_are_asked_for_the_path_in_them(
+    path: str,
+    system: str,
+    place: str,
+    address: tuple[object, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = tmp_path / "root" / place
+    target.parent.mkdir(parents=True)
+    target.write_bytes(DATA)
+    rooted = Rooted(tmp_path / "root")
+    monkeypatch.setattr(pyarrow.fs, system, rooted)
+    asked = questions_of(tmp_path, splits_of(path, 0, 100_000, size=len(DATA)), [11_112, 8_888])
+    for offset in (8_887, 8_886):
+        (record,) = asked.records(
+            APP, RecordQuery(node=str(SOURCE), partition=1, offset=offset, limit=1)
+        ).records
+        assert record.source is not None
+        assert (record.source.row, record.source.text) == (11_112 + offset, f"row {11_112 + offset}")
+    assert rooted.asked == [address]
+    target.unlink()
+    (record,) = asked.records(APP, RecordQuery(node=str(SOURCE), partition=0, limit=1)).records
+    assert record.source is not None
+    assert "it is gone" in (record.source.warning or "")
