@@ -29,7 +29,7 @@ from lineage_service.answers import (
     TraceQuery,
     Values,
 )
-from lineage_service.tracing.decompressed import Check, unlimited
+from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.engine import Position, Walked, time_budget, walk
 from lineage_service.tracing.missing_values import how_to_see, value_steps
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application
@@ -106,7 +106,7 @@ class LineageQuestions:
         opened = self._open(application_id)
         cursor = opened.snapshot.database.cursor()
         with time_budget(cursor, self._time_budget_s) as check:
-            node, start = self._start(opened, cursor, query)
+            node, start = self._start(opened, cursor, query, check)
             walked = walk(
                 opened.snapshot,
                 cursor,
@@ -119,7 +119,7 @@ class LineageQuestions:
                 to=opened.node(query.to).number if query.to else None,
                 check=check,
             )
-            return self._trace(opened, cursor, query, node, start, walked)
+            return self._trace(opened, cursor, query, node, start, walked, check)
 
     def _trace(
         self,
@@ -129,6 +129,7 @@ class LineageQuestions:
         node: TopologyNode,
         start: Sequence[Position],
         walked: Walked,
+        check: Check,
     ) -> Trace:
         topology = opened.snapshot.topology
         after = _read_skip(query.cursor) + query.limit
@@ -140,14 +141,21 @@ class LineageQuestions:
                 exact=opened.snapshot.is_exact(each.node),
                 total=each.total,
                 records=self._show(
-                    opened, cursor, topology.nodes[each.node], each.positions, values=query.values
+                    opened,
+                    cursor,
+                    topology.nodes[each.node],
+                    each.positions,
+                    values=query.values,
+                    check=check,
                 ),
             )
             for each in walked.reached
         )
         return Trace(
             direction=query.direction,
-            start=self._show(opened, cursor, node, _distinct(start)[: query.limit], values=query.values),
+            start=self._show(
+                opened, cursor, node, _distinct(start)[: query.limit], values=query.values, check=check
+            ),
             start_node=contract.node_id(topology.application_id, node.number),
             complete=opened.application.complete,
             exact=walked.is_exact and all(_is_known(topology.nodes[each.node]) for each in walked.reached),
@@ -166,11 +174,17 @@ class LineageQuestions:
         )
 
     def _start(
-        self, opened: OpenedApplication, cursor: duckdb.DuckDBPyConnection, query: TraceQuery
+        self,
+        opened: OpenedApplication,
+        cursor: duckdb.DuckDBPyConnection,
+        query: TraceQuery,
+        check: Check,
     ) -> tuple[TopologyNode, list[Position]]:
         """The node and the records, in the runs that hold them, that a query names."""
         if query.path is not None:
-            number, split, offset = self._places.find(opened.snapshot.topology, query.path, query.row or 0)
+            number, split, offset = self._places.find(
+                opened.snapshot.topology, query.path, query.row or 0, check
+            )
             node = opened.snapshot.topology.nodes[number]
         elif query.key is not None and query.node is not None:
             node = opened.node(query.node)
@@ -250,7 +264,7 @@ class LineageQuestions:
         positions: Sequence[Position],
         *,
         values: bool,
-        check: Check = unlimited,
+        check: Check,
     ) -> tuple[Record, ...]:
         texts: dict[tuple[int, int, str], tuple[str, str]] = {}
         if node.number in opened.snapshot.keyed:

@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from lineage_service.answers import (
     TraceQuery,
 )
 from lineage_service.file_systems import FileState, FileSystems, UnreadableError
+from lineage_service.tracing import text_files
 from lineage_service.tracing.service import LineageQuestions
 from tests.file_applications import APP, SOURCE, questions_of, splits_of
 
@@ -363,8 +365,6 @@ def test_places_that_cannot_be_read_from_here_say_what_is_missing(
 def test_a_row_of_a_split_is_read_without_what_is_before_the_split(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lineage_service.tracing import text_files
-
     read: list[int] = []
     original = text_files.RowIndex._read_on
 
@@ -380,14 +380,11 @@ def test_a_row_of_a_split_is_read_without_what_is_before_the_split(
     assert max(read) < 190
 
 
+@pytest.mark.parametrize("is_trace", [False, True])
 def test_counting_that_outlasts_the_time_goes_on_when_asked_again(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_trace: bool, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Time is what reads cost here: each piece a hundredth of a second."""
-    import time
-
-    from lineage_service.tracing import text_files
-
     original = text_files.RowIndex._read_on
 
     def slow(self: Any, file: Any, base: int, check: Any) -> Any:
@@ -401,11 +398,16 @@ def test_counting_that_outlasts_the_time_goes_on_when_asked_again(
     refused = 0
     while True:
         try:
-            (row,) = rows(asked, partition=1, offset=1)
+            if is_trace:
+                query = TraceQuery(direction="forward", path=str(path), row=39)
+                row = asked.trace(APP, query).start[0].source
+            else:
+                (row,) = rows(asked, partition=1, offset=1)
         except TimeBudgetError:
             refused += 1
             assert refused < 20
             continue
         break
     assert refused
+    assert row is not None
     assert (row.row, row.text, row.warning) == (39, "row 39", None)
