@@ -1,7 +1,7 @@
 """The bytes of one file from any offset on, decompressed as Spark would by the file's ending.
 
 A plain file is read from the offset. gzip cannot be, so a few states of the decompressor are kept on the way
-(at most 16, of some 50 KB); bzip2 and Zstandard keep none: they are read from their start each time.
+(at most 8, of some 50 KB); bzip2 and Zstandard keep none: they are read from their start each time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Check = Callable[[], None]
 """Is called now and then while much is read, and ends it by what it raises."""
 
 _PIECE = 1 << 16
-_RESTARTS = 16
-_FIRST_SPACING = 1 << 24
+_RESTARTS = 8
+_FIRST_SPACING = 1 << 25
 _WBITS = {".gz": 31, ".deflate": 15}  # RFC 1952, and 1950: Hadoop's DefaultCodec
 _FRAMED = frozenset((".snappy", ".lz4", ".lzo", ".lzo_deflate"))
 _CUT_OFF = (

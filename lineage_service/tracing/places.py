@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -22,6 +24,8 @@ from lineage_service.tracing.topology import Topology, TopologyNode
 
 #: bzip2 is read in several splits, which begin at compressed bytes: at no row that could be told from here.
 _SPLIT_INSIDE = ".bz2"
+#: Remote files that are read at the same time, for one question.
+_AT_ONCE = 8
 #: How far the clocks of a store and of a driver may be apart.
 _CLOCKS_MS = 60_000
 _FROM_SPLIT = "; rows count from the split"
@@ -57,14 +61,23 @@ class Places:
         by_split: dict[int, list[int]] = defaultdict(list)
         for split, offset in places:
             by_split[split].append(offset)
-        found = {}
         sizes = _sizes(node) if by_split else {}
-        for split, offsets in by_split.items():
+
+        def rows_of_split(split: int) -> dict[int, SourceRow]:
             check()
             partition = _as_it_was(node.partitions.get(split, {}), sizes, ended)
-            for offset, row in self._rows_of_partition(node, partition, offsets, check).items():
-                found[split, offset] = row
-        return found
+            return self._rows_of_partition(node, partition, by_split[split], check)
+
+        # A remote file is waited for, and one does not wait for another.
+        is_remote = any(not is_local(path) for split in by_split for path in _paths_of(node, split))
+        workers = min(len(by_split), _AT_ONCE) if is_remote else 1
+        with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+            found = (pool.map if pool is not None else map)(rows_of_split, by_split)
+            return {
+                (split, offset): row
+                for split, rows in zip(by_split, found, strict=True)
+                for offset, row in rows.items()
+            }
 
     def _rows_of_partition(
         self, node: TopologyNode, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
@@ -270,6 +283,10 @@ def _of_a_later_split(path: str) -> str:
         f"rows of a part of {path} cannot be counted: bzip2 was read in several splits, which begin at no "
         "byte of the text"
     )
+
+
+def _paths_of(node: TopologyNode, split: int) -> list[str]:
+    return _paths(node.partitions.get(split, {}))
 
 
 def _paths(partition: Mapping[str, Any]) -> list[str]:

@@ -87,6 +87,8 @@ def test_records_are_filtered_by_text_key_and_partition(client):
     assert ids(5, key="ORD 06h") == ["0#0"]
     assert all(each.startswith("write#2#") for each in ids(8, partition=2))
     assert ids(0, text="no such flight") == []
+    assert ids(8, partition=2, offset=3)[0] == "write#2#3"
+    assert client.get(f"{BASE}/nodes/8/records", params={"offset": 3}).status_code == 422
 
 
 def test_a_record_leaves_out_what_it_has_not_and_keeps_what_is_null(client):

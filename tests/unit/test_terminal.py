@@ -7,7 +7,7 @@ import pytest
 
 from api.app import create_app
 from lineage_service import cli
-from lineage_service.answers import InvalidQueryError, Record, SourceRow
+from lineage_service.answers import InvalidQueryError, Record, RecordPage, SourceRow
 from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.terminal import apps, graph, show, start, trace, values
 from lineage_service.terminal.output import plain
@@ -21,6 +21,9 @@ SAME = {
     ("graph", APP): f"/api/applications/{APP}/graph",
     ("show", APP, "0", "--limit", "3"): f"/api/applications/{APP}/nodes/0/records?limit=3",
     ("show", APP, "8", "--text", "STORM"): f"/api/applications/{APP}/nodes/8/records?text=STORM&limit=20",
+    (
+        *("show", APP, "0", "--partition", "1", "--offset", "7", "--limit", "2"),
+    ): f"/api/applications/{APP}/nodes/0/records?partition=1&offset=7&limit=2",
     (
         *("trace", APP, "backward", "write#0#3", "--node", "8"),
         *("--limit", "2", "--values"),
@@ -81,6 +84,17 @@ def test_people_read_file_line_and_text_of_the_rows(capsys: pytest.CaptureFixtur
     [row] = [line for line in out.splitlines() if line.startswith("  /data/delayed/part-00000:4  ")]
     answer = said(capsys, "show", APP, "8", "--text", row.split("  ")[2])
     assert row.strip() in answer
+
+
+def test_what_a_search_could_not_look_at_is_said(
+    store: MemoryQuestions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = RecordPage(node_id=f"{APP}#0", total=None, records=(), next="3:7", warnings=("a file is gone",))
+    monkeypatch.setattr(store, "records", lambda *_: page)
+    out = said(capsys, "show", APP, "0", "--text", "storm")
+    assert "0 records" in out
+    assert "a file is gone" in out
+    assert "--cursor 3:7" in out
 
 
 def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture[str]) -> None:
