@@ -22,8 +22,6 @@ from lineage_service.tracing.decompressed import Check, unlimited
 from lineage_service.tracing.text_files import RowIndex, RowIndexes, shown
 from lineage_service.tracing.topology import Topology, TopologyNode
 
-#: bzip2 is read in several splits, which begin at compressed bytes: at no row that could be told from here.
-_SPLIT_INSIDE = ".bz2"
 #: Remote files that are read at the same time, for one question.
 _AT_ONCE = 8
 #: How far the clocks of a store and of a driver may be apart.
@@ -100,11 +98,10 @@ class Places:
         start = int(partition["start"])
         try:
             state = self._files.state(path)
-            if start and path.endswith(_SPLIT_INSIDE):
-                raise UnreadableError(_of_a_later_split(path))
+            begin = self._text_start(path, state, start, check)
             # Each on its own: what stands before a split may be unreadable, or may take long to count.
-            texts, problem = self._texts(self._indexes.of(path, state, start), offsets, check)
-            first = self._first_row(path, state, start, check)
+            texts, problem = self._texts(self._indexes.of(path, state, begin), offsets, check)
+            first = self._first_row(path, state, begin, check)
         except UnreadableError as error:
             warning = f"{error}{_FROM_SPLIT}" if start else str(error)
             return {offset: _row(path, offset, None, warning) for offset in offsets}
@@ -134,6 +131,12 @@ class Places:
             if not known:
                 raise
             return index.read_bytes((each for each in offsets if each < known), check), str(error)
+
+    def _text_start(self, path: str, state: FileState, start: int, check: Check) -> int:
+        """The byte of the text that a split begins at; the end of it all where it has no text."""
+        if not start or not path.endswith(".bz2"):
+            return start
+        return self._indexes.text_starts(path, state, [start], check)[start]
 
     def _first_row(self, path: str, state: FileState, start: int, check: Check) -> int:
         # Spark's text input: a later split begins after the row that its first byte is in.
@@ -229,18 +232,20 @@ class Places:
     def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
         """(split, offset) of a row of a file that was read in several."""
         path = str(partitions[0]["path"])
-        if path.endswith(_SPLIT_INSIDE):
-            raise InvalidQueryError(f"{_of_a_later_split(path)}: give node, partition and offset")
+        begins = {start: start for start in (int(each["start"]) for each in partitions)}
         try:
-            index = self._indexes.of(path, self._files.state(path))
+            state = self._files.state(path)
+            if path.endswith(".bz2"):
+                begins |= self._indexes.text_starts(path, state, filter(None, begins), check)
+            index = self._indexes.of(path, state)
             begin = index.offset_of(row, check)
             if begin is None:
                 raise NotFoundError(
                     f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
                 )
             # The row that begins at the first byte of a split belongs to the split before.
-            held = [each for each in partitions if int(each["start"]) < begin] or [partitions[0]]
-            first = index.rows_starting_up_to(int(held[-1]["start"]), check) if held[-1]["start"] else 0
+            held = [each for each in partitions if begins[int(each["start"])] < begin] or [partitions[0]]
+            first = self._first_row(path, state, begins[int(held[-1]["start"])], check)
         except UnreadableError as error:
             raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
         return int(held[-1]["split"]), row - first
@@ -259,10 +264,9 @@ class Places:
         if not _is_text(node) or partition is None or "path" not in partition:
             return
         path, start = str(partition["path"]), int(partition["start"])
-        if start and path.endswith(_SPLIT_INSIDE):
-            raise UnreadableError(_of_a_later_split(path))
         state = self._files.state(path)
-        yield from self._indexes.of(path, state, start).matching(text, first, last, check)
+        begin = self._text_start(path, state, start, check)
+        yield from self._indexes.of(path, state, begin).matching(text, first, last, check)
 
 
 def _is_text(node: TopologyNode) -> bool:
@@ -276,13 +280,6 @@ def _is_utf8(row: bytes) -> bool:
     except UnicodeDecodeError as error:
         return error.reason == "unexpected end of data" and shown(row).endswith("…")
     return True
-
-
-def _of_a_later_split(path: str) -> str:
-    return (
-        f"rows of a part of {path} cannot be counted: bzip2 was read in several splits, which begin at no "
-        "byte of the text"
-    )
 
 
 def _paths_of(node: TopologyNode, split: int) -> list[str]:

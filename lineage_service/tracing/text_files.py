@@ -12,13 +12,14 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 
 import numpy as np
 
 from lineage_service.file_systems import FileState, FileSystems
+from lineage_service.tracing.bzip2_splits import text_starts
 from lineage_service.tracing.decompressed import Check, FileBytes, Reader, unlimited
 
 __all__ = ["MAX_ROW_BYTES", "RowIndex", "RowIndexes", "shown", "split_rows"]
@@ -323,6 +324,7 @@ class RowIndexes:
         self._keep = keep
         self._lock = threading.Lock()
         self._indexes: OrderedDict[tuple[str, FileState, int], RowIndex] = OrderedDict()
+        self._text_starts: OrderedDict[tuple[str, FileState], dict[int, int]] = OrderedDict()
 
     def of(self, path: str, state: FileState, start: int = 0) -> RowIndex:
         """Reads nothing."""
@@ -335,3 +337,20 @@ class RowIndexes:
                     self._indexes.popitem(last=False)
             self._indexes.move_to_end(key)
             return found
+
+    def text_starts(
+        self, path: str, state: FileState, starts: Iterable[int], check: Check
+    ) -> Mapping[int, int]:
+        """Where the splits of a bzip2 file begin in its text. Reads on from nothing: all before the last."""
+        key = (path, state)
+        with self._lock:
+            known = self._text_starts.get(key, {})
+        wanted = [start for start in starts if start not in known]
+        if wanted:
+            known = {**known, **text_starts(path, wanted, self.files, check)}
+            with self._lock:
+                self._text_starts[key] = known
+                self._text_starts.move_to_end(key)
+                while len(self._text_starts) > self._keep:
+                    self._text_starts.popitem(last=False)
+        return known

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import random
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ from hypothesis import strategies as st
 
 from lineage_service.answers import TimeBudgetError
 from lineage_service.file_systems import FileSystems
-from lineage_service.tracing import text_files
+from lineage_service.tracing import bzip2_splits, text_files
+from lineage_service.tracing.bzip2_splits import text_starts
 from lineage_service.tracing.decompressed import FileBytes, unlimited
 from lineage_service.tracing.text_files import RowIndex
 from tests.property.test_text_files import naive
@@ -182,3 +185,43 @@ def test_a_row_of_megabytes_is_cut_and_costs_no_square(tmp_path: Path) -> None:
     assert index.read(1) == "é" * (text_files.MAX_ROW_BYTES // 2) + "…"
     assert (index.count, index.read(2)) == (3, "last")
     assert [each for each in index.matching("LAST", 0, 3) if each[1]] == [(2, True)]
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes, bytes]:
+    """(path, text, bzip2 of it in blocks of 99,981 bytes: no byte stands four times in a row)."""
+    chance = random.Random(5)
+    text = b"".join(bytes(chance.sample(b"abcdefgh\n", 9)) for _ in range(90_000))
+    data = bz2.compress(text, 1)
+    path = tmp_path_factory.mktemp("packed") / "rows.bz2"
+    path.write_bytes(data)
+    return str(path), text, data
+
+
+def test_splits_of_bzip2_begin_with_the_first_block_behind_their_start(
+    packed: tuple[str, bytes, bytes],
+) -> None:
+    path, text, data = packed
+    bits = bin(int.from_bytes(b"\1" + data, "big"))[3:]
+    marks = [found.start() for found in re.finditer(f"{0x314159265359:048b}", bits)]
+    assert len(marks) == 9
+    assert {mark % 8 for mark in marks} > {0}
+    near = {mark // 8 + by for mark in marks for by in (-1, 0, 1)} | {1, 3, 4, 5, len(data) - 1}
+    starts = [start for start in sorted(near | set(range(7, len(data), 4_999))) if start > 0]
+    expected = {
+        start: min(99_981 * max(sum(mark < 8 * start for mark in marks), 1), len(text)) for start in starts
+    }
+    files = FileSystems()
+    assert text_starts(path, starts, files, unlimited) == expected
+    assert text_starts(path, [starts[9]], files, unlimited) == {starts[9]: expected[starts[9]]}
+
+
+def test_the_marks_of_blocks_are_found_across_pieces(
+    packed: tuple[str, bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _, data = packed
+    starts = range(1, len(data), 60_000)
+    whole = text_starts(path, starts, FileSystems(), unlimited)
+    for piece in (4_001, 10_007):
+        monkeypatch.setattr(bzip2_splits, "_PIECE", piece)
+        assert text_starts(path, starts, FileSystems(), unlimited) == whole
