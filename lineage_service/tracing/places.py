@@ -99,7 +99,7 @@ class Places:
         try:
             state = self._files.state(path)
             begin = self._text_start(path, state, start, check)
-            # Each on its own: what stands before a split may be unreadable, or may take long to count.
+            # The rows are read in the split; what is before it is counted, once.
             texts, problem = self._texts(self._indexes.of(path, state, begin), offsets, check)
             first = self._first_row(path, state, begin, check)
         except UnreadableError as error:

@@ -157,7 +157,7 @@ def test_a_search_that_outlasts_its_time_gives_what_it_found_and_goes_on(
             page = ask(asked, text="storm", cursor=cursor)
         except TimeBudgetError:  # showing took the rest of it; what was read is known
             refused += 1
-            assert refused < 20
+            assert refused < 200
             continue
         pages.append(page)
         cursor = page.next
