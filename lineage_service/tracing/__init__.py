@@ -1,7 +1,8 @@
 """Answers questions about lineage from the flow store.
 
 `topology` reads the events of an application, `steps` moves a set of records one node backward or forward,
-`engine` walks, `text_files` reads rows of files, `places` finds them, `service` puts answers together.
+`engine` walks, `records` pages and searches, `places` knows which row of which file a record is, `text_files`
+reads it, `missing_values` says why a value is not there, `service` puts answers together.
 """
 
 from __future__ import annotations
