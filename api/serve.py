@@ -94,7 +94,11 @@ def _listener(host: str, port: int) -> socket.socket:
         raise _cannot_listen(host, port, f"ports go from 0 to {_MAX_PORT}")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family)
+        listener = socket.create_server(address[:2], family=family)
+        # Connections inherit it. asyncio would set it only on those that say that they are TCP, and these do
+        # not: an answer's body then waits 40 ms for the client to acknowledge its headers.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except socket.gaierror as error:
         raise _cannot_listen(host, port, error.strerror or "unknown name") from error
     except OSError as error:
