@@ -21,6 +21,7 @@ _MAX_PARTITION = (1 << 31) - 1
 _MAX_POSITION = (1 << 53) - 1  # what JSON readers keep whole
 _MAX_ID = 512
 _MAX_TEXT = 4096  # also the longest path of Linux
+_MAX_CURSOR = 16_384  # of a trace of some 2,000 nodes
 _MAX_RECORD = _MAX_ID + _MAX_TEXT  # NODE_ID#KEY
 _NODE = r"^(.+#)?[0-9]{1,10}$"
 _NODE_HELP = "a node id (`APPLICATION_ID#NUMBER`, `#` written as `%23`) or the node's number"
@@ -101,7 +102,10 @@ class TraceParameters(_Parameters):
     )
     limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records of each node.")
     cursor: str | None = Field(
-        default=None, min_length=1, max_length=_MAX_TEXT, description="`next` of the page before."
+        default=None,
+        min_length=1,
+        max_length=_MAX_CURSOR,
+        description="`next` of the page before, or of a 504.",
     )
     values: bool = Field(default=False, description="Also captured values of intermediate records.")
 

@@ -71,6 +71,11 @@ class Problem(BaseModel):
     errors: list[InvalidField] | None = Field(
         default=None, description="For invalid-query: the parts that do not hold. Else left out."
     )
+    next: str | None = Field(
+        default=None,
+        description="For time-budget: `cursor` behind which is what the trace has found so far. Left out "
+        "where it has found nothing.",
+    )
 
 
 def add_problem_handlers(app: FastAPI) -> None:
@@ -119,7 +124,8 @@ class CatchAll:
 async def _lineage_error(request: Request, error: Exception) -> JSONResponse:
     for kind, (status, name, title) in PROBLEMS.items():
         if isinstance(error, kind):
-            return _response(request.scope["path"], status, name, title, str(error))
+            following = error.next if isinstance(error, TimeBudgetError) else None
+            return _response(request.scope["path"], status, name, title, str(error), following=following)
     raise error  # a LineageError that no question may raise: CatchAll logs it
 
 
@@ -156,6 +162,7 @@ def _response(
     detail: str,
     *,
     errors: Sequence[InvalidField] | None = None,
+    following: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     problem = Problem(
@@ -165,6 +172,7 @@ def _response(
         detail=detail,
         instance=quote(path, safe="/:@!$&'()*+,;=~"),
         errors=None if errors is None else list(errors),
+        next=following,
     )
     return JSONResponse(
         problem.model_dump(exclude_none=True),

@@ -262,7 +262,12 @@ class InvalidQueryError(LineageError):
 
 
 class TimeBudgetError(LineageError):
-    """The time budget of the question is spent (HTTP 504)."""
+    """The time budget of the question is spent (HTTP 504).
+
+    `next` is a cursor behind which is what a trace has found so far, if it has found anything.
+    """
+
+    next: str | None = None
 
 
 class UnavailableError(LineageError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.completeness import completeness
 from lineage_service.graph_rows import GraphDataError, WholeRun
-from lineage_service.tracing.opened import open_application
+from lineage_service.tracing.opened import open_application, stored_files
 from lineage_service.tracing.whole import TooManyFlows, whole_run
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ class WholeRuns:
         claim = self._graph.claim(application_id, self._max_flows)
         if claim is None:
             return False
-        run = whole_run(open_application(store, application_id, events), self._max_flows)
+        run = whole_run(
+            open_application(stored_files(store, application_id), application_id, events), self._max_flows
+        )
         if isinstance(run, TooManyFlows):
             self._graph.leave_run(application_id, claim, run.records, self._max_flows)
             return False

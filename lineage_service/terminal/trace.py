@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
 
-from lineage_service.answers import Trace, TraceQuery
+from lineage_service.answers import TimeBudgetError, Trace, TraceQuery
 from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain
@@ -59,12 +60,19 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         values=options.values,
         **start,
     )
+    spent = ""
     with output.working("tracing"):
-        trace = questions.trace(application_of(questions, options.application), query)
-    output.give(
-        trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), list(_notes(trace))
-    )
-    return 0
+        application_id = application_of(questions, options.application)
+        try:
+            trace = questions.trace(application_id, query)
+        except TimeBudgetError as error:
+            if error.next is None:
+                raise
+            trace = questions.trace(application_id, replace(query, cursor=error.next))
+            spent = f"Not all: {error}, or give it more: --trace-seconds"
+    notes = list(_notes(trace)) if not spent else [spent]
+    output.give(trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), notes)
+    return 1 if spent else 0
 
 
 def _show(console: Console, trace: Trace) -> None:

@@ -7,7 +7,7 @@ each node once, with its whole set. Steps of an operation are passed through and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Timer
@@ -17,10 +17,9 @@ import duckdb
 import numpy as np
 
 from lineage_service.answers import Direction, TimeBudgetError
+from lineage_service.tracing.rows_between import distinct
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.steps import Integers, Walk
-
-_ORIGIN = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,26 @@ class Reached:
     node: int
     total: int
     positions: tuple[Position, ...]
+    has_more: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
+    """One page of a trace. `is_whole`: the walk came to its end, so every node is there."""
+
     reached: tuple[Reached, ...]
     flows: tuple[tuple[Position, Position], ...]  # (input, output)
     is_exact: bool
+    is_whole: bool
+
+    @property
+    def left(self) -> dict[int, tuple[int, int]]:
+        """Node -> (split, offset) of the last record listed, where there are more."""
+        return {
+            each.node: (each.positions[-1].split, each.positions[-1].offset)
+            for each in self.reached
+            if each.has_more
+        }
 
 
 @contextmanager
@@ -76,55 +88,80 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
         timer.cancel()
 
 
-def walk(
-    snapshot: Snapshot,
-    cursor: duckdb.DuckDBPyConnection,
-    direction: Direction,
-    node: int,
-    start: list[tuple[int, int]],
-    *,
-    limit: int,
-    skip: int = 0,
-    depth: int | None,
-    to: int | None,
-    check: Callable[[], None],
-) -> Walked:
-    """Everything that the records `start` (run, position) of `node` reach in `direction`.
+class TraceWalk:
+    """Everything that records of a node reach in one direction, as far as the walk has come. For one thread.
 
-    `check` is called now and then, and ends the walk by what it raises.
+    A step that was ended in the middle is made again by the next `advance`: it adds the same records.
     """
-    main = Walk(snapshot, cursor, check=check)
-    for run, position in start:
-        main.add(node, run, _ORIGIN, np.array([position], np.int64))
-    hops = {node: 0}
-    allowed = _on_the_way(snapshot, direction, node, to)
-    order: list[int] = []
-    while pending := (main.nodes() & allowed) - set(order):
-        here = max(pending) if direction == "backward" else min(pending)
-        order.append(here)
-        if here != to and (depth is None or hops[here] < depth or not _is_public(snapshot, here)):
-            _step(main, direction, here)
-        for found in main.nodes():
-            hops.setdefault(found, hops[here] + (1 if _is_public(snapshot, found) else 0))
-    reached = [
-        _reached(snapshot, main, each, skip, limit)
-        for each in order
-        if _is_public(snapshot, each) or each == node
-    ]
-    listed = [each for each in reached if each.total]
-    flows = _flows(snapshot, cursor, listed, check)
-    return Walked(tuple(listed), tuple(flows), main.is_exact)
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        direction: Direction,
+        node: int,
+        start: Iterable[tuple[int, int]],
+        *,
+        depth: int | None = None,
+        to: int | None = None,
+    ) -> None:
+        """`start` are (run, position)."""
+        self.snapshot = snapshot
+        self._direction, self._node, self._depth, self._to = direction, node, depth, to
+        self._walk = Walk(snapshot)
+        for run, position in start:
+            self._walk.add(node, run, None, np.array([position], np.int64))
+        self._hops = {node: 0}
+        self._allowed = _on_the_way(snapshot, direction, node, to)
+        self._order: list[int] = []
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the positions that it holds."""
+        return self._walk.bytes
+
+    @property
+    def has_found(self) -> bool:
+        """At least one node is done."""
+        return bool(self._order)
+
+    @property
+    def is_whole(self) -> bool:
+        """There is nothing left to step from."""
+        return not self._pending()
+
+    def _pending(self) -> set[int]:
+        return (self._walk.nodes() & self._allowed) - set(self._order)
+
+    def advance(self, check: Callable[[], None]) -> None:
+        """Walk to the end. `check` is called now and then, and ends it by what it raises."""
+        walk, hops = self._walk, self._hops
+        walk.check = check
+        while pending := self._pending():
+            here = max(pending) if self._direction == "backward" else min(pending)
+            is_public = _is_public(self.snapshot, here)
+            if here != self._to and (self._depth is None or hops[here] < self._depth or not is_public):
+                walk.backward(here) if self._direction == "backward" else walk.forward(here)
+            for found in walk.nodes():
+                hops.setdefault(found, hops[here] + is_public)
+            self._order.append(here)
+
+    def page(
+        self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
+    ) -> Walked:
+        """Up to `limit` records of each node that is done: the first, or those after a (split, offset)."""
+        self._walk.check = check
+        reached = [
+            _reached(self.snapshot, self._walk, each, limit, after)
+            for each in self._order
+            if _is_public(self.snapshot, each) or each == self._node
+        ]
+        listed = [each for each in reached if each.total]
+        flows = _flows(self.snapshot, self._walk, listed, check)
+        return Walked(tuple(listed), tuple(flows), self._walk.is_exact, self.is_whole)
 
 
 def _is_public(snapshot: Snapshot, node: int) -> bool:
     return snapshot.topology.nodes[node].is_public
-
-
-def _step(main: Walk, direction: Direction, node: int) -> None:
-    if direction == "backward":
-        main.backward(node)
-    else:
-        main.forward(node)
 
 
 def _on_the_way(snapshot: Snapshot, direction: Direction, node: int, to: int | None) -> set[int]:
@@ -148,24 +185,32 @@ def _on_the_way(snapshot: Snapshot, direction: Direction, node: int, to: int | N
     return closure(node, is_backward) & closure(to, not is_backward)
 
 
-def _reached(snapshot: Snapshot, main: Walk, node: int, skip: int, limit: int) -> Reached:
+def _reached(
+    snapshot: Snapshot, main: Walk, node: int, limit: int, after: Mapping[int, tuple[int, int]] | None
+) -> Reached:
     """One record may be held by several runs (two actions over one RDD): it counts once."""
     by_split: dict[int, dict[int, Integers]] = defaultdict(dict)
     for run, (_, positions) in main.at(node).items():
         by_split[snapshot.topology.runs[run].split][run] = positions
-    total = 0
-    first: list[Position] = []
+    begin = (-1, -1) if after is None else after.get(node, _BEYOND)
+    total = left = 0
+    page: list[Position] = []
     for split in sorted(by_split):
         held = by_split[split]
-        distinct = (
-            np.unique(np.concatenate(list(held.values()))) if len(held) > 1 else next(iter(held.values()))
-        )
-        begin = max(skip - total, 0)
-        total += len(distinct)
-        for offset in distinct[begin : begin + limit - len(first)].tolist():
+        every = distinct(np.concatenate(list(held.values()))) if len(held) > 1 else next(iter(held.values()))
+        total += len(every)
+        first = 0
+        if split <= begin[0]:
+            first = len(every) if split < begin[0] else int(np.searchsorted(every, begin[1], "right"))
+        chosen = every[first : first + limit - len(page)].tolist()
+        left += len(every) - first - len(chosen)
+        for offset in chosen:
             run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
-            first.append(Position(node, split, offset, run))
-    return Reached(node, total, tuple(first))
+            page.append(Position(node, split, offset, run))
+    return Reached(node, total, tuple(page), has_more=left > 0)
+
+
+_BEYOND = (1 << 63, 0)
 
 
 def _holds(ascending: Integers, offset: int) -> bool:
@@ -175,7 +220,7 @@ def _holds(ascending: Integers, offset: int) -> bool:
 
 def _flows(
     snapshot: Snapshot,
-    cursor: duckdb.DuckDBPyConnection,
+    main: Walk,
     reached: list[Reached],
     check: Callable[[], None],
 ) -> list[tuple[Position, Position]]:
@@ -189,9 +234,10 @@ def _flows(
     pairs: set[tuple[int, int]] = set()
     for each in reached:
         check()
-        side = beside(snapshot, cursor, each.node, _started_beside(snapshot, each, by_place))
+        side = beside(snapshot, each.node, _started_beside(snapshot, each, by_place), among=main)
         for node in side.nodes() - {each.node}:
             for run, (origins, offsets) in side.at(node).items():
+                assert origins is not None
                 split = snapshot.topology.runs[run].split
                 for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
                     other = by_place.get((node, split, offset))
@@ -202,16 +248,16 @@ def _flows(
 
 def beside(
     snapshot: Snapshot,
-    cursor: duckdb.DuckDBPyConnection,
     node: int,
     start: Iterable[tuple[int, Integers, Integers]],
     most: int | None = None,
+    among: Walk | None = None,
 ) -> Walk:
     """Forward from (run, origins, positions) of `node` to the next public nodes, and no further.
 
-    Raises TooManyError.
+    With `among`, records that it has not reached may be left out. Raises TooManyError.
     """
-    side = Walk(snapshot, cursor, most)
+    side = Walk(snapshot, most, among=among)
     for run, origins, offsets in start:
         side.add(node, run, origins, offsets)
     done: set[int] = set()

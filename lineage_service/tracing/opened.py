@@ -12,6 +12,8 @@ import duckdb
 
 from lineage_service.answers import Application, InvalidQueryError, NotFoundError
 from lineage_service.completeness import Completeness, completeness
+from lineage_service.tables import TABLES
+from lineage_service.tracing.flow_files import ColumnCache
 from lineage_service.tracing.snapshot import Receipt, Snapshot, open_snapshot
 from lineage_service.tracing.topology import Run, TopologyNode, read_topology
 from spark_agent import contract
@@ -118,17 +120,21 @@ class OpenedApplication:
         return None
 
 
+def stored_files(store: StoreReader, application_id: str) -> dict[str, tuple[str, ...]]:
+    """Table -> the files that hold something of the application."""
+    return {name: tuple(sorted(store.files(name, application_id))) for name in TABLES}
+
+
 def open_application(
-    store: StoreReader, application_id: str, events: Sequence[Mapping[str, Any]]
+    files: Mapping[str, Sequence[str]],
+    application_id: str,
+    events: Sequence[Mapping[str, Any]],
+    columns: ColumnCache | None = None,
 ) -> OpenedApplication:
+    """`files` are those of each table that hold something of the application, on this machine."""
     topology = read_topology(application_id, events)
-    receipts = _receipts(store.files("blocks", application_id))
-    snapshot = open_snapshot(
-        topology,
-        store.files("flows", application_id),
-        store.files("records", application_id),
-        receipts,
-    )
+    receipts = _receipts(files["blocks"])
+    snapshot = open_snapshot(topology, files["flows"], files["records"], receipts, columns)
     complete = completeness(events, ((each.run, each.seq) for each in receipts))
     started: Mapping[str, Any] = next(
         (event for event in events if event["type"] == contract.APPLICATION_STARTED), {}

@@ -1,6 +1,6 @@
 """Answers every question of `Questions` from the flow store: finds the start, walks, shows.
 
-A snapshot of an application is kept while the store does not change. Questions of several threads run side
+A snapshot of an application is kept while nothing more of it is stored. Questions of several threads run side
 by side, each on a cursor of its own.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -24,15 +24,20 @@ from lineage_service.answers import (
     Record,
     RecordPage,
     RecordQuery,
+    TimeBudgetError,
     Trace,
     TracedNode,
     TraceQuery,
     Values,
 )
+from lineage_service.tracing import cursors
+from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
-from lineage_service.tracing.engine import Position, Walked, time_budget, walk
+from lineage_service.tracing.engine import Position, TraceWalk, Walked, time_budget
+from lineage_service.tracing.flow_files import ColumnCache
+from lineage_service.tracing.kept_walks import KeptWalks
 from lineage_service.tracing.missing_values import how_to_see, value_steps
-from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application
+from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application, stored_files
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.records import RecordPages
 from lineage_service.tracing.topology import Topology, TopologyNode
@@ -50,8 +55,10 @@ class LineageQuestions:
         self._time_budget_s = time_budget_s
         self._places = Places()
         self._pages = RecordPages(self._places, self._show, time_budget_s=time_budget_s)
+        self._walks = KeptWalks()
+        self._columns = ColumnCache()
         self._lock = threading.Lock()
-        self._opened: OrderedDict[str, tuple[object, OpenedApplication]] = OrderedDict()
+        self._opened: OrderedDict[str, _Held] = OrderedDict()
 
     # -- applications and graphs ---------------------------------------------------------------------
 
@@ -104,22 +111,33 @@ class LineageQuestions:
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         opened = self._open(application_id)
+        question = cursors.digest(application_id, query)
+        page = cursors.read(query.cursor, question)
+        to = opened.node(query.to).number if query.to else None
+        walk: TraceWalk | None = None
         cursor = opened.snapshot.database.cursor()
-        with time_budget(cursor, self._time_budget_s) as check:
-            node, start = self._start(opened, cursor, query, check)
-            walked = walk(
-                opened.snapshot,
-                cursor,
-                query.direction,
-                node.number,
-                [(each.run, each.offset) for each in start],
-                limit=query.limit,
-                skip=_read_skip(query.cursor),
-                depth=query.depth,
-                to=opened.node(query.to).number if query.to else None,
-                check=check,
-            )
-            return self._trace(opened, cursor, query, node, start, walked, check)
+        try:
+            with time_budget(cursor, self._time_budget_s) as check:
+                node, start = self._start(opened, cursor, query, check)
+                walk = self._walks.take(question, opened.snapshot) or TraceWalk(
+                    opened.snapshot,
+                    query.direction,
+                    node.number,
+                    [(each.run, each.offset) for each in start],
+                    depth=query.depth,
+                    to=to,
+                )
+                if not (page.so_far and walk.has_found):
+                    walk.advance(check)
+                walked = walk.page(query.limit, page.after, check)
+                return self._trace(opened, cursor, query, node, start, walked, check)
+        except TimeBudgetError as error:
+            if walk is not None and walk.has_found:
+                error.next = cursors.written(question, Page(so_far=True))
+            raise
+        finally:
+            if walk is not None:
+                self._walks.keep(question, walk)
 
     def _trace(
         self,
@@ -132,7 +150,11 @@ class LineageQuestions:
         check: Check,
     ) -> Trace:
         topology = opened.snapshot.topology
-        after = _read_skip(query.cursor) + query.limit
+        left = walked.left
+        following = None
+        if left or not walked.is_whole:
+            page = Page(after=left if walked.is_whole else None)
+            following = cursors.written(cursors.digest(topology.application_id, query), page)
         nodes = tuple(
             TracedNode(
                 node_id=contract.node_id(topology.application_id, each.node),
@@ -159,7 +181,7 @@ class LineageQuestions:
             start_node=contract.node_id(topology.application_id, node.number),
             complete=opened.application.complete,
             exact=walked.is_exact and all(_is_known(topology.nodes[each.node]) for each in walked.reached),
-            truncated=any(each.total > len(each.positions) for each in walked.reached),
+            truncated=not walked.is_whole or any(each.total > len(each.positions) for each in walked.reached),
             nodes=nodes,
             flows=tuple(
                 Flow(
@@ -169,7 +191,7 @@ class LineageQuestions:
                 )
                 for source, target in walked.flows
             ),
-            next=str(after) if any(each.total > after for each in walked.reached) else None,
+            next=following,
             how=how_to_see(opened, nodes) if query.values else "",
         )
 
@@ -305,21 +327,37 @@ class LineageQuestions:
         return {(run, pos, kind): (type_, text) for run, pos, kind, type_, text in rows}
 
     def _open(self, application_id: str) -> OpenedApplication:
+        """The application as it is stored now. It is read again only if something of it was written."""
         version = self._store.version()
         with self._lock:
             held = self._opened.get(application_id)
-            if held is not None and held[0] == version:
+            if held is not None and held.version == version:
                 self._opened.move_to_end(application_id)
-                return held[1]
-        events = self._store.events(application_id)
-        if not events:
-            raise NotFoundError(f"no application {application_id} is known")
-        opened = open_application(self._store, application_id, events)
+                return held.opened
+        files = stored_files(self._store, application_id)
+        if held is None or held.files != files:
+            events = self._store.events(application_id)
+            if not events:
+                raise NotFoundError(f"no application {application_id} is known")
+            opened = open_application(files, application_id, events, self._columns)
+            held = _Held(opened, files, version)
+        else:
+            held = replace(held, version=version)
         with self._lock:
-            self._opened[application_id] = (version, opened)
+            self._opened[application_id] = held
+            self._opened.move_to_end(application_id)
             while len(self._opened) > _KEPT_SNAPSHOTS:
                 self._opened.popitem(last=False)
-        return opened
+        return held.opened
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An open application, the files that it was read from, and a version of the store that has these."""
+
+    opened: OpenedApplication
+    files: Mapping[str, tuple[str, ...]]
+    version: object
 
 
 def _public_edges(topology: Topology) -> list[tuple[int, int, int]]:
@@ -362,12 +400,3 @@ def _place(position: Position) -> tuple[int, int]:
 
 def _distinct(positions: Sequence[Position]) -> list[Position]:
     return list({_place(each): each for each in positions}.values())
-
-
-def _read_skip(text: str | None) -> int:
-    """A trace's cursor: how many records of each node were listed before."""
-    if text is None:
-        return 0
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
-    return int(text)

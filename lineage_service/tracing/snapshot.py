@@ -1,28 +1,24 @@
 """One application's lineage at one version of the flow store, ready to be walked.
 
-Holds an in-memory DuckDB whose views `flows` and `records` read the store's Parquet files in place. Every
-question takes a cursor of its own, so questions may run side by side.
+Flows are read by row group (`flow_files`), keys and values by an in-memory DuckDB whose view `records` reads
+the store's Parquet files in place. Every question takes a cursor of its own: they may run side by side.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import duckdb
 
+from lineage_service.tracing.flow_files import NO_RUN, ColumnCache, FlowFiles
 from lineage_service.tracing.topology import Link, Topology, effective_runs, sides_of
 from spark_agent import contract
 
 T = TypeVar("T")
 
-_FLOW_COLUMNS = (
-    "node INTEGER, run BIGINT, out_pos BIGINT, out_count BIGINT, "
-    "in_pos BIGINT, in_step TINYINT, in_run BIGINT"
-)
 _RECORD_COLUMNS = "node INTEGER, run BIGINT, pos BIGINT, kind VARCHAR, type VARCHAR, text VARCHAR"
 
 
@@ -31,6 +27,7 @@ class Snapshot:
     """What is needed to walk."""
 
     topology: Topology
+    flows: FlowFiles
     database: duckdb.DuckDBPyConnection
     effective: frozenset[int]
     spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
@@ -45,8 +42,6 @@ class Snapshot:
     links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
     parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
     flows_of: Mapping[int, int]  # node -> rows in `flows` of effective runs
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _largest: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def is_exact(self, node: int) -> bool:
         """Is each record's way through `node` known? A partition whose rows were followed is no bound."""
@@ -70,7 +65,7 @@ class Snapshot:
         if node in run.counts:
             return run.counts[node]
         if node in run.overridden:
-            return self._outputs_in_flows(node, run_number)
+            return self.flows.outputs(node, run_number)
         index = run.nodes.index(node)
         # What follows without changing the count says it too: the counter at the end of the chain.
         for later in run.nodes[index + 1 :]:
@@ -82,18 +77,8 @@ class Snapshot:
         for position in range(index, -1, -1):
             at = run.nodes[position]
             if nodes[at].relation != contract.IDENTITY or at in run.overridden:
-                return self._outputs_in_flows(at, run_number)
+                return self.flows.outputs(at, run_number)
         return run.inputs
-
-    def _outputs_in_flows(self, node: int, run: int) -> int:
-        """Outputs that the flows of a node speak of; all are read at once, the first time."""
-        with self._lock:
-            if not self._largest:
-                rows = self.database.cursor().execute(
-                    "SELECT node, run, max(out_pos + out_count) FROM flows GROUP BY node, run"
-                )
-                self._largest.update({(at, of): int(largest) for at, of, largest in rows.fetchall()})
-            return self._largest.get((node, run), 0)
 
 
 @dataclass(frozen=True)
@@ -108,12 +93,16 @@ class Receipt:
 
 
 def open_snapshot(
-    topology: Topology, flow_files: Sequence[str], record_files: Sequence[str], receipts: Iterable[Receipt]
+    topology: Topology,
+    flow_files: Sequence[str],
+    record_files: Sequence[str],
+    receipts: Iterable[Receipt],
+    cache: ColumnCache | None = None,
 ) -> Snapshot:
     """A snapshot over the given files. Paths are Parquet files of one application."""
+    read = FlowFiles(flow_files, cache)
     database = duckdb.connect(":memory:")
     database.execute("SET threads = 2")
-    _view(database, "flows", flow_files, _FLOW_COLUMNS)
     _view(database, "records", record_files, _RECORD_COLUMNS)
     runs = topology.runs
     known = {(each.run, each.seq): each for each in receipts if each.run in runs}.values()
@@ -123,16 +112,17 @@ def open_snapshot(
     counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
     repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
     pairing = frozenset(each.node for each in flows if each.relation == contract.PAIRS)
-    shuffles = sorted(({run.input for run in runs.values()} | repeating) & (stepping | pairing))
-    shuffled: list[tuple[int, int]] = []
-    if shuffles:
-        shuffled = database.execute(
-            "SELECT DISTINCT run, in_run FROM flows WHERE in_run IS NOT NULL AND node IN (SELECT unnest(?))",
-            [shuffles],
-        ).fetchall()
-    database.execute("CREATE TABLE readers (run BIGINT, writer BIGINT)")
-    if shuffled:
-        database.executemany("INSERT INTO readers VALUES (?, ?)", shuffled)
+    shuffles = ({run.input for run in runs.values()} | repeating) & (stepping | pairing)
+    shuffled = sorted(
+        {
+            (run, writer)
+            for node in shuffles
+            for run in read.runs(node)
+            for each in read.slices(node, run)
+            for writer in each.writers
+            if writer != NO_RUN
+        }
+    )
     effective = effective_runs(topology, shuffled)
     flows_of: dict[int, int] = defaultdict(int)
     for each in flows:
@@ -140,6 +130,7 @@ def open_snapshot(
             flows_of[each.node] += each.rows
     return Snapshot(
         topology=topology,
+        flows=read,
         database=database,
         effective=effective,
         spanning=stepping | counting,

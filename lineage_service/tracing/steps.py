@@ -1,28 +1,40 @@
 """One step of a trace: from a set of records at one node to the records next to it.
 
-A set is arrays of positions by run; an `origin` travels with each position, so that many starts can be walked
-at once and told apart. Steps that follow from the topology alone (a map, a cached RDD, a union) move arrays;
-only where a node has flows is the store asked, once for the whole set. `backward` and `forward` are inverse
-to each other, case by case.
+A set is arrays of positions by run. An `origin` may travel with each position, so that many starts can be
+walked at once and told apart; a walk without origins holds half as much. Steps that follow from the topology
+alone (a map, a cached RDD, a union) move arrays; only where a node has flows are these read, and only those
+row groups that can hold what is looked for. `backward` and `forward` are inverse to each other, case by case.
 """
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-import duckdb
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
+from lineage_service.tracing.flow_files import NO_RUN, Integers
+from lineage_service.tracing.rows_between import (
+    distinct,
+    inputs_of_outputs,
+    inputs_of_spans,
+    outputs_of_inputs,
+    within,
+)
 from lineage_service.tracing.snapshot import Snapshot
 from spark_agent import contract
 
-Integers = npt.NDArray[np.int64]
-Records = tuple[Integers, Integers]
-"""(origins, positions), of one run."""
+__all__ = ["Integers", "Records", "TooManyError", "Walk"]
+
+T = TypeVar("T")
+Records = tuple[Integers | None, Integers]
+"""(origins, positions) of one run; positions ascend. No origins: all records have the same one."""
+
+#: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
+_pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
 
 
 class TooManyError(Exception):
@@ -30,34 +42,40 @@ class TooManyError(Exception):
 
 
 class Walk:
-    """The sets of one walk, by node and run."""
+    """The sets of one walk, by node and run. For one thread."""
 
     def __init__(
         self,
         snapshot: Snapshot,
-        cursor: duckdb.DuckDBPyConnection,
         most: int | None = None,
-        check: Callable[[], None] = lambda: None,
+        among: Walk | None = None,
     ) -> None:
         """A step that would put more than `most` records at one node raises TooManyError.
 
-        `check` is called before each piece of work, and ends the walk by what it raises.
+        Of the records that a step forward leads to, only those of `among` matter: others may be there or not.
         """
+        #: Called before each piece of work; ends the walk by what it raises.
+        self.check: Callable[[], None] = lambda: None
         self.is_exact = True
         self._most = most
-        self._check = check
+        self._among = among
         self._added: dict[int, int] = defaultdict(int)
         self._snapshot = snapshot
         self._topology = snapshot.topology
-        self._cursor = cursor
         self._sets: dict[int, dict[int, list[Records]]] = defaultdict(lambda: defaultdict(list))
         self._are_distinct: set[tuple[int, int]] = set()
 
     def add(
-        self, node: int, run: int, origins: Integers, positions: Integers, *, are_distinct: bool = False
+        self,
+        node: int,
+        run: int,
+        origins: Integers | None,
+        positions: Integers,
+        *,
+        are_distinct: bool = False,
     ) -> None:
         """Put records at `node`. Those that are distinct and ascending need not be sorted again."""
-        self._check()
+        self.check()
         if len(positions):
             self._added[node] += len(positions)
             if self._most is not None and self._added[node] > self._most:
@@ -68,6 +86,19 @@ class Walk:
                 self._are_distinct.add((node, run))
             else:
                 self._are_distinct.discard((node, run))
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all positions and origins. Arrays that stand at several nodes count once."""
+        arrays = {
+            id(array): array.nbytes
+            for runs in self._sets.values()
+            for parts in runs.values()
+            for part in parts
+            for array in part
+            if array is not None
+        }
+        return sum(arrays.values())
 
     def nodes(self) -> set[int]:
         """The nodes that hold records."""
@@ -80,7 +111,7 @@ class Walk:
             return {}
         for run, parts in held.items():
             if (node, run) not in self._are_distinct:
-                self._check()
+                self.check()
                 held[run] = [_distinct(parts)]
                 self._are_distinct.add((node, run))
         return {run: parts[0] for run, parts in held.items()}
@@ -105,8 +136,13 @@ class Walk:
         for link in self._snapshot.links_of.get(node, ()):
             if link.run in here and link.parent_node != node:
                 origins, positions = here[link.run]
-                inside = (positions >= link.start) & (positions < link.start + link.count)
-                self.add(link.parent_node, link.parent_run, origins[inside], positions[inside] - link.start)
+                inside = within(positions, link.start, link.start + link.count - 1)
+                self.add(
+                    link.parent_node,
+                    link.parent_run,
+                    None if origins is None else origins[inside],
+                    positions[inside] - link.start,
+                )
         for run, records in here.items():
             if run in self._topology.unplaced and self._topology.runs[run].input == node:
                 self._every_input(node, {run: records})
@@ -127,74 +163,35 @@ class Walk:
         return relation == contract.FLOWS or node in self._topology.runs[run].overridden
 
     def _backward_flows(self, node: int, here: Mapping[int, Records]) -> None:
-        if node in self._snapshot.pairing:
-            self._backward_pairs(node, here)
-        elif node in self._snapshot.spanning:
-            for run, (origins, positions) in here.items():
-                self._backward_spans(node, run, origins, positions)
-        elif here:
-            found = self._query(
-                "SELECT here.origin, here.run, flows.in_pos AS pos FROM here JOIN flows "
-                f"ON flows.node = {node} AND here.run = flows.run AND here.pos = flows.out_pos "
-                f"WHERE flows.run IN ({_listed(here)})",
-                here,
-            )
-            for run, origins, positions in _by_run(found):
-                self._add_input(node, run, run, origins, positions)
+        def found(run: int) -> list[tuple[int, Integers | None, Integers]]:
+            self.check()
+            slices = self._snapshot.flows.slices(node, run)
+            if node in self._snapshot.spanning:
+                return list(inputs_of_spans(slices, here[run][1]))
+            return list(inputs_of_outputs(slices, here[run][1]))
 
-    def _backward_pairs(self, node: int, here: Mapping[int, Records]) -> None:
-        """Single records, of this run or of others; these were written by the last nodes of their runs."""
-        if not here:
-            return
-        found = self._query(
-            "SELECT here.origin, coalesce(flows.in_run, -flows.run) AS run, flows.in_pos AS pos "
-            f"FROM here JOIN flows ON flows.node = {node} AND here.run = flows.run "
-            f"AND here.pos = flows.out_pos WHERE flows.run IN ({_listed(here)})",
-            here,
-        )
-        for of_run, origins, positions in _by_run(found):
-            run = abs(of_run)
-            writer = self._topology.runs.get(run)
-            if of_run < 0:  # the same run
-                parent = self._snapshot.parent_in_run.get((run, node))
-            else:
-                parent = writer.nodes[-1] if writer is not None and writer.nodes else None
-            if parent is None or parent not in self._topology.nodes:
-                self.is_exact = False  # a writer whose manifest has not arrived
-            else:
-                self.add(parent, run, origins, positions)
+        for run, parts in self._of_runs(found, here):
+            origins = here[run][0]
+            for writer, index, inputs in parts:
+                parent, of_run = self._input_of(node, run, writer)
+                if parent is None or parent not in self._topology.nodes:
+                    self.is_exact = False  # a writer whose manifest has not arrived
+                elif origins is None:
+                    self.add(parent, of_run, None, inputs)
+                else:
+                    assert index is not None  # only a walk without origins goes backward
+                    self.add(parent, of_run, origins[index], inputs)
 
-    def _backward_spans(self, node: int, run: int, origins: Integers, positions: Integers) -> None:
-        """The span that holds each position, by binary search: spans lie side by side in output order."""
-        spans = self._cursor.execute(
-            "SELECT out_pos, out_count, in_pos, in_step, coalesce(in_run, run) AS in_run FROM flows "
-            f"WHERE node = {node} AND run = {run} "
-            f"AND out_pos <= {int(positions.max())} AND out_pos + out_count > {int(positions.min())} "
-            "ORDER BY out_pos",
-        ).fetchnumpy()
-        if not len(spans["out_pos"]):
-            return
-        at = np.maximum(np.searchsorted(spans["out_pos"], positions, side="right") - 1, 0)
-        into = positions - spans["out_pos"][at]
-        inside = (into >= 0) & (into < spans["out_count"][at])
-        at, into, origins = at[inside], into[inside], origins[inside]
-        inputs, writers = spans["in_pos"][at] + into * spans["in_step"][at], spans["in_run"][at]
-        for writer in np.unique(writers).tolist():
-            chosen = writers == writer
-            self._add_input(node, run, writer, origins[chosen], inputs[chosen])
-
-    def _add_input(self, node: int, reader: int, run: int, origins: Integers, positions: Integers) -> None:
-        """The input is at the node before in the run, or at what another run wrote for `node` to read."""
-        parent: int | None
-        if reader == run:
-            parent = self._snapshot.parent_in_run.get((run, node))
-        else:
-            is_known = run in self._topology.runs  # else the writer's manifest has not arrived
-            parent = next(iter(self._topology.nodes[node].parents), None) if is_known else None
-        if parent is None or parent not in self._topology.nodes:
-            self.is_exact = False
-        else:
-            self.add(parent, run, origins, positions)
+    def _input_of(self, node: int, reader: int, writer: int) -> tuple[int | None, int]:
+        """The node before in the run, or what another run wrote for `node` to read; and that run."""
+        if writer in (NO_RUN, reader):
+            return self._snapshot.parent_in_run.get((reader, node)), reader
+        run = self._topology.runs.get(writer)
+        if run is None:
+            return None, writer
+        if node in self._snapshot.pairing:  # these were written by the last nodes of their runs
+            return run.nodes[-1] if run.nodes else None, writer
+        return next(iter(self._topology.nodes[node].parents), None), writer
 
     def _every_input(self, node: int, here: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
@@ -222,8 +219,13 @@ class Walk:
         for link in self._snapshot.links_from.get(node, ()):
             if link.parent_run in here and link.node != node and link.run in self._snapshot.effective:
                 origins, positions = here[link.parent_run]
-                inside = positions < link.count
-                self.add(link.node, link.run, origins[inside], positions[inside] + link.start)
+                inside = within(positions, 0, link.count - 1)
+                self.add(
+                    link.node,
+                    link.run,
+                    None if origins is None else origins[inside],
+                    positions[inside] + link.start,
+                )
         for child in self._topology.children.get(node, ()):
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:
@@ -248,143 +250,85 @@ class Walk:
                 elif relation == contract.PARTITION:
                     self._every_record(child, records[0], [run], is_exact=self._topology.nodes[child].exact)
             self._forward_flows(child, {run: r for run, r in in_run.items() if self._is_flowing(child, run)})
-            self._forward_shuffle(child, here)
-            self._forward_pairs(child, here)
+            self._forward_across(child, here)
 
     def _forward_flows(self, child: int, here: Mapping[int, Records]) -> None:
         """Within a run: from the node before `child` to `child`."""
-        if not here:
-            return
-        flows = f"(SELECT * FROM flows WHERE node = {child} AND run IN ({_listed(here)}) AND in_run IS NULL)"
-        # One input, any number of outputs: flatMap, and everything that names single positions.
-        self._add_found(
-            child,
-            "SELECT here.origin, here.run, "
-            "unnest(range(flows.out_pos, flows.out_pos + flows.out_count)) AS pos "
-            f"FROM here JOIN {flows} AS flows ON here.run = flows.run AND here.pos = flows.in_pos "
-            "WHERE flows.in_step = 0 OR flows.out_count = 1",
-            here,
-        )
-        if child in self._snapshot.stepping:
-            self._add_found(
-                child,
-                "SELECT here.origin, here.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM here "
-                f"ASOF JOIN (SELECT * FROM {flows} WHERE in_step = 1 AND out_count > 1) AS flows "
-                "ON here.run = flows.run AND here.pos >= flows.in_pos "
-                "WHERE here.pos < flows.in_pos + flows.out_count",
-                here,
-            )
+        self._forward_rows(child, {run: [(NO_RUN, run)] for run in here}, here)
 
-    def _forward_shuffle(self, child: int, here: Mapping[int, Records]) -> None:
+    def _forward_across(self, child: int, here: Mapping[int, Records]) -> None:
         """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
-        written = {run: records for run, records in here.items() if run in self._snapshot.readers_of}
-        if child not in self._snapshot.stepping or not written:
-            return
-        if child in self._snapshot.repeating:
-            self._forward_product(child, written)
-            return
-        self._add_found(
-            child,
-            "SELECT here.origin, flows.run, flows.out_pos + here.pos - flows.in_pos AS pos FROM "
-            "(SELECT here.*, readers.run AS reader "
-            "FROM here JOIN readers ON readers.writer = here.run) AS here ASOF JOIN "
-            f"(SELECT * FROM flows WHERE node = {child} AND in_run IN ({_listed(written)})) AS flows "
-            "ON here.reader = flows.run AND here.run = flows.in_run AND here.pos >= flows.in_pos "
-            "WHERE here.pos < flows.in_pos + flows.out_count",
-            written,
-        )
+        readers: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        if child in self._snapshot.pairing:  # names single records: only its rows say of which runs
+            for reader in self._snapshot.flows.runs(child):
+                readers[reader] = [(writer, writer) for writer in here]
+        elif child in self._snapshot.stepping:
+            for writer in here:
+                for reader in self._snapshot.readers_of.get(writer, ()):
+                    readers[reader].append((writer, writer))
+        readers = {run: writers for run, writers in readers.items() if run in self._snapshot.effective}
+        self._forward_rows(child, readers, here)
 
-    def _forward_product(self, side: int, written: Mapping[int, Records]) -> None:
-        """As a shuffle, but each record was read many times: a span of step 0 is one record, all of it."""
-        spans = f"(SELECT * FROM flows WHERE node = {side} AND in_run IN ({_listed(written)}))"
-        self._add_found(
-            side,
-            "SELECT here.origin, spans.run, "
-            "unnest(range(spans.out_pos, spans.out_pos + spans.out_count)) AS pos "
-            f"FROM here JOIN {spans} AS spans ON here.run = spans.in_run AND here.pos = spans.in_pos "
-            "WHERE spans.in_step = 0",
-            written,
-        )
-        self._add_found(
-            side,
-            "SELECT here.origin, spans.run, spans.out_pos + here.pos - spans.in_pos AS pos "
-            f"FROM here JOIN {spans} AS spans ON here.run = spans.in_run AND here.pos >= spans.in_pos "
-            "AND here.pos < spans.in_pos + spans.out_count WHERE spans.in_step = 1",
-            written,
-        )
+    def _forward_rows(
+        self, child: int, readers: Mapping[int, list[tuple[int, int]]], here: Mapping[int, Records]
+    ) -> None:
+        """Rows of each reading run that name (`in_run`, the run whose records these are)."""
+        among = self._among.at(child) if self._among is not None else None
 
-    def _forward_pairs(self, child: int, here: Mapping[int, Records]) -> None:
-        """From other runs to those that name single records of them."""
-        written = {run: records for run, records in here.items() if run in self._snapshot.readers_of}
-        if child in self._snapshot.pairing and written:
-            self._add_found(
-                child,
-                "SELECT here.origin, flows.run, flows.out_pos AS pos FROM here JOIN flows "
-                f"ON flows.node = {child} AND here.run = flows.in_run AND here.pos = flows.in_pos "
-                f"WHERE flows.in_run IN ({_listed(written)})",
-                written,
-            )
+        def found(reader: int) -> list[tuple[Integers | None, Integers]]:
+            self.check()
+            wanted = None
+            if among is not None:
+                if reader not in among:
+                    return []
+                wanted = among[reader][1]
+            parts: list[tuple[Integers | None, Integers]] = []
+            for each in self._snapshot.flows.slices(child, reader):
+                for in_run, of_run in readers[reader]:
+                    origins, positions = here[of_run]
+                    index, outputs = outputs_of_inputs(each, positions, in_run, wanted)
+                    if len(index):
+                        parts.append((None if origins is None else origins[index], outputs))
+            return parts
 
-    def _add_found(self, node: int, select: str, here: Mapping[int, Records]) -> None:
-        for run, origins, positions in _by_run(self._query(select, here)):
-            if run in self._snapshot.effective:
-                self.add(node, run, origins, positions)
+        for reader, parts in self._of_runs(found, readers):
+            for origins, outputs in parts:
+                self.add(child, reader, origins, outputs)
 
     # -- shared --------------------------------------------------------------------------------------
 
-    def _query(self, select: str, here: Mapping[int, Records]) -> dict[str, Any]:
-        """Rows of `select` as arrays by column; `here` is the set as a table (origin, run, pos)."""
-        table = pa.table(
-            {
-                "origin": np.concatenate([origins for origins, _ in here.values()]),
-                "run": np.concatenate([np.full(len(p), run, np.int64) for run, (_, p) in here.items()]),
-                "pos": np.concatenate([positions for _, positions in here.values()]),
-            }
-        )
-        self._cursor.register("here", table)
-        try:
-            return self._cursor.execute(select).fetchnumpy()
-        finally:
-            self._cursor.unregister("here")
+    @staticmethod
+    def _of_runs(found: Callable[[int], T], runs: Iterable[int]) -> Iterator[tuple[int, T]]:
+        """What `found` gives for each run, worked out side by side."""
+        listed = list(runs)
+        if len(listed) < 2:
+            return iter([(run, found(run)) for run in listed])
+        return zip(listed, _pool.map(found, listed), strict=True)
 
     def _runs_of(self, node: int) -> list[int]:
         return [run for run in self._topology.runs_of.get(node, ()) if run in self._snapshot.effective]
 
     def _every_record(
-        self, node: int, origins: Integers, runs: Iterable[int], *, is_exact: bool = False
+        self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False
     ) -> None:
         self.is_exact &= is_exact
-        for origin in np.unique(origins):
-            for run in runs:
-                count = self._snapshot.count(node, run)
-                self.add(node, run, np.full(count, origin, np.int64), np.arange(count, dtype=np.int64))
+        for run in runs:
+            every = np.arange(self._snapshot.count(node, run), dtype=np.int64)
+            if origins is None:
+                self.add(node, run, None, every, are_distinct=True)
+                continue
+            for origin in np.unique(origins):
+                self.add(node, run, np.full(len(every), origin, np.int64), every)
 
 
 def _distinct(parts: list[Records]) -> Records:
-    if len(parts) == 1:
-        origins, positions = parts[0]
-    else:
-        origins = np.concatenate([part[0] for part in parts])
-        positions = np.concatenate([part[1] for part in parts])
-    if not len(origins) or origins.min() == origins.max():
-        unique = np.unique(positions)
-        return np.full(len(unique), origins[0] if len(origins) else 0, np.int64), unique
-    pairs = np.unique(np.stack([origins, positions]), axis=1)
-    return pairs[0], pairs[1]
-
-
-def _by_run(found: Mapping[str, Any]) -> Iterable[tuple[int, Integers, Integers]]:
-    """The rows (origin, run, pos) of a query as (run, origins, positions)."""
-    runs = np.asarray(found["run"], np.int64)
-    origins, positions = np.asarray(found["origin"], np.int64), np.asarray(found["pos"], np.int64)
-    if not len(runs):
-        return
-    order = np.argsort(runs, kind="stable")
-    bounds = np.flatnonzero(np.diff(runs[order])) + 1
-    for part in np.split(order, bounds):
-        yield int(runs[part[0]]), origins[part], positions[part]
-
-
-def _listed(runs: Iterable[int]) -> str:
-    """Run numbers for an IN list: written out, so that whole row groups of other runs are passed over."""
-    return ", ".join(str(int(run)) for run in runs)
+    if parts[0][0] is None:
+        ordered = sorted((part[1] for part in parts), key=lambda each: int(each[0]))
+        return None, distinct(np.concatenate(ordered) if len(ordered) > 1 else ordered[0])
+    origins = np.concatenate([part[0] for part in parts if part[0] is not None])
+    positions = np.concatenate([part[1] for part in parts])
+    order = np.lexsort((origins, positions))
+    origins, positions = origins[order], positions[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (np.diff(positions) != 0) | (np.diff(origins) != 0)
+    return origins[is_new], positions[is_new]

@@ -55,7 +55,7 @@ def whole_run(opened: OpenedApplication, max_flows: int) -> WholeRun | TooManyFl
     try:
         for node in public:
             start = _start(splits[node.number])
-            side = beside(snapshot, cursor, node.number, start, _REPEATED * max_flows)
+            side = beside(snapshot, node.number, start, _REPEATED * max_flows)
             for found in sorted((side.nodes() & splits.keys()) - {node.number}):
                 ways, are_the_same = _ways(snapshot, side, found, splits[found])
                 links = np.concatenate([links, ways], axis=1)
@@ -109,6 +109,7 @@ def _ways(snapshot: Snapshot, side: Walk, node: int, splits: Mapping[int, _Split
     """
     parts: dict[int, list[tuple[int, Integers]]] = {}
     for run, (origins, offsets) in side.at(node).items():
+        assert origins is not None
         split = snapshot.topology.runs[run].split
         known = offsets < splits[split].count
         ways = np.unique(np.stack([offsets[known] + splits[split].first, origins[known]]), axis=1)

@@ -1,0 +1,69 @@
+"""Where the next page of a trace begins, as text that a client hands back.
+
+A cursor names the last record that was listed at each node that has more, so a page neither repeats nor skips
+a record that the page before knew of, whatever arrives meanwhile. It belongs to one question.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+
+from lineage_service.answers import InvalidQueryError, TraceQuery
+
+__all__ = ["Page", "digest", "read", "written"]
+
+#: A trace of 500 nodes makes a cursor of some 10,000 bytes before it is compressed.
+_MAX_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which records of a trace: at each node those after a (split, offset); nodes that are not named have no
+    more. `after` None is the first page. `so_far`: of what was found already, without looking further.
+    """
+
+    after: Mapping[int, tuple[int, int]] | None = None
+    so_far: bool = False
+
+
+def digest(application_id: str, query: TraceQuery) -> str:
+    """The same for every page of a question, whatever the limit."""
+    asked = astuple(replace(query, cursor=None, limit=0, values=False))
+    return hashlib.blake2b(repr((application_id, asked)).encode(), digest_size=6).hexdigest()
+
+
+def written(question: str, page: Page) -> str:
+    """`page` of the question with this digest as a cursor."""
+    body = json.dumps([question, page.after, page.so_far], separators=(",", ":"))
+    return base64.urlsafe_b64encode(zlib.compress(body.encode())).rstrip(b"=").decode()
+
+
+def read(text: str | None, question: str) -> Page:
+    """The page that a cursor names. Raises InvalidQueryError."""
+    if text is None:
+        return Page()
+    try:
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        of, after, so_far = json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
+        page = Page(
+            after=None
+            if after is None
+            else {int(node): (_natural(split), _natural(offset)) for node, (split, offset) in after.items()},
+            so_far=so_far is True,
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):
+        raise InvalidQueryError(f"cursor {text[:80]!r} was not given by this endpoint") from None
+    if of != question:
+        raise InvalidQueryError("the cursor belongs to another question; only limit and values may differ")
+    return page
+
+
+def _natural(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ValueError(value)
+    return value

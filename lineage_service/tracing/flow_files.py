@@ -1,0 +1,256 @@
+"""The rows of `flows` of one application, read by row group: only those that a step needs.
+
+A stream, all rows of one (node, run), stands in each file nearly in the order (out_pos, in_pos): Delta's
+writer may put a batch before another. So the smallest and largest values that Parquet keeps of each row group
+say which ones can hold a position, and what is read falls into few parts that are in order. Row groups become
+NumPy arrays, the last ones kept within a bound. Files of a Delta table never change.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Integers = npt.NDArray[np.int64]
+
+_COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
+#: Stands for null in `in_run`; runs that blocks name are not negative.
+NO_RUN = -1
+_KEPT_BYTES = 128 << 20
+
+
+class ColumnCache:
+    """Columns of row groups that were read last, up to `max_bytes`. Threads may share it."""
+
+    def __init__(self, max_bytes: int = _KEPT_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, int, str], Integers] = OrderedDict()
+
+    def get(self, key: tuple[str, int, str]) -> Integers | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def kept(self) -> list[tuple[str, int, str]]:
+        """(file, row group, column) of what is kept."""
+        with self._lock:
+            return list(self._kept)
+
+    def put(self, key: tuple[str, int, str], values: Integers) -> None:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = values
+                self._bytes += values.nbytes
+                while self._bytes > self._max_bytes:
+                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+
+class _RowGroup:
+    """One row group. What all its rows share is known without reading it."""
+
+    __slots__ = ("_cache", "_constants", "_file", "_metadata", "bounds", "number", "rows")
+
+    def __init__(self, file: str, metadata: pq.FileMetaData, number: int, cache: ColumnCache) -> None:
+        self._file, self._metadata, self.number, self._cache = file, metadata, number, cache
+        group = metadata.row_group(number)
+        self.rows: int = group.num_rows
+        #: Column -> (smallest, largest) value, where Parquet tells.
+        self.bounds: dict[str, tuple[int, int]] = {}
+        self._constants: dict[str, int] = {}
+        for index in range(group.num_columns):
+            column = group.column(index)
+            name, told = column.path_in_schema, column.statistics
+            if name not in _COLUMNS or told is None or told.null_count is None:
+                continue
+            if told.null_count == self.rows:
+                self._constants[name] = NO_RUN
+            elif told.has_min_max and not told.null_count:
+                self.bounds[name] = int(told.min), int(told.max)
+                if told.min == told.max:
+                    self._constants[name] = int(told.min)
+
+    def constant(self, name: str) -> int | None:
+        """The value that the column has in every row, where that is known."""
+        return self._constants.get(name)
+
+    def column(self, name: str) -> Integers:
+        """All values of a column; null is NO_RUN. Raises OSError when the file is gone."""
+        value = self._constants.get(name)
+        if value is not None:
+            return np.broadcast_to(np.int64(value), self.rows)
+        key = (self._file, self.number, name)
+        found = self._cache.get(key)
+        if found is None:
+            file = pq.ParquetFile(self._file, metadata=self._metadata, memory_map=True)
+            with file:
+                table = file.read_row_group(self.number, columns=[name], use_threads=False)
+            found = _integers(table.column(0))
+            self._cache.put(key, found)
+        return found
+
+
+def _integers(column: pa.ChunkedArray) -> Integers:
+    if column.null_count:
+        column = column.fill_null(NO_RUN)
+    values: Any = column.to_numpy()
+    return np.asarray(values, np.int64)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows of one stream that stand side by side in one row group."""
+
+    group: _RowGroup
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing else is in the row group."""
+        return self.rows == self.group.rows
+
+    def column(self, name: str) -> Integers:
+        """out_pos, out_count, in_pos, in_step, or in_run with NO_RUN for null."""
+        return self.group.column(name)[self.start : self.stop]
+
+    def constant(self, name: str) -> int | None:
+        return self.group.constant(name)
+
+    @cached_property
+    def outputs(self) -> tuple[int, int]:
+        """(smallest, largest) output that a row may name; bounds, where other streams share the row group."""
+        first, last = self.group.bounds.get("out_pos", _ANYWHERE)
+        return first, last + self.group.bounds.get("out_count", (1, 1))[1] - 1
+
+    @cached_property
+    def parts(self) -> tuple[Slice, ...]:
+        """The same rows in parts in each of which `out_pos` does not fall. Reads them."""
+        outputs = self.column("out_pos")
+        falls = np.flatnonzero(outputs[1:] < outputs[:-1]) + 1
+        bounds = [0, *falls.tolist(), self.rows]
+        return tuple(
+            Slice(self.group, self.start + start, self.start + stop) for start, stop in pairwise(bounds)
+        )
+
+    def rows_of(self, writer: int) -> slice | Integers | None:
+        """The rows that name `writer` in `in_run`; None where there are none."""
+        constant = self.constant("in_run")
+        if constant is not None:
+            return slice(0, self.rows) if constant == writer else None
+        return self._by_writer.get(writer)
+
+    @cached_property
+    def _by_writer(self) -> dict[int, Integers]:
+        writers = self.column("in_run")
+        order = np.argsort(writers, kind="stable")
+        ordered = writers[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+        parts = np.split(order.astype(np.int32), starts[1:])
+        return dict(zip(ordered[starts].tolist(), parts, strict=True))
+
+    @property
+    def writers(self) -> tuple[int, ...]:
+        """The runs that `in_run` names, NO_RUN among them for null."""
+        constant = self.constant("in_run")
+        return (constant,) if constant is not None else tuple(self._by_writer)
+
+    @cached_property
+    def inputs(self) -> tuple[int, int]:
+        """(smallest, largest) `in_pos`: bounds, where other streams share the row group."""
+        return self.group.bounds.get("in_pos", _ANYWHERE)
+
+
+_ANYWHERE = 0, 1 << 62
+
+
+class FlowFiles:
+    """All rows of `flows` of one application, by stream. Threads may share it."""
+
+    def __init__(self, files: Sequence[str], cache: ColumnCache | None = None) -> None:
+        """`files` are Parquet files on this machine. Raises OSError when one is gone."""
+        cache = cache or ColumnCache()
+        self._lock = Lock()
+        self._whole: dict[tuple[int, int], list[_RowGroup]] = defaultdict(list)
+        self._mixed: list[_RowGroup] = []
+        for file in files:
+            metadata = pq.read_metadata(file, memory_map=True)
+            for number in range(metadata.num_row_groups):
+                group = _RowGroup(file, metadata, number, cache)
+                node, run = group.constant("node"), group.constant("run")
+                if node is not None and run is not None:
+                    self._whole[node, run].append(group)
+                elif group.rows:
+                    self._mixed.append(group)
+        self._slices: dict[tuple[int, int], tuple[Slice, ...]] | None = None
+        self._runs: dict[int, list[int]] = defaultdict(list)
+        self._outputs: dict[tuple[int, int], int] = {}
+
+    def slices(self, node: int, run: int) -> tuple[Slice, ...]:
+        """All rows of a stream, in no order."""
+        return self._all().get((node, run), ())
+
+    def runs(self, node: int) -> Sequence[int]:
+        """The runs that have rows of `node`."""
+        self._all()
+        return self._runs.get(node, ())
+
+    def outputs(self, node: int, run: int) -> int:
+        """How many outputs the rows of a stream speak of: the last position, and one."""
+        with self._lock:
+            known = self._outputs.get((node, run))
+        if known is None:
+            slices = self.slices(node, run)
+            at_least = max((each.group.bounds["out_pos"][1] for each in slices if each.is_whole), default=0)
+            known = max(
+                (
+                    int((each.column("out_pos") + each.column("out_count")).max())
+                    for each in slices
+                    if each.outputs[1] >= at_least
+                ),
+                default=0,
+            )
+            with self._lock:
+                self._outputs[node, run] = known
+        return known
+
+    def _all(self) -> dict[tuple[int, int], tuple[Slice, ...]]:
+        """Row groups that several streams share are looked into once, the first time."""
+        with self._lock:
+            if self._slices is None:
+                found: dict[tuple[int, int], list[Slice]] = defaultdict(list)
+                for key, groups in self._whole.items():
+                    found[key] = [Slice(group, 0, group.rows) for group in groups]
+                for group in self._mixed:
+                    for key, start, stop in _streams(group):
+                        found[key].append(Slice(group, start, stop))
+                for node, run in found:
+                    self._runs[node].append(run)
+                self._slices = {key: tuple(slices) for key, slices in found.items()}
+            return self._slices
+
+
+def _streams(group: _RowGroup) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """((node, run), start, stop) of the streams that stand one after the other in a row group."""
+    nodes, runs = group.column("node"), group.column("run")
+    changes = np.flatnonzero((np.diff(nodes) != 0) | (np.diff(runs) != 0)) + 1
+    bounds = [0, *changes.tolist(), group.rows]
+    for start, stop in pairwise(bounds):
+        yield (int(nodes[start]), int(runs[start])), start, stop

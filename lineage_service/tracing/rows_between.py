@@ -1,0 +1,198 @@
+"""How rows of `flows` lead from positions to positions: arrays in, arrays out, one slice at a time.
+
+A row (out_pos, out_count, in_pos, in_step) says that its output out_pos + j came from input in_pos +
+j * in_step. Positions are given ascending. Pure but for the columns that a slice reads when they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
+
+__all__ = ["distinct", "inputs_of_outputs", "inputs_of_spans", "joined", "outputs_of_inputs", "within"]
+
+#: Rows are chosen by their outputs where there are more of them than that for each output.
+_MANY = 16
+#: A flag for each number between is less work than sorting where there are at most so many for each value.
+_DENSE = 32
+
+
+def is_ascending(values: Integers) -> bool:
+    """Each value is larger than the one before it."""
+    return len(values) < 2 or bool(np.all(values[1:] > values[:-1]))
+
+
+def distinct(values: Integers) -> Integers:
+    """The values in ascending order, each once. NumPy's own hashes them, which takes five times as long."""
+    if is_ascending(values):
+        return values
+    low = int(values.min())
+    extent = int(values.max()) - low + 1
+    if extent <= _DENSE * len(values):
+        there = np.zeros(extent, bool)
+        there[values - low] = True
+        return np.flatnonzero(there) + low
+    ordered = np.sort(values)
+    is_new = np.ones(len(ordered), bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_new]
+
+
+def joined(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """(index, value) of every value in the ranges [starts[index], starts[index] + counts[index])."""
+    index = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    return index, np.arange(len(index)) - before[index] + starts[index]
+
+
+def within(values: Integers, low: int, high: int) -> slice:
+    """Where the ascending `values` are from `low` to `high`, both included."""
+    return slice(int(np.searchsorted(values, low, "left")), int(np.searchsorted(values, high, "right")))
+
+
+def inputs_of_outputs(
+    slices: Iterable[Slice], positions: Integers
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
+    for each in _parts(slices, positions):
+        outputs = each.column("out_pos")
+        chosen = within(positions, int(outputs[0]), int(outputs[-1]))
+        wanted = positions[chosen]
+        if not len(wanted):
+            continue
+        left = np.searchsorted(outputs, wanted, "left")
+        counts = np.searchsorted(outputs, wanted, "right") - left
+        if len(wanted) == 1:  # one group, of any size: no copy
+            rows: slice | Integers = slice(int(left[0]), int(left[0] + counts[0]))
+            index = np.zeros(int(counts[0]), np.int64)
+        else:
+            index, rows = joined(left, counts)
+        if len(index):
+            yield from _by_writer(each, rows, index + chosen.start, each.column("in_pos")[rows])
+
+
+def inputs_of_spans(
+    slices: Iterable[Slice], positions: Integers
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """As `inputs_of_outputs`, of rows whose outputs do not overlap.
+
+    The indices are None where many outputs have one input each: then the inputs are told, each once.
+    """
+    for each in _parts(slices, positions):
+        outputs, counts = each.column("out_pos"), each.column("out_count")
+        chosen = within(positions, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)
+        wanted = positions[chosen]
+        if not len(wanted):
+            continue
+        is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
+        if is_plain and len(wanted) > len(outputs):
+            yield NO_RUN, None, each.column("in_pos")[_are_hit(outputs, counts, wanted)]
+            continue
+        at = np.searchsorted(outputs, wanted, "right") - 1
+        into = wanted - outputs[at]
+        inside = np.flatnonzero(into < counts[at])
+        at, into = at[inside], into[inside]
+        inputs = each.column("in_pos")[at]
+        if each.constant("in_step") != 0:
+            inputs = inputs + into * each.column("in_step")[at]
+        yield from _by_writer(each, at, inside + chosen.start, inputs)
+
+
+def _are_hit(outputs: Integers, counts: Integers, wanted: Integers) -> npt.NDArray[np.bool_]:
+    """Which rows name any of the wanted outputs. For many of these (the words of most lines)."""
+    ends = outputs + counts
+    if not bool(np.all(ends[:-1] == outputs[1:])):
+        return np.searchsorted(wanted, outputs, "left") < np.searchsorted(wanted, ends, "left")
+    flags = np.zeros(int(ends[-1] - outputs[0]), bool)
+    flags[wanted - outputs[0]] = True
+    hit: npt.NDArray[np.bool_] = np.logical_or.reduceat(flags, outputs - outputs[0])
+    return hit
+
+
+def _parts(slices: Iterable[Slice], positions: Integers) -> Iterator[Slice]:
+    """The parts in order of those slices that may hold one of the positions."""
+    for each in slices:
+        chosen = within(positions, *each.outputs)
+        if chosen.start < chosen.stop:
+            yield from each.parts
+
+
+def _by_writer(
+    each: Slice, rows: slice | Integers, index: Integers, inputs: Integers
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """The rows apart by the run whose outputs they name; NO_RUN is the run's own input."""
+    constant = each.constant("in_run")
+    if constant is not None:
+        yield constant, index, inputs
+        return
+    writers = each.column("in_run")[rows]
+    for writer in np.unique(writers).tolist():
+        chosen = writers == writer
+        yield writer, index[chosen], inputs[chosen]
+
+
+def outputs_of_inputs(
+    each: Slice, positions: Integers, writer: int, wanted: Integers | None = None
+) -> tuple[Integers, Integers]:
+    """(indices of `positions`, outputs) of a slice's rows that name inputs of `writer`, or NO_RUN.
+
+    `positions` are ascending, and may repeat. With `wanted`, ascending too, outputs that are not among them
+    may be left out.
+    """
+    smallest, largest = each.inputs
+    near = within(positions, smallest, largest)
+    # A row may name inputs beyond the one that it begins with.
+    reaches = each.constant("in_step") != 0 and each.constant("out_count") != 1
+    if near.stop == 0 or (near.start == near.stop and not reaches):
+        return _NOTHING
+    rows = each.rows_of(writer)
+    if rows is not None and wanted is not None:
+        rows = _near(each, rows, wanted)
+    if rows is None:
+        return _NOTHING
+    inputs = each.column("in_pos")[rows]
+    can_match = inputs <= positions[-1]
+    if not reaches:
+        can_match &= inputs >= positions[0]
+    found = np.flatnonzero(can_match)
+    if not len(found):
+        return _NOTHING
+    inputs = inputs[found]
+    found = found + rows.start if isinstance(rows, slice) else rows[found]
+    counts, steps = each.column("out_count")[found], each.column("in_step")[found]
+    # Each row names inputs side by side, or one: where these stand among the positions.
+    left = np.searchsorted(positions, inputs, "left")
+    right = np.searchsorted(positions, inputs + np.where(steps == 1, counts, 1), "left")
+    row, index = joined(left, right - left)
+    is_stepping = steps[row] == 1
+    outputs = each.column("out_pos")[found[row]] + np.where(is_stepping, positions[index] - inputs[row], 0)
+    repeats = np.where(is_stepping, 1, counts[row])
+    if bool(np.all(repeats == 1)):
+        return index, outputs
+    again, outputs = joined(outputs, repeats)
+    return index[again], outputs
+
+
+_NOTHING = np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+def _near(each: Slice, rows: slice | Integers, wanted: Integers) -> slice | Integers | None:
+    """Those of all rows whose one output is wanted, where that is less to look at; None for none."""
+    if each.constant("out_count") != 1 or not isinstance(rows, slice) or len(wanted) * _MANY > each.rows:
+        return rows
+    chosen = within(wanted, *each.outputs)
+    if chosen.start == chosen.stop:
+        return None
+    near = []
+    for part in each.parts:
+        outputs = part.column("out_pos")
+        among = wanted[within(wanted, int(outputs[0]), int(outputs[-1]))]
+        left = np.searchsorted(outputs, among, "left")
+        counts = np.searchsorted(outputs, among, "right") - left
+        near.append(joined(left, counts)[1] + (part.start - each.start))
+    found = np.concatenate(near)
+    return found if len(found) else None
