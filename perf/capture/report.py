@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from perf.capture.cases import CASES, LINEAGE, MODES, RATIOS, Case
+from perf.tables import table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +126,6 @@ def _facts(result: Mapping[str, Any]) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in result["about"].items())
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _by_group(
     groups: Mapping[tuple[str, float], list[Run]], cells: Callable[[Case, list[Run]], list[str]]
 ) -> list[list[str]]:
@@ -143,7 +139,7 @@ def _ratio_table(groups: Mapping[tuple[str, float], list[Run]], figure: str, *, 
             for name, modes in RATIOS.items()
         ]
 
-    return _table(["", *RATIOS], _by_group(groups, cells))
+    return table(["", *RATIOS], _by_group(groups, cells))
 
 
 def _against(spread: Spread | None, target: float | None) -> str:
@@ -166,7 +162,7 @@ def _seconds_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
             for each in by_mode
         ] + [f"{median(kafka):.2f}" if kafka else "-"]
 
-    return _table(["", *MODES, "Kafka's own CPU, lineage"], _by_group(groups, cells))
+    return table(["", *MODES, "Kafka's own CPU, lineage"], _by_group(groups, cells))
 
 
 def _sent_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
@@ -195,7 +191,7 @@ def _sent_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
                 ]
             )
     head = ["", "mode", "bytes sent", "of the input", "flows", "bytes a flow", "blocks"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def as_json(runs: Iterable[Run], about: Mapping[str, Any], left_out: Sequence[str]) -> dict[str, Any]:

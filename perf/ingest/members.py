@@ -129,7 +129,7 @@ class Api:
                 process.stop()
                 raise JobError(f"`lineage serve` does not answer; see {process.log}")
             time.sleep(0.02)
-        self._url = json.loads(address.read_text())["url"]
+        self.url = json.loads(address.read_text())["url"]
 
     def wait_until_complete(self, application_id: str, timeout_s: float) -> None:
         """Until it says that every flow of the application is there. Raises JobError."""
@@ -146,7 +146,7 @@ class Api:
         """The answer as JSON, also of a problem; empty when none came in two minutes."""
         query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
         try:
-            with urllib.request.urlopen(f"{self._url}{path}{query}", timeout=_ANSWER_S) as answer:
+            with urllib.request.urlopen(f"{self.url}{path}{query}", timeout=_ANSWER_S) as answer:
                 return dict(json.load(answer))
         except TimeoutError:
             return {}

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from perf.tables import table
+
 #: What a case is there for, in the order of the page.
 BESIDE, WAITING, GROWN, SHAPES = "beside", "waiting", "grown", "shapes"
 FLOW_STORE, BOTH = "flow store", "flow store and Neo4j"
@@ -222,11 +224,6 @@ def markdown(result: Result) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _name(each: Measured) -> str:
     return f"{each.title}, {each.megabytes:g} MB"
 
@@ -255,7 +252,7 @@ def _ways(measured: Sequence[Measured]) -> str:
             ]
         )
     head = ["", "consumers", "into", "flows", "s to queryable", "s to the last offset", "flows/s", "CPU s"]
-    return _table([*head, "peak MiB of each"], rows)
+    return table([*head, "peak MiB of each"], rows)
 
 
 def _linear(grown: Sequence[Measured]) -> str:
@@ -270,7 +267,7 @@ def _linear(grown: Sequence[Measured]) -> str:
 
 
 def _grown(grown: Sequence[Measured]) -> str:
-    return _table(
+    return table(
         ["times", "flows", "messages", "commits", "s", "CPU s", "us a flow", "CPU us a flow", "peak MiB"],
         [
             [
@@ -293,7 +290,7 @@ def _commits(commits: Sequence[CommitCost]) -> str:
     rows = [[f"{each.batches:,}", f"{each.ms:.1f}", f"{each.cpu_ms:.1f}"] for each in commits]
     return (
         "The price of commits: a thousand flows a batch, two commits and two files each, nothing compacted."
-        "\n\n" + _table(["batches so far", "ms a batch", "CPU ms a batch"], rows)
+        "\n\n" + table(["batches so far", "ms a batch", "CPU ms a batch"], rows)
     )
 
 
@@ -330,7 +327,7 @@ def _sizes(measured: Sequence[Measured]) -> str:
     ]
     return (
         "Fresh, before `lineage maintain`. A word that a flatMap made and a combine took counts as one flow "
-        "and is two rows.\n\n" + _table([*head, "files"], rows)
+        "and is two rows.\n\n" + table([*head, "files"], rows)
     )
 
 

@@ -49,6 +49,17 @@ class Topics:
     def create(self) -> None:
         partitions = {self.node: contract.NODE_PARTITIONS, self.flow: contract.FLOW_PARTITIONS}
         create_topics(self.bootstrap_servers, partitions)
+        consumer, deadline = self._client("look"), time.monotonic() + _DEADLINE_S
+        try:  # a busy broker tells of a topic a while after it has made it
+            while any(
+                len(consumer.list_topics(topic, timeout=_DEADLINE_S).topics[topic].partitions) < count
+                for topic, count in partitions.items()
+            ):
+                if time.monotonic() > deadline:
+                    raise JobError(f"the broker does not tell of {self.flow}, which it has made")
+                time.sleep(_POLL_S)
+        finally:
+            consumer.close()
 
     def stored_bytes(self, data: Path) -> int:
         """What the broker with its logs in `data` keeps of both topics: compressed, one copy."""

@@ -144,7 +144,7 @@ def test_the_instance_is_a_uri_reference(client):
         ({"limit": "10001"}, "query.limit"),
         ({"limit": "many"}, "query.limit"),
         ({"cursor": ""}, "query.cursor"),
-        ({"cursor": "x" * 4097}, "query.cursor"),
+        ({"cursor": "x" * 16385}, "query.cursor"),
         ({"values": "perhaps"}, "query.values"),
         ({"record": ""}, "query.record"),
         ({"record": "x" * 4609}, "query.record"),

@@ -1,0 +1,1 @@
+"""What traces take over HTTP: `python -m perf.trace`."""
