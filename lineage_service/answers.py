@@ -180,6 +180,8 @@ class TraceQuery:
     limit: int = 100
     cursor: str | None = None
     values: bool = False
+    #: Go on into applications that wrote the input files, or read the output files; not with `to` or `depth`.
+    across: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

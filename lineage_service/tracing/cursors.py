@@ -23,11 +23,13 @@ _MAX_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which records of a trace: at each node those after a (split, offset); nodes that are not named have no
-    more. `after` None is the first page. `so_far`: of what was found already, without looking further.
+    """Which records of a trace: at each node, by its id, those after a (split, offset).
+
+    Nodes that are not named have no more. `after` None is the first page. `so_far`: of what was found
+    already, without looking further.
     """
 
-    after: Mapping[int, tuple[int, int]] | None = None
+    after: Mapping[str, tuple[int, int]] | None = None
     so_far: bool = False
 
 
@@ -53,7 +55,7 @@ def read(text: str | None, question: str) -> Page:
         page = Page(
             after=None
             if after is None
-            else {int(node): (_natural(split), _natural(offset)) for node, (split, offset) in after.items()},
+            else {str(node): (_natural(split), _natural(offset)) for node, (split, offset) in after.items()},
             so_far=so_far is True,
         )
     except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):

@@ -89,30 +89,35 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
 
 
 class TraceWalk:
-    """Everything that records of a node reach in one direction, as far as the walk has come. For one thread.
+    """Everything that records reach in one direction, as far as the walk has come. For one thread.
 
-    A step that was ended in the middle is made again by the next `advance`: it adds the same records.
+    A step that was ended in the middle is made again by the next `advance`: it adds the same records. So is
+    the step of a node that more records came to after it.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         direction: Direction,
-        node: int,
-        start: Iterable[tuple[int, int]],
         *,
         depth: int | None = None,
         to: int | None = None,
     ) -> None:
-        """`start` are (run, position)."""
+        """`to` may be given for a walk with one start node."""
         self.snapshot = snapshot
-        self._direction, self._node, self._depth, self._to = direction, node, depth, to
+        self._direction, self._depth, self._to = direction, depth, to
         self._walk = Walk(snapshot)
-        for run, position in start:
-            self._walk.add(node, run, None, np.array([position], np.int64))
-        self._hops = {node: 0}
-        self._allowed = _on_the_way(snapshot, direction, node, to)
-        self._order: list[int] = []
+        self._hops: dict[int, int] = {}
+        self._starts: dict[int, None] = {}
+        self._allowed = set(snapshot.topology.nodes)
+        self._done: dict[int, int] = {}  # node -> what had come to it when its step was made
+
+    def start(self, node: int, run: int, positions: Integers) -> None:
+        """Begin at these records, too. Positions ascend."""
+        self._walk.add(node, run, None, positions)
+        self._hops[node] = 0
+        self._starts[node] = None
+        self._allowed = _on_the_way(self.snapshot, self._direction, node, self._to)
 
     @property
     def bytes(self) -> int:
@@ -122,15 +127,16 @@ class TraceWalk:
     @property
     def has_found(self) -> bool:
         """At least one node is done."""
-        return bool(self._order)
+        return bool(self._done)
 
     @property
     def is_whole(self) -> bool:
         """There is nothing left to step from."""
         return not self._pending()
 
-    def _pending(self) -> set[int]:
-        return (self._walk.nodes() & self._allowed) - set(self._order)
+    def _pending(self) -> list[int]:
+        nodes = self._walk.nodes() & self._allowed
+        return [node for node in nodes if self._walk.added(node) != self._done.get(node)]
 
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end. `check` is called now and then, and ends it by what it raises."""
@@ -143,7 +149,21 @@ class TraceWalk:
                 walk.backward(here) if self._direction == "backward" else walk.forward(here)
             for found in walk.nodes():
                 hops.setdefault(found, hops[here] + is_public)
-            self._order.append(here)
+            self._done[here] = walk.added(here)
+
+    def done_nodes(self) -> list[int]:
+        """The nodes whose records are known, in the order of the way."""
+        return sorted(self._done, reverse=self._direction == "backward")
+
+    def positions_by_split(self, node: int) -> dict[int, Integers]:
+        """The records reached at a node, ascending."""
+        by_split: dict[int, list[Integers]] = defaultdict(list)
+        for run, (_, positions) in self._walk.at(node).items():
+            by_split[self.snapshot.topology.runs[run].split].append(positions)
+        return {
+            split: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+            for split, parts in by_split.items()
+        }
 
     def page(
         self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
@@ -152,8 +172,8 @@ class TraceWalk:
         self._walk.check = check
         reached = [
             _reached(self.snapshot, self._walk, each, limit, after)
-            for each in self._order
-            if _is_public(self.snapshot, each) or each == self._node
+            for each in self.done_nodes()
+            if _is_public(self.snapshot, each) or each in self._starts
         ]
         listed = [each for each in reached if each.total]
         flows = _flows(self.snapshot, self._walk, listed, check)

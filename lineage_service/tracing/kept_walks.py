@@ -6,8 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
 
-from lineage_service.tracing.engine import TraceWalk
-from lineage_service.tracing.snapshot import Snapshot
+from lineage_service.tracing.journey import Journey
 
 #: The commonest of 60 million words has 36 million sources: 300 MB of positions.
 KEPT_BYTES = 320 << 20
@@ -19,15 +18,15 @@ class KeptWalks:
     def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._lock = Lock()
-        self._kept: OrderedDict[Hashable, tuple[TraceWalk, int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Journey, int]] = OrderedDict()
 
-    def take(self, question: Hashable, snapshot: Snapshot) -> TraceWalk | None:
-        """The walk of a question over this snapshot, no longer kept here; None when there is none."""
+    def take(self, question: Hashable) -> Journey | None:
+        """The walk of a question, no longer kept here; None when there is none, or more came to be stored."""
         with self._lock:
             walk, _ = self._kept.pop(question, (None, 0))
-        return walk if walk is not None and walk.snapshot is snapshot else None
+        return walk if walk is not None and walk.is_current() else None
 
-    def keep(self, question: Hashable, walk: TraceWalk) -> None:
+    def keep(self, question: Hashable, walk: Journey) -> None:
         """Keep it, and let go of those used longest ago, so that all take at most `max_bytes`."""
         size = walk.bytes
         if size > self._max_bytes:

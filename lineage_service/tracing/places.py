@@ -142,6 +142,16 @@ class Places:
         # Spark's text input: a later split begins after the row that its first byte is in.
         return self._indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
 
+    def rows_before(self, path: str, start: int, check: Check = unlimited) -> int | None:
+        """How many rows of a text file are before the first one of the split at `start`; None if unknown."""
+        if not start:
+            return 0
+        try:
+            state = self._files.state(path)
+            return self._first_row(path, state, self._text_start(path, state, start, check), check)
+        except UnreadableError:
+            return None
+
     def _about_no_text(self, node: TopologyNode, path: str, partition: Mapping[str, Any]) -> str:
         format = node.dataset.format if node.dataset is not None else "hadoop"
         warning = _NO_TEXT.get(format, f"a file of the format {format} holds no rows of text") + _ELSE_VALUES

@@ -147,7 +147,7 @@ def outputs_of_inputs(
     near = within(positions, smallest, largest)
     # A row may name inputs beyond the one that it begins with.
     reaches = each.constant("in_step") != 0 and each.constant("out_count") != 1
-    if near.stop == 0 or (near.start == near.stop and not reaches):
+    if positions[-1] < smallest or (near.start == near.stop and not reaches):
         return _NOTHING
     rows = each.rows_of(writer)
     if rows is not None and wanted is not None:

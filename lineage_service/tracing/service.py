@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import duckdb
+import numpy as np
 
 from lineage_service.answers import (
     Application,
@@ -35,6 +37,8 @@ from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.engine import Position, TraceWalk, Walked, time_budget
 from lineage_service.tracing.flow_files import ColumnCache
+from lineage_service.tracing.ghost_links import FilesOfApplications
+from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.kept_walks import KeptWalks
 from lineage_service.tracing.missing_values import how_to_see, value_steps
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application, stored_files
@@ -56,6 +60,7 @@ class LineageQuestions:
         self._places = Places()
         self._pages = RecordPages(self._places, self._show, time_budget_s=time_budget_s)
         self._walks = KeptWalks()
+        self._files = FilesOfApplications(store)
         self._columns = ColumnCache()
         self._lock = threading.Lock()
         self._opened: OrderedDict[str, _Held] = OrderedDict()
@@ -114,48 +119,57 @@ class LineageQuestions:
         question = cursors.digest(application_id, query)
         page = cursors.read(query.cursor, question)
         to = opened.node(query.to).number if query.to else None
-        walk: TraceWalk | None = None
-        cursor = opened.snapshot.database.cursor()
+        journey: Journey | None = None
         try:
-            with time_budget(cursor, self._time_budget_s) as check:
+            with self._asking(opened) as (cursor, check):
                 node, start = self._start(opened, cursor, query, check)
-                walk = self._walks.take(question, opened.snapshot) or TraceWalk(
-                    opened.snapshot,
-                    query.direction,
-                    node.number,
-                    [(each.run, each.offset) for each in start],
-                    depth=query.depth,
-                    to=to,
+                journey = self._walks.take(question)
+                if journey is None:
+                    journey = self._journey(opened, query, to)
+                    for each in start:
+                        journey.start(node.number, each.run, np.array([each.offset], np.int64))
+                if not (page.so_far and journey.has_found):
+                    journey.advance(check)
+                first = self._show(
+                    opened, cursor, node, _distinct(start)[: query.limit], values=query.values, check=check
                 )
-                if not (page.so_far and walk.has_found):
-                    walk.advance(check)
-                walked = walk.page(query.limit, page.after, check)
-                return self._trace(opened, cursor, query, node, start, walked, check)
+                legs = journey.page(query.limit, page.after, check)
+                shown = [self._leg(*leg, query, check) for leg in legs]
+                return _trace(opened, query, node, first, journey, legs, shown)
         except TimeBudgetError as error:
-            if walk is not None and walk.has_found:
+            if journey is not None and journey.has_found:
                 error.next = cursors.written(question, Page(so_far=True))
             raise
         finally:
-            if walk is not None:
-                self._walks.keep(question, walk)
+            if journey is not None:
+                self._walks.keep(question, journey)
 
-    def _trace(
-        self,
-        opened: OpenedApplication,
-        cursor: duckdb.DuckDBPyConnection,
-        query: TraceQuery,
-        node: TopologyNode,
-        start: Sequence[Position],
-        walked: Walked,
-        check: Check,
-    ) -> Trace:
-        topology = opened.snapshot.topology
-        left = walked.left
-        following = None
-        if left or not walked.is_whole:
-            page = Page(after=left if walked.is_whole else None)
-            following = cursors.written(cursors.digest(topology.application_id, query), page)
-        nodes = tuple(
+    def _journey(self, opened: OpenedApplication, query: TraceQuery, to: int | None) -> Journey:
+        goes_on = query.across and query.to is None and query.depth is None
+        return Journey(
+            opened,
+            TraceWalk(opened.snapshot, query.direction, depth=query.depth, to=to),
+            query.direction,
+            open_application=self._open,
+            files=self._files if goes_on else None,
+            rows_before=self._places.rows_before,
+        )
+
+    @contextmanager
+    def _asking(
+        self, opened: OpenedApplication
+    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Callable[[], None]]]:
+        """A cursor of one's own, and the check of the time budget."""
+        cursor = opened.snapshot.database.cursor()
+        with time_budget(cursor, self._time_budget_s) as check:
+            yield cursor, check
+
+    def _leg(
+        self, opened: OpenedApplication, walked: Walked, query: TraceQuery, check: Check
+    ) -> tuple[TracedNode, ...]:
+        """What one application has on a page."""
+        topology, cursor = opened.snapshot.topology, opened.snapshot.database.cursor()
+        return tuple(
             TracedNode(
                 node_id=contract.node_id(topology.application_id, each.node),
                 name=topology.nodes[each.node].name,
@@ -172,27 +186,6 @@ class LineageQuestions:
                 ),
             )
             for each in walked.reached
-        )
-        return Trace(
-            direction=query.direction,
-            start=self._show(
-                opened, cursor, node, _distinct(start)[: query.limit], values=query.values, check=check
-            ),
-            start_node=contract.node_id(topology.application_id, node.number),
-            complete=opened.application.complete,
-            exact=walked.is_exact and all(_is_known(topology.nodes[each.node]) for each in walked.reached),
-            truncated=not walked.is_whole or any(each.total > len(each.positions) for each in walked.reached),
-            nodes=nodes,
-            flows=tuple(
-                Flow(
-                    hash_in=_flow_end(topology.application_id, topology.nodes[source.node], source),
-                    hash_out=_flow_end(topology.application_id, topology.nodes[target.node], target),
-                    node_id=contract.node_id(topology.application_id, target.node),
-                )
-                for source, target in walked.flows
-            ),
-            next=following,
-            how=how_to_see(opened, nodes) if query.values else "",
         )
 
     def _start(
@@ -358,6 +351,80 @@ class _Held:
     opened: OpenedApplication
     files: Mapping[str, tuple[str, ...]]
     version: object
+
+
+def _trace(
+    opened: OpenedApplication,
+    query: TraceQuery,
+    node: TopologyNode,
+    start: tuple[Record, ...],
+    journey: Journey,
+    legs: Sequence[tuple[OpenedApplication, Walked]],
+    shown: Sequence[tuple[TracedNode, ...]],
+) -> Trace:
+    application_id = opened.application.application_id
+    left = {
+        contract.node_id(leg.application.application_id, number): place
+        for leg, walked in legs
+        for number, place in walked.left.items()
+    }
+    following = None
+    if left or not journey.is_whole:
+        page = Page(after=left if journey.is_whole else None)
+        following = cursors.written(cursors.digest(application_id, query), page)
+    return Trace(
+        direction=query.direction,
+        start=start,
+        start_node=contract.node_id(application_id, node.number),
+        complete=all(leg.application.complete for leg, _ in legs),
+        exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
+        truncated=not journey.is_whole
+        or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),
+        nodes=tuple(each for nodes in shown for each in nodes),
+        flows=(*(flow for leg in legs for flow in _flows(*leg)), *_ghost_flows(journey, legs)),
+        next=following,
+        how=how_to_see(opened, shown[0]) if query.values else "",
+    )
+
+
+def _flows(opened: OpenedApplication, walked: Walked) -> Iterator[Flow]:
+    topology = opened.snapshot.topology
+    for source, target in walked.flows:
+        yield Flow(
+            hash_in=_flow_end(topology.application_id, topology.nodes[source.node], source),
+            hash_out=_flow_end(topology.application_id, topology.nodes[target.node], target),
+            node_id=contract.node_id(topology.application_id, target.node),
+        )
+
+
+def _ghost_flows(journey: Journey, legs: Sequence[tuple[OpenedApplication, Walked]]) -> Iterator[Flow]:
+    """From a row that one application wrote to the same row that another read, where both are listed."""
+    listed = {
+        (opened.application.application_id, each.node, position.split, position.offset): (
+            opened.snapshot.topology.nodes[each.node],
+            position,
+        )
+        for opened, walked in legs
+        for each in walked.reached
+        for position in each.positions
+    }
+    for (written, read), before in journey.passed.items():
+        for (application_id, number, split, offset), (node, position) in listed.items():
+            if (application_id, number, split) != (read.application_id, read.node, read.split):
+                continue
+            key = (written.application_id, written.node, written.split, offset + before)
+            if key in listed:
+                writer, row = listed[key]
+                yield Flow(
+                    hash_in=_flow_end(written.application_id, writer, row),
+                    hash_out=_flow_end(application_id, node, position),
+                    node_id=contract.node_id(application_id, number),
+                )
+
+
+def _is_exact(opened: OpenedApplication, walked: Walked) -> bool:
+    nodes = opened.snapshot.topology.nodes
+    return walked.is_exact and all(_is_known(nodes[each.node]) for each in walked.reached)
 
 
 def _public_edges(topology: Topology) -> list[tuple[int, int, int]]:

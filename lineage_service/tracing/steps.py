@@ -100,6 +100,10 @@ class Walk:
         }
         return sum(arrays.values())
 
+    def added(self, node: int) -> int:
+        """How many records were put at a node, some maybe more than once."""
+        return self._added.get(node, 0)
+
     def nodes(self) -> set[int]:
         """The nodes that hold records."""
         return set(self._sets)

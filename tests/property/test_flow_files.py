@@ -174,6 +174,13 @@ def test_distinct_is_a_sorted_set(values: list[int]) -> None:
     assert distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
 
 
+def test_a_row_reaches_inputs_beyond_the_ones_that_rows_begin_with(tmp_path: Path) -> None:
+    read = _opened(str(tmp_path), [[(NODE, RUN, 0, 5, 0, 1, 20), (NODE, RUN, 5, 7, 4, 1, 20)]], 100)
+    (each,) = read.slices(NODE, RUN)
+    index, outputs = outputs_of_inputs(each, np.array([9]), 20)
+    assert (index.tolist(), outputs.tolist()) == ([0], [10])
+
+
 def test_only_row_groups_that_can_hold_it_are_read(tmp_path: Path) -> None:
     rows: list[Row] = [(NODE, RUN, at // 4, 1, at, 0, None) for at in range(4_000)]
     read = _opened(str(tmp_path), [rows], 100)

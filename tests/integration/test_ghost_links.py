@@ -1,0 +1,211 @@
+"""Traces that go on from a file that one application wrote into the one that read it, and back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.answers import Trace, TraceQuery
+from lineage_service.batches import event_batch
+from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.tracing.service import LineageQuestions
+from spark_agent import contract
+from tests.lineage_messages import event, messages
+
+ROWS = ["red", "green", "blue", "yellow", "black", "white"]
+
+
+class Applications:
+    """Applications that copy text files row by row, each in as many splits as it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = DeltaFlowStore(folder / "flows")
+        self.questions = LineageQuestions(self.store, time_budget_s=60)
+        self._written = 0
+
+    def copy(
+        self, application_id: str, began: int, source: Path, output: Path, starts: tuple[int, ...] = (0,)
+    ) -> None:
+        """The file `output` is as the copy left it. A split begins with the first row behind its start."""
+        text = source.read_bytes()
+        output.write_bytes(text)
+        begins = [0, *(text.index(b"\n", start) + 1 for start in starts[1:])]
+        counts = [
+            text[first:end].count(b"\n") for first, end in zip(begins, [*begins[1:], len(text)], strict=True)
+        ]
+        outputs = [output.with_name(f"{output.name}-{at}") for at in range(len(starts))]
+        for path, first, end in zip(outputs, begins, [*begins[1:], len(text)], strict=True):
+            path.write_bytes(text[first:end])
+
+        def told(event_type: str, **fields: Any) -> bytes:
+            return event(event_type, application_id=application_id, time=began, **fields)
+
+        def registered(number: int, kind: str, relation: str) -> bytes:
+            dataset = {"namespace": "file", "name": str(source), "format": "text"}
+            return told(
+                contract.NODE_REGISTERED,
+                node=number,
+                name=kind,
+                kind=kind,
+                relation=relation,
+                exact=True,
+                dataset=dataset,
+            )
+
+        events = [
+            told(contract.APPLICATION_STARTED, name=application_id),
+            registered(0, "source", contract.SOURCE),
+            registered(1, "sink", contract.IDENTITY),
+            told(contract.LINK, source=0, target=1, port=0),
+            told(
+                contract.PARTITIONS,
+                node=0,
+                partitions=[
+                    {"split": at, "start": start, "length": None, **described(source)}
+                    for at, start in enumerate(starts)
+                ],
+            ),
+            told(
+                contract.PARTITIONS,
+                node=1,
+                partitions=[
+                    {"split": at, "start": 0, "length": None, **described(path)}
+                    for at, path in enumerate(outputs)
+                ],
+            ),
+        ]
+        events += [
+            told(
+                contract.RUN_COMMITTED,
+                run=began + at,
+                split=at,
+                input=0,
+                nodes=[1],
+                inputs=count,
+                outputs=count,
+            )
+            for at, count in enumerate(counts)
+        ]
+        self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
+        self._written += len(events)
+
+    def trace(self, application_id: str, **query: Any) -> Trace:
+        return self.questions.trace(application_id, TraceQuery(**query))
+
+
+def described(path: Path) -> dict[str, Any]:
+    status = path.stat()
+    return {"path": str(path), "size": status.st_size, "modified": status.st_mtime_ns // 1_000_000}
+
+
+@pytest.fixture
+def applications(tmp_path: Path) -> Applications:
+    return Applications(tmp_path / "home")
+
+
+@pytest.fixture
+def colours(tmp_path: Path) -> Path:
+    path = tmp_path / "colours.txt"
+    path.write_text("".join(f"{row}\n" for row in ROWS))
+    return path
+
+
+def listed(trace: Trace) -> dict[str, list[str]]:
+    """Node id -> texts of its records."""
+    return {
+        node.node_id: [record.source.text or "" for record in node.records if record.source is not None]
+        for node in trace.nodes
+    }
+
+
+def test_a_trace_goes_through_files_to_the_first_source_and_back(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b", starts=(0, 12))
+    applications.copy("third", 300, tmp_path / "b-1", tmp_path / "c")
+    backward = applications.trace("third", direction="backward", path=str(tmp_path / "c-0"), row=1)
+    row = ["black"]
+    assert listed(backward) == {
+        "third#1": row,
+        "third#0": row,
+        "second#1": row,
+        "second#0": row,
+        "first#1": row,
+        "first#0": row,
+    }
+    assert backward.exact
+    assert backward.nodes[-1].records[0].source.row == ROWS.index("black")  # type: ignore[union-attr]
+    assert [(flow.hash_in, flow.node_id) for flow in backward.flows if flow.node_id.endswith("#0")] == [
+        ("second#1#write#1#1", "third#0"),
+        ("first#1#write#0#4", "second#0"),
+    ]
+    forward = applications.trace("first", direction="forward", path=str(colours), row=4)
+    assert listed(forward) == listed(backward)
+    other = applications.trace("first", direction="forward", path=str(colours), row=0)
+    assert set(listed(other)) == {"first#0", "first#1", "second#0", "second#1"}
+
+
+def test_depth_to_and_a_wish_keep_a_trace_in_its_application(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b")
+    for wish in ({"depth": 9}, {"to": "0"}, {"across": False}):
+        trace = applications.trace("second", direction="backward", record="write#0#2", **wish)
+        assert set(listed(trace)) == {"second#0", "second#1"}
+
+
+def test_a_file_that_was_written_anew_links_nothing(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    (tmp_path / "a-0").write_text("other\n" * 6)
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b")
+    trace = applications.trace("second", direction="backward", record="write#0#2")
+    assert set(listed(trace)) == {"second#0", "second#1"}
+    assert trace.exact
+
+
+def test_of_two_runs_of_one_script_the_last_before_the_reader_counts(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("old", 100, colours, tmp_path / "a")
+    applications.copy("new", 150, colours, tmp_path / "a")
+    applications.copy("reader", 200, tmp_path / "a-0", tmp_path / "b")
+    applications.copy("later", 300, colours, tmp_path / "c")
+    trace = applications.trace("reader", direction="backward", record="write#0#0")
+    assert set(listed(trace)) == {"reader#0", "reader#1", "new#0", "new#1"}
+    forward = applications.trace("old", direction="forward", path=str(colours), row=0)
+    assert set(listed(forward)) == {"old#0", "old#1"}
+
+
+def test_a_record_of_several_rows_links_nothing_and_the_trace_says_so(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    written = tmp_path / "a-0"
+    status = written.stat()
+    written.write_text("\n" * 7 + "x" * (status.st_size - 7))
+    os.utime(written, ns=(status.st_atime_ns, status.st_mtime_ns))
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b")
+    trace = applications.trace("second", direction="backward", record="write#0#0")
+    assert set(listed(trace)) == {"second#0", "second#1"}
+    assert not trace.exact
+
+
+def test_pages_go_through_files(applications: Applications, colours: Path, tmp_path: Path) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b")
+    found: list[str] = []
+    cursor = None
+    while True:
+        page = applications.trace("second", direction="backward", record="write#0#3", limit=1, cursor=cursor)
+        found += listed(page)["first#0"]
+        cursor = page.next
+        if cursor is None:
+            break
+    assert found == ["yellow"]
