@@ -6,20 +6,33 @@ errors look (problems.py) or of where answers come from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
 from api import models, table
-from api.parameters import ApplicationId, NodeName, RecordParameters, TraceParameters, ValueParameters
+from api.freshness import CACHEABLE, is_held
+from api.parameters import (
+    ApplicationId,
+    ApplicationParameters,
+    NodeName,
+    RecordParameters,
+    TraceParameters,
+    ValueParameters,
+)
 from api.problems import Problem
 from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
 from lineage_service.metrics import TEXT_FORMAT, exposition
 
 __all__ = ["LookAtLag", "Materialize", "router"]
+
+Tag = Callable[[str], str | None]
+"""The entity tag of answers about an application, if it is complete. Raises UnavailableError."""
 
 Materialize = Callable[[str, TraceQuery], Materialized]
 """Puts the traced records of an application into Neo4j."""
@@ -35,11 +48,19 @@ _TEXTS = {
     503: "A store does not answer.",
     504: "The time budget of the question is spent.",
 }
-_STALE = {"Cache-Control": "no-store"}  # answers change while an application runs, and hold people's data
+#: Answers change while an application runs, and hold people's data.
+_STALE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_MAX_NAMED = 10
+_MAX_NAME = 100
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem, "description": _TEXTS[status]} for status in statuses}
+
+
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The client holds this answer (`If-None-Match`)."}
+}
 
 
 def _csv(columns: tuple[str, ...]) -> dict[int | str, dict[str, Any]]:
@@ -71,40 +92,109 @@ async def _metrics(request: Request) -> CollectorRegistry:
     return cast(CollectorRegistry, request.app.state.metrics)
 
 
-async def _own_page(sec_fetch_site: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
+async def _own_page(
+    request: Request,
+    sec_fetch_site: Annotated[str | None, Header(include_in_schema=False)] = None,
+    origin: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> None:
     # Browsers send a form of any site to us without asking (no CORS preflight), but they say so.
-    if sec_fetch_site in ("cross-site", "same-site"):
+    if sec_fetch_site in ("cross-site", "same-site") and origin not in request.app.state.origins:
         raise HTTPException(403, "another site's page may not change anything here")
+
+
+async def _known_parameters(request: Request) -> None:
+    """Refuses parameters that the endpoint has not, or that are there twice: none is left out in silence."""
+    given = [name for name, _ in request.query_params.multi_items()]
+    if not given:
+        return
+    operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    wrong = []
+    for name in dict.fromkeys(given):
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            wrong.append((name, f"is no parameter of this endpoint; {has}"))
+        elif given.count(name) > 1:
+            wrong.append((name, "is given more than once"))
+    if wrong:
+        raise RequestValidationError(
+            [{"loc": ("query", name[:_MAX_NAME]), "msg": why} for name, why in wrong[:_MAX_NAMED]]
+        )
 
 
 async def _no_store(response: Response) -> None:
     response.headers.update(_STALE)
 
 
+def _tag(request: Request, app: ApplicationId) -> str | None:
+    """What answers about the application are tagged with, if it is complete; None where nothing is known."""
+    look = cast("Tag | None", request.app.state.tag)
+    return None if look is None else look(app)
+
+
 Asked = Annotated[Questions, Depends(_questions)]
 Accept = Annotated[str | None, Header(include_in_schema=False)]
+IfNoneMatch = Annotated[str | None, Header(include_in_schema=False)]
+StoredTag = Annotated[str | None, Depends(_tag)]
 
-router = APIRouter(dependencies=[Depends(_no_store)])
-
-
-@router.get("/api/applications", tags=["applications"], responses=_problems(500, 503, 504))
-def list_applications(questions: Asked) -> models.Applications:
-    """All applications, newest first."""
-    return models.Applications.model_validate({"applications": questions.applications()})
+router = APIRouter(dependencies=[Depends(_no_store), Depends(_known_parameters)])
 
 
-@router.get("/api/applications/{app}", tags=["applications"], responses=_problems(404, 422, 500, 503, 504))
-def get_application(questions: Asked, app: ApplicationId) -> models.Application:
-    """One application: its state, whether its lineage is complete, and its counters."""
-    return models.Application.model_validate(questions.application(app))
+@router.get("/api/applications", tags=["applications"], responses=_problems(422, 500, 503, 504))
+def list_applications(
+    request: Request,
+    questions: Asked,
+    parameters: Annotated[ApplicationParameters, Query()],
+    response: Response,
+) -> models.Applications:
+    """All applications, newest first, page by page."""
+    page, cursor = parameters.page(questions.applications())
+    response.headers.update(_link(request, cursor))
+    return models.Applications.model_validate({"applications": page, "next": cursor})
 
 
 @router.get(
-    "/api/applications/{app}/graph", tags=["applications"], responses=_problems(404, 422, 500, 503, 504)
+    "/api/applications/{app}",
+    tags=["applications"],
+    response_model=models.Application,
+    responses=_NOT_MODIFIED | _problems(404, 422, 500, 503, 504),
 )
-def get_graph(questions: Asked, app: ApplicationId) -> models.Graph:
+def get_application(
+    questions: Asked,
+    app: ApplicationId,
+    tag: StoredTag,
+    response: Response,
+    if_none_match: IfNoneMatch = None,
+) -> models.Application | Response:
+    """One application: its state, whether its lineage is complete, and its counters."""
+    if tag is not None and is_held(if_none_match, tag):
+        return Response(status_code=304, headers=_kept(tag))
+    answer = questions.application(app)
+    if tag is not None and answer.complete:
+        response.headers.update(_kept(tag))
+    return models.Application.model_validate(answer)
+
+
+@router.get(
+    "/api/applications/{app}/graph",
+    tags=["applications"],
+    response_model=models.Graph,
+    responses=_NOT_MODIFIED | _problems(404, 422, 500, 503, 504),
+)
+def get_graph(
+    questions: Asked,
+    app: ApplicationId,
+    tag: StoredTag,
+    response: Response,
+    if_none_match: IfNoneMatch = None,
+) -> models.Graph | Response:
     """The application's operations and what they send each other, with counts."""
-    return models.Graph.model_validate(questions.graph(app))
+    if tag is not None and is_held(if_none_match, tag):
+        return Response(status_code=304, headers=_kept(tag))
+    answer = questions.graph(app)
+    if tag is not None and questions.application(app).complete:
+        response.headers.update(_kept(tag))
+    return models.Graph.model_validate(answer)
 
 
 @router.get(
@@ -114,6 +204,7 @@ def get_graph(questions: Asked, app: ApplicationId) -> models.Graph:
     responses=_csv(table.RECORD_COLUMNS) | _problems(404, 422, 500, 503, 504),
 )
 def list_records(
+    request: Request,
     questions: Asked,
     app: ApplicationId,
     node: NodeName,
@@ -123,9 +214,10 @@ def list_records(
 ) -> models.RecordPage | Response:
     """The records of one node, page by page."""
     page = questions.records(app, parameters.query(node))
+    link = _link(request, page.next)
     if table.prefers_csv(accept):
-        return _not_stored(table.records_as_csv(page))
-    response.headers["Vary"] = "Accept"
+        return _not_stored(table.records_as_csv(page), link)
+    response.headers.update({"Vary": "Accept", **link})
     return models.RecordPage.model_validate(page)
 
 
@@ -136,6 +228,7 @@ def list_records(
     responses=_csv(table.TRACE_COLUMNS) | _problems(404, 422, 500, 503, 504),
 )
 def trace(
+    request: Request,
     questions: Asked,
     app: ApplicationId,
     parameters: Annotated[TraceParameters, Query()],
@@ -149,9 +242,10 @@ def trace(
     `complete`, `exact` and `truncated` say how far the answer can be relied on.
     """
     answer = questions.trace(app, parameters.query())
+    link = _link(request, answer.next)
     if table.prefers_csv(accept):
-        return _not_stored(table.trace_as_csv(answer))
-    response.headers["Vary"] = "Accept"
+        return _not_stored(table.trace_as_csv(answer), link)
+    response.headers.update({"Vary": "Accept", **link})
     return models.Trace.model_validate(answer)
 
 
@@ -217,6 +311,18 @@ def get_metrics(registry: Annotated[CollectorRegistry, Depends(_metrics)], accep
     return _not_stored(Response(text, headers={"Content-Type": media_type}))
 
 
-def _not_stored(response: Response) -> Response:
-    response.headers.update(_STALE)
+def _not_stored(response: Response, headers: Mapping[str, str] | None = None) -> Response:
+    response.headers.update({**_STALE, **(headers or {})})
     return response
+
+
+def _kept(tag: str) -> dict[str, str]:
+    return {**_STALE, "ETag": tag, "Cache-Control": CACHEABLE}
+
+
+def _link(request: Request, cursor: str | None) -> dict[str, str]:
+    """Where the next page is (RFC 8288), relative to the request's address: right behind every proxy."""
+    if cursor is None:
+        return {}
+    same = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+    return {"Link": f'<?{urlencode([*same, ("cursor", cursor)])}>; rel="next"'}

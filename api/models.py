@@ -71,6 +71,7 @@ class Application(Answer):
 
 class Applications(Answer):
     applications: tuple[Application, ...] = Field(description="Newest first.")
+    next: str | None = Field(description="`cursor` of the next page; null on the last.")
 
 
 class Dataset(Answer):

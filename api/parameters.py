@@ -1,19 +1,29 @@
 """What may be asked over HTTP: the parameters of each question, their limits, and the questions they make.
 
-Every text has a greatest length and every number a range, so that nothing unbounded reaches a store. A
-parameter that is not known is refused: a misspelt filter must not answer as if it were not there.
+Every text has a greatest length and every number a range, so that nothing unbounded reaches a store; names
+hold no control characters. A parameter that is not known is refused: a misspelt filter must not answer as if
+it were not there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lineage_service.answers import Direction, RecordQuery, TraceQuery
+from lineage_service.answers import Application, Direction, RecordQuery, TraceQuery
 
-__all__ = ["MAX_LIMIT", "ApplicationId", "NodeName", "RecordParameters", "TraceParameters", "ValueParameters"]
+__all__ = [
+    "MAX_LIMIT",
+    "ApplicationId",
+    "ApplicationParameters",
+    "NodeName",
+    "RecordParameters",
+    "TraceParameters",
+    "ValueParameters",
+]
 
 MAX_LIMIT = 10_000
 _MAX_DEPTH = 10_000
@@ -23,10 +33,17 @@ _MAX_ID = 512
 _MAX_TEXT = 4096  # also the longest path of Linux
 _MAX_CURSOR = 16_384  # of a trace of some 2,000 nodes
 _MAX_RECORD = _MAX_ID + _MAX_TEXT  # NODE_ID#KEY
-_NODE = r"^(.+#)?[0-9]{1,10}$"
+#: No control characters. What is searched for may hold any, and a path all but NUL.
+_NAME = r"[^\x00-\x1f\x7f]+"
+_PATH = r"^[^\x00]+$"
+_NODE = rf"^({_NAME}#)?[0-9]{{1,10}}$"
+_RECORD = rf"^({_NAME}#[0-9]{{1,10}}#)?((read|write)#)?[0-9]{{1,18}}#[0-9]{{1,18}}$"
+_CURSOR = r"^[\x21-\x7e]+$"
 _NODE_HELP = "a node id (`APPLICATION_ID#NUMBER`, `#` written as `%23`) or the node's number"
 
-ApplicationId = Annotated[str, Path(description="Spark's `applicationId`.", min_length=1, max_length=_MAX_ID)]
+ApplicationId = Annotated[
+    str, Path(description="Spark's `applicationId`.", min_length=1, max_length=_MAX_ID, pattern=f"^{_NAME}$")
+]
 NodeName = Annotated[
     str, Path(description=f"{_NODE_HELP[0].upper()}{_NODE_HELP[1:]}.", max_length=_MAX_ID, pattern=_NODE)
 ]
@@ -34,6 +51,27 @@ NodeName = Annotated[
 
 class _Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ApplicationParameters(_Parameters):
+    limit: int = Field(default=1000, ge=1, le=MAX_LIMIT, description="At most this many applications a page.")
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        pattern=rf"^-?[0-9]{{1,18}}:{_NAME}$",
+        description="`next` of the page before.",
+    )
+
+    def page(self, newest_first: Sequence[Application]) -> tuple[tuple[Application, ...], str | None]:
+        """What of them to show, and the cursor of the next page. One that starts meanwhile moves no page."""
+        if self.cursor is not None:
+            started, _, name = self.cursor.partition(":")
+            shown = (-int(started), name)
+            newest_first = [each for each in newest_first if (-each.started, each.application_id) > shown]
+        page = tuple(newest_first[: self.limit])
+        is_last = len(newest_first) <= self.limit
+        return page, None if is_last else f"{page[-1].started}:{page[-1].application_id}"
 
 
 class RecordParameters(_Parameters):
@@ -52,7 +90,11 @@ class RecordParameters(_Parameters):
     )
     limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records a page.")
     cursor: str | None = Field(
-        default=None, min_length=1, max_length=_MAX_TEXT, description="`next` of the page before."
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        pattern=_CURSOR,
+        description="`next` of the page before.",
     )
 
     def query(self, node: str) -> RecordQuery:
@@ -65,6 +107,7 @@ class TraceParameters(_Parameters):
         default=None,
         min_length=1,
         max_length=_MAX_RECORD,
+        pattern=_RECORD,
         description="Start: a record id (with `node` where it is ambiguous), or `NODE_ID#RECORD_ID`.",
     )
     node: str | None = Field(
@@ -83,7 +126,11 @@ class TraceParameters(_Parameters):
         default=None, max_length=_MAX_TEXT, description="Start: all records of `node` with this key."
     )
     path: str | None = Field(
-        default=None, min_length=1, max_length=_MAX_TEXT, description="Start: an input or output file."
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        pattern=_PATH,
+        description="Start: an input or output file.",
     )
     row: int | None = Field(
         default=None,
@@ -105,6 +152,7 @@ class TraceParameters(_Parameters):
         default=None,
         min_length=1,
         max_length=_MAX_CURSOR,
+        pattern=_CURSOR,
         description="`next` of the page before, or of a 504.",
     )
     values: bool = Field(default=False, description="Also captured values of intermediate records.")
@@ -137,7 +185,10 @@ _STARTS = frozenset(
 
 class ValueParameters(_Parameters):
     record: str = Field(
-        min_length=1, max_length=_MAX_RECORD, description="A record id, or `NODE_ID#RECORD_ID`."
+        min_length=1,
+        max_length=_MAX_RECORD,
+        pattern=_RECORD,
+        description="A record id, or `NODE_ID#RECORD_ID`.",
     )
     node: str | None = Field(
         default=None,

@@ -29,7 +29,15 @@ from lineage_service.answers import (
     UnavailableError,
 )
 
-__all__ = ["MEDIA_TYPE", "PROBLEMS", "CatchAll", "InvalidField", "Problem", "add_problem_handlers"]
+__all__ = [
+    "MEDIA_TYPE",
+    "PROBLEMS",
+    "CatchAll",
+    "InvalidField",
+    "Problem",
+    "add_problem_handlers",
+    "refusal",
+]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -121,6 +129,16 @@ class CatchAll:
             await _response(scope["path"], *_UNEXPECTED, detail)(scope, receive, send)
 
 
+def refusal(
+    scope: Scope, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """The answer to a request that no endpoint shall see."""
+    for known, name, title in PROBLEMS.values():
+        if known is status:
+            return _response(scope["path"], status, name, title, detail, headers=headers)
+    return _response(scope["path"], status, None, status.phrase, detail, headers=headers)
+
+
 async def _lineage_error(request: Request, error: Exception) -> JSONResponse:
     for kind, (status, name, title) in PROBLEMS.items():
         if isinstance(error, kind):
@@ -144,8 +162,15 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     if status is HTTPStatus.NOT_FOUND:
         detail = f"Nothing is at {path}."
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
-        detail = f"{request.method} is not possible at {path}."
-    return _response(path, status, None, status.phrase, detail, headers=error.headers)
+        detail = f"{request.scope.get('lineage.method', request.method)} is not possible at {path}."
+    return _response(path, status, None, status.phrase, detail, headers=_with_head(error.headers))
+
+
+def _with_head(headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Where GET is allowed, HEAD is (limits.HeadAsGet)."""
+    if headers is None or headers.get("Allow") != "GET":
+        return headers
+    return {**headers, "Allow": "GET, HEAD"}
 
 
 def _field(error: Mapping[str, Any]) -> InvalidField:
@@ -177,6 +202,6 @@ def _response(
     return JSONResponse(
         problem.model_dump(exclude_none=True),
         status_code=status,
-        headers={"Cache-Control": "no-store", **(headers or {})},
+        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},
         media_type=MEDIA_TYPE,
     )

@@ -15,13 +15,17 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
 
 import uvicorn
 from fastapi import FastAPI
 
-from api.app import create_app
+from api.access import from_settings
+from api.app import VERSION, create_app
+from api.freshness import tags_of
+from api.limits import MAX_HEADER_BYTES, MAX_TARGET
 from lineage_service.answers import LineageError
 from lineage_service.settings import Settings
 
@@ -44,18 +48,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
+    from lineage_service.flow_store import open_store
     from lineage_service.lag import open_lag
     from lineage_service.metrics import LagMetrics, new_registry
     from lineage_service.tracing import open_materializer, open_questions
 
     with _listener(settings.api_host, settings.api_port) as listener:
+        access, token_file = from_settings(settings, listener.getsockname()[0])
         watch = open_lag(settings)
         app = create_app(
             open_questions(settings),
             materialize=open_materializer(settings),
             lag=watch.look,
             metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
+            tag=tags_of(open_store(settings), _release()),
+            access=access,
+            at_once=settings.api_questions,
+            wait_s=settings.api_wait_seconds,
         )
+        if token_file is not None:
+            _say(f"It asks for a token, which is in {token_file}", sys.stdout)
+        elif access.token is None and not _is_loopback(listener):
+            _say(
+                f"warning: {_url(listener)} can be reached from other machines, and nobody is asked for a "
+                "token (--api-auth off)",
+                sys.stderr,
+            )
         serve(app, listener, settings.home)
     return 0
 
@@ -63,13 +81,16 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 def serve(app: FastAPI, listener: socket.socket, home: Path) -> None:
     """Serve `app` on a bound socket until SIGTERM or SIGINT; `<home>/api.json` says where meanwhile."""
     url = _url(listener)
-    if not _is_loopback(listener):
-        _say(
-            f"warning: {url} can be reached from other machines, and nobody is asked for a password",
-            sys.stderr,
-        )
     config = uvicorn.Config(
-        app, log_config=None, log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE_S
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        http="h11",  # the one whose bounds are known, whatever else is installed
+        h11_max_incomplete_event_size=2 * (MAX_TARGET + MAX_HEADER_BYTES),  # so that api.limits answers first
+        ws="none",
+        server_header=False,
     )
     server = _Server(config, lambda: _announce(home, url))
     # uvicorn raises the signal again once it has shut down: SIGTERM must not kill us then and leave the file.
@@ -87,6 +108,14 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_started()
+
+
+def _release() -> str:
+    """Of the code that writes answers."""
+    try:
+        return f"{VERSION} {version('lineage-master')}"
+    except PackageNotFoundError:  # a folder of sources
+        return VERSION
 
 
 def _listener(host: str, port: int) -> socket.socket:

@@ -7,6 +7,7 @@ docs/settings.md is made from this class and a test compares the two.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -83,6 +84,34 @@ class Settings(BaseSettings):
     api_host: str = Field(default="127.0.0.1", description="Address that `lineage serve` listens on.")
     api_port: int = Field(
         default=8080, description="Port that `lineage serve` listens on; 0 takes a free one."
+    )
+    api_auth: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="Whether `lineage serve` asks for a token. `auto`: where one is set, or other machines "
+        "can reach it; see security.md.",
+    )
+    api_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="The token that `lineage serve` asks for. Empty: see `LINEAGE_API_AUTH`.",
+    )
+    api_token_file: str = Field(
+        default="", description="File whose first line is the token, in the place of that."
+    )
+    api_hosts: str = Field(
+        default="",
+        description="More names that `lineage serve` answers to, separated by commas: behind a proxy, the "
+        "name that browsers see. On a loopback address others than localhost are refused.",
+    )
+    api_cors_origins: str = Field(
+        default="",
+        description="Sites whose pages may read the API, separated by commas (`https://notes.example.org`). "
+        "Empty: none.",
+    )
+    api_questions: int = Field(
+        default=8, ge=1, le=32, description="At most this many questions are answered at a time; others wait."
+    )
+    api_wait_seconds: float = Field(
+        default=10.0, gt=0, description="A question that has waited for so long is refused, with a 503."
     )
     metrics: bool = Field(
         default=True,

@@ -30,7 +30,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     wanted = (options.name or "").casefold()
     chosen = tuple(each for each in found if wanted in each.name.casefold())
     output.give(
-        {"applications": chosen},
+        {"applications": chosen, "next": None},
         APPLICATION_COLUMNS,
         application_lines(chosen),
         lambda console: _show(console, chosen),

@@ -6,11 +6,14 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
+from api.access import Access
 from api.app import create_app
 from tests.e2e import chromium
 from tests.unit.flights_and_weather import APP, CHANGED, MARKUP, RUNNING, materialize, questions
@@ -18,8 +21,13 @@ from tests.unit.flights_and_weather import APP, CHANGED, MARKUP, RUNNING, materi
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
+    with served(create_app(questions(), materialize=materialize)) as address:
+        yield address
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        app = create_app(questions(), materialize=materialize)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -157,3 +165,27 @@ def test_failures_are_told_and_can_be_tried_again(page, url):
     page.until("document.querySelectorAll('svg .node').length === 11")
     page.evaluate("location.hash = '#/nowhere'")
     page.until_text("This page has no such view.")
+
+
+def test_the_page_asks_for_the_token_once(page):
+    token, unauthorized = "the-token-of-a-test", "the server responded with a status of 401 (Unauthorized)"
+    with served(create_app(questions(), materialize=materialize, access=Access.of(token))) as url:
+
+        def give(text: str) -> None:
+            page.until_text("This service asks for its token")
+            page.evaluate(f"document.querySelector('input[name=token]').value = '{text}'")
+            page.click("button", "Go on")
+
+        page.go(f"{url}#/app/{APP}/trace?node=8&partition=0&offset=0")
+        give("another-token-than-that")
+        page.until_text("That is not this service's token.")
+        give(f" {token} ")
+        page.until_text("Where it came from")
+        page.click("button", "Put into Neo4j")
+        page.until_text("9 records and 8 links stand in Neo4j")
+        page.go(f"{url}#/")
+        page.until_text("delays.py")
+        assert token not in page.evaluate("location.href + document.cookie + JSON.stringify(localStorage)")
+    assert len(page.errors) >= 2
+    assert all(unauthorized in each for each in page.errors)
+    page.errors.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
@@ -33,7 +34,9 @@ sys.modules["lineage_service.tracing"] = tracing
 
 from api.serve import command
 
-settings = Settings(home=Path(sys.argv[1]), api_host=sys.argv[2], api_port=0)
+host, *more = sys.argv[2].split()
+changes = dict(each.split("=") for each in more)
+settings = Settings(home=Path(sys.argv[1]), api_host=host, api_port=0, **changes)
 sys.exit(command(settings, argparse.Namespace()))
 """
 
@@ -83,12 +86,59 @@ def test_it_answers_where_it_says_and_leaves_on_a_signal(started, number):
 
 
 @pytest.mark.parametrize("started", ["0.0.0.0"], indirect=True)
-def test_it_warns_when_others_can_reach_it(started):
-    process, _ = started
+def test_when_others_can_reach_it_it_makes_a_token_and_says_where_but_not_which(started):
+    process, address = started
+    url, file = json.loads(address.read_text())["url"], address.with_name("api.token")
+    token = file.read_text().strip()
+    assert httpx.get(f"{url}/api/applications").status_code == 401
+    answer = httpx.get(f"{url}/api/applications", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200
+    process.terminate()
+    output, errors = process.communicate(timeout=_DEADLINE_S)
+    assert errors == ""
+    assert f"It asks for a token, which is in {file}\n" in output
+    assert token not in output
+
+
+@pytest.mark.parametrize("started", ["0.0.0.0 api_auth=off"], indirect=True)
+def test_it_warns_when_others_can_reach_it_and_nobody_is_asked(started):
+    process, address = started
+    url = json.loads(address.read_text())["url"]
+    assert httpx.get(f"{url}/api/applications").status_code == 200
     process.terminate()
     _, errors = process.communicate(timeout=_DEADLINE_S)
     assert errors.startswith("warning: ")
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("started", ["127.0.0.1"], indirect=True)
+def test_a_page_that_calls_itself_this_machine_reads_nothing(started):
+    url = json.loads(started[1].read_text())["url"]
+    answer = httpx.get(f"{url}/api/applications", headers={"Host": "rebound.example"})
+    assert answer.status_code == 421
+
+
+@pytest.mark.parametrize("started", ["127.0.0.1"], indirect=True)
+def test_what_is_too_large_is_a_problem_over_a_socket_too(started):
+    url = json.loads(started[1].read_text())["url"]
+    assert status_of(url, f"/healthz?{'x' * 70_000}") == 414
+    with httpx.Client() as client:
+        assert client.get(f"{url}/healthz", headers={"X-Large": "x" * 70_000}).status_code == 431
+        assert (
+            client.post(f"{url}/api/applications/a/trace/graph", content=b"x" * 1_000_000).status_code == 413
+        )
+        head = client.head(f"{url}/api/applications")
+        assert (head.status_code, head.content, int(head.headers["content-length"]) > 100) == (200, b"", True)
+
+
+def status_of(url: str, target: str) -> int:
+    """httpx sends no addresses of that length."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"))
+    try:
+        connection.request("GET", target)
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize("started", ["127.0.0.1"], indirect=True)

@@ -81,10 +81,10 @@ def scraped(url: str) -> dict[str, dict[Labels, float]]:
 
 
 @contextmanager
-def serving(bench: Bench) -> Iterator[str]:
+def serving(bench: Bench, **changes: Any) -> Iterator[str]:
     """`lineage serve` as a process; its URL."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
-    chosen = settings_of(bench, api_port=0).model_dump(exclude_defaults=True)
+    chosen = settings_of(bench, api_port=0, **changes).model_dump(exclude_defaults=True)
     environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
     command = [sys.executable, "-m", "lineage_service.cli", "serve"]
     process = subprocess.Popen(

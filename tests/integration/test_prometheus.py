@@ -53,11 +53,11 @@ def start(program: str, tmp_path: Path) -> Iterator[Any]:
         config = yaml.safe_load((OPS / "prometheus.yml").read_text("utf-8"))
         config["global"] |= {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
         config["rule_files"] = [str(OPS / "rules.yml")]
-        jobs = [each["job_name"] for each in config["scrape_configs"]]
-        config["scrape_configs"] = [
-            {"job_name": job, "static_configs": [{"targets": [targets[job.replace("-", "_")]]}]}
-            for job in jobs
-        ]
+        for job in config["scrape_configs"]:
+            job.pop("dns_sd_configs", None)
+            job["static_configs"] = [{"targets": [targets[job["job_name"].replace("-", "_")]]}]
+            if "authorization" in job:
+                job["authorization"]["credentials_file"] = str(tmp_path / "token")
         file = tmp_path / "prometheus.yml"
         file.write_text(yaml.safe_dump(config))
         port = choose_port("Prometheus", [])
@@ -108,7 +108,9 @@ def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, start:
     bench.send_events(event(contract.APPLICATION_STARTED, name="job"), manifest(1, 3))
     bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": 2}))
     sent = 0
-    with serving(bench) as served:
+    token = bench.folder / "token"
+    token.write_text("a-token-that-prometheus-has\n")
+    with serving(bench, api_token_file=str(token)) as served:
         url = start(lineage_serve=address_of(served), lineage_consume=address_of(metrics))
 
         def none_is_empty() -> bool:

@@ -51,6 +51,14 @@ def test_neo4js_password_is_the_users(services: dict[str, Any]) -> None:
         )
 
 
+def test_the_apis_token_is_the_users_and_stands_on_no_command_line(services: dict[str, Any]) -> None:
+    secrets = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["secrets"]
+    assert secrets == {"api-token": {"environment": "LINEAGE_API_TOKEN"}}
+    command = services["api"]["command"]
+    assert command[command.index("--api-token-file") + 1] == f"/run/secrets/{services['api']['secrets'][0]}"
+    assert "--api-token" not in command
+
+
 def test_what_is_long_lived_is_started_again_and_watched(services: dict[str, Any]) -> None:
     for name in ("kafka", "neo4j", "api"):
         assert services[name]["restart"] == "unless-stopped"
@@ -76,6 +84,8 @@ def test_prometheus_asks_the_services_at_their_ports(services: dict[str, Any]) -
     [api] = [job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job]
     [consumers] = [job["dns_sd_configs"][0] for job in jobs if "dns_sd_configs" in job]
     assert api == ["api:" + services["api"]["command"][-1]]
+    [token_file] = [job["authorization"]["credentials_file"] for job in jobs if "authorization" in job]
+    assert token_file == f"/run/secrets/{services['prometheus']['secrets'][0]}"
     assert consumers["names"] == ["consumer"]
     assert consumers["port"] == Settings.model_fields["metrics_port"].default
     assert services["consumer"]["command"][-2:] == ["--metrics-host", "0.0.0.0"]

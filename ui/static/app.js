@@ -4,7 +4,7 @@
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
 //   #/app/APP/trace?...              one record's way (the API's parameters)
 
-import { ask } from "./client.js";
+import { ask, keepToken } from "./client.js";
 import { count, duration, h, notice, number, route, time } from "./dom.js";
 import { draw } from "./graph.js";
 import { nodePage } from "./records.js";
@@ -15,8 +15,8 @@ const trail = document.getElementById("trail");
 const status = document.getElementById("status");
 let running = new AbortController();
 
-async function applicationsPage(signal) {
-  const { applications } = await ask([], {}, { signal });
+async function applicationsPage(cursor, signal) {
+  const { applications, next } = await ask([], cursor ? { cursor } : {}, { signal });
   const rows = applications.map((each) =>
     h(
       "tr",
@@ -33,7 +33,7 @@ async function applicationsPage(signal) {
   const none = notice("empty", "No application has sent lineage yet. Run a job with ", h("code", {}, "--conf spark.lineage.enabled=true"), ".");
   return {
     title: "Applications",
-    content: [h("h1", { tabindex: -1 }, "Applications"), applications.length > 0 ? table : none],
+    content: [h("h1", { tabindex: -1 }, "Applications"), applications.length > 0 ? table : none, next && h("p", {}, h("a", { href: route([], { cursor: next }) }, "Older applications"))],
   };
 }
 
@@ -94,7 +94,7 @@ function find(hash, signal) {
   const [word, id, place, node] = path.split("/").map(decodeURIComponent);
   const asked = new URLSearchParams(query);
   const home = ["Applications", route([])];
-  if (!word) return [applicationsPage(signal), []];
+  if (!word) return [applicationsPage(asked.get("cursor"), signal), []];
   const application = [id, route(["app", id])];
   if (word === "app" && id && !place) return [applicationPage(id, signal), [home]];
   if (word === "app" && place === "nodes" && node) return [nodePage(id, node, asked, signal), [home, application]];
@@ -129,6 +129,7 @@ async function show() {
 }
 
 function fail(problem) {
+  if (problem.status === 401) return askForToken(problem);
   const title = problem.title ?? "This page failed";
   document.title = `${title} · Lineage Master`;
   status.textContent = title;
@@ -136,6 +137,25 @@ function fail(problem) {
     h("h1", { tabindex: -1 }, title),
     notice("failure", problem.message),
     h("button", { type: "button", click: show }, "Try again"),
+  );
+}
+
+/** What stands in the place of every view until the service's token is there. */
+function askForToken(problem) {
+  document.title = "Token · Lineage Master";
+  status.textContent = "This service asks for its token";
+  const given = h("input", { name: "token", type: "password", autocomplete: "current-password", required: true, spellcheck: "false" });
+  const enter = (event) => {
+    event.preventDefault();
+    // A header takes no other characters; the service would refuse these as well.
+    keepToken(given.value.trim().replace(/[^\x21-\x7e]/g, ""));
+    show();
+  };
+  view.replaceChildren(
+    h("h1", { tabindex: -1 }, "This service asks for its token"),
+    ...(problem.message.startsWith("That is not") ? [notice("failure", problem.message)] : []),
+    h("p", {}, "Who runs ", h("code", {}, "lineage serve"), " knows it: it says at its start where the token is. It is kept until you close this tab."),
+    h("form", { submit: enter }, h("label", {}, "Token ", given), " ", h("button", {}, "Go on")),
   );
 }
 
