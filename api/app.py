@@ -19,7 +19,7 @@ from api.access import Access, Door
 from api.endpoints import LookAtLag, Materialize, Tag, router
 from api.freshness import CodedTags
 from api.limits import Gate, HeadAsGet, Limits
-from api.models import TRACE_EXAMPLE
+from api.openapi import completed
 from api.page import add_page
 from lineage_service.answers import Questions
 from ui import static_folder
@@ -44,18 +44,11 @@ Errors are problem details (RFC 9457) everywhere. Node ids contain `#`: write `%
 
 
 class Api(FastAPI):
-    """FastAPI whose OpenAPI says the truth about errors: they are problem details, not plain JSON."""
+    """FastAPI with an OpenAPI document that is completed (openapi.py)."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            schema = super().openapi()
-            schema["components"]["schemas"]["Trace"]["examples"] = [TRACE_EXAMPLE]
-            for path in schema["paths"].values():
-                for operation in path.values():
-                    for status, response in operation["responses"].items():
-                        if int(status) >= 400:
-                            content = response["content"]
-                            content[problems.MEDIA_TYPE] = content.pop("application/json")
+            completed(super().openapi(), is_locked=self.state.is_locked)
         return super().openapi()
 
 
@@ -90,6 +83,7 @@ def create_app(
     app.state.metrics = metrics
     app.state.tag = tag
     app.state.origins = access.origins
+    app.state.is_locked = access.token is not None
     # The last one is the outermost.
     app.add_middleware(Gate, at_once=at_once, wait_s=wait_s)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=_COMPRESSION)

@@ -43,7 +43,6 @@ LookAtLag = Callable[[], Lag]
 _TEXTS = {
     403: "A page of another site asked.",
     404: "The application, node, record or row is not there.",
-    422: "A parameter is not valid, or the question is ambiguous.",
     500: "The service failed; its log says why.",
     503: "A store does not answer.",
     504: "The time budget of the question is spent.",
@@ -63,8 +62,8 @@ _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _csv(columns: tuple[str, ...]) -> dict[int | str, dict[str, Any]]:
-    content = {table.MEDIA_TYPE: {"schema": {"type": "string"}, "example": ",".join(columns) + "\r\n"}}
+def _csv() -> dict[int | str, dict[str, Any]]:
+    content = {table.MEDIA_TYPE: {"schema": {"type": "string"}}}
     return {200: {"content": content, "description": "JSON, or CSV with `Accept: text/csv`."}}
 
 
@@ -140,7 +139,7 @@ StoredTag = Annotated[str | None, Depends(_tag)]
 router = APIRouter(dependencies=[Depends(_no_store), Depends(_known_parameters)])
 
 
-@router.get("/api/applications", tags=["applications"], responses=_problems(422, 500, 503, 504))
+@router.get("/api/applications", tags=["applications"], responses=_problems(500, 503, 504))
 def list_applications(
     request: Request,
     questions: Asked,
@@ -157,7 +156,7 @@ def list_applications(
     "/api/applications/{app}",
     tags=["applications"],
     response_model=models.Application,
-    responses=_NOT_MODIFIED | _problems(404, 422, 500, 503, 504),
+    responses=_NOT_MODIFIED | _problems(404, 500, 503, 504),
 )
 def get_application(
     questions: Asked,
@@ -179,7 +178,7 @@ def get_application(
     "/api/applications/{app}/graph",
     tags=["applications"],
     response_model=models.Graph,
-    responses=_NOT_MODIFIED | _problems(404, 422, 500, 503, 504),
+    responses=_NOT_MODIFIED | _problems(404, 500, 503, 504),
 )
 def get_graph(
     questions: Asked,
@@ -201,7 +200,7 @@ def get_graph(
     "/api/applications/{app}/nodes/{node}/records",
     tags=["records"],
     response_model=models.RecordPage,
-    responses=_csv(table.RECORD_COLUMNS) | _problems(404, 422, 500, 503, 504),
+    responses=_csv() | _problems(404, 500, 503, 504),
 )
 def list_records(
     request: Request,
@@ -225,7 +224,7 @@ def list_records(
     "/api/applications/{app}/trace",
     tags=["traces"],
     response_model=models.Trace,
-    responses=_csv(table.TRACE_COLUMNS) | _problems(404, 422, 500, 503, 504),
+    responses=_csv() | _problems(404, 500, 503, 504),
 )
 def trace(
     request: Request,
@@ -253,7 +252,7 @@ def trace(
     "/api/applications/{app}/trace/graph",
     tags=["traces"],
     dependencies=[Depends(_own_page)],
-    responses=_problems(403, 404, 422, 500, 503, 504),
+    responses=_problems(403, 404, 500, 503, 504),
 )
 def put_trace_into_neo4j(
     materialize: Annotated[Materialize, Depends(_materialize)],
@@ -264,7 +263,7 @@ def put_trace_into_neo4j(
     return models.Materialized.model_validate(materialize(app, parameters.query()))
 
 
-@router.get("/api/applications/{app}/values", tags=["records"], responses=_problems(404, 422, 500, 503, 504))
+@router.get("/api/applications/{app}/values", tags=["records"], responses=_problems(404, 500, 503, 504))
 def get_values(
     questions: Asked, app: ApplicationId, parameters: Annotated[ValueParameters, Query()]
 ) -> models.Values:

@@ -6,12 +6,11 @@ are absent; every other field is always there, null where nothing is known.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "TRACE_EXAMPLE",
     "Application",
     "ApplicationLag",
     "Applications",
@@ -48,6 +47,8 @@ class Answer(BaseModel):
 
 
 class Health(Answer):
+    """What a probe asks for."""
+
     status: Literal["ok"] = Field(description="Always `ok`; anything else is a problem.")
 
 
@@ -70,6 +71,8 @@ class Application(Answer):
 
 
 class Applications(Answer):
+    """One page of the applications."""
+
     applications: tuple[Application, ...] = Field(description="Newest first.")
     next: str | None = Field(description="`cursor` of the next page; null on the last.")
 
@@ -109,9 +112,9 @@ class Edge(Answer):
 class Graph(Answer):
     """The operations of one application and what they send each other."""
 
-    application_id: str
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    application_id: str = Field(description="Spark's `applicationId`.")
+    nodes: tuple[Node, ...] = Field(description="By number.")
+    edges: tuple[Edge, ...] = Field(description="Between these nodes.")
 
 
 class SourceRow(Answer):
@@ -132,7 +135,7 @@ class Record(Answer):
     record_id: str = Field(
         description="`PARTITION#OFFSET`, `read#PARTITION#ROW` at a source, `write#PARTITION#ROW` at a sink."
     )
-    partition: int
+    partition: int = Field(description="Number of the partition of its node.")
     offset: int = Field(description="From 0.")
     key: str | None = Field(default=None, exclude_if=_absent, description="Where it has one that is known.")
     value: str | None = Field(default=None, exclude_if=_absent, description="Where it was captured.")
@@ -149,10 +152,10 @@ class Record(Answer):
 class TracedNode(Answer):
     """The records of one node that a trace reached."""
 
-    node_id: str
-    name: str
+    node_id: str = Field(description="`APPLICATION_ID#NUMBER`.")
+    name: str = Field(description="The operation, for example `filter`.")
     kind: str = Field(description="`source`, `operator` or `sink`.")
-    exact: bool
+    exact: bool = Field(description="False: only a bound of what an output came from is known.")
     total: int = Field(description="How many were reached, listed or not.")
     records: tuple[Record, ...] = Field(description="Those of this page.")
 
@@ -165,87 +168,10 @@ class Flow(Answer):
     node_id: str = Field(description="The node that it went into.")
 
 
-#: For OpenAPI, which adds it itself: pydantic and FastAPI would drop its nulls.
-TRACE_EXAMPLE: dict[str, Any] = {
-    "direction": "backward",
-    "start": [{"record_id": "write#0#3", "partition": 0, "offset": 3}],
-    "start_node": "local-1732183200000#2",
-    "complete": True,
-    "exact": True,
-    "truncated": False,
-    "nodes": [
-        {
-            "node_id": "local-1732183200000#2",
-            "name": "saveAsTextFile",
-            "kind": "sink",
-            "exact": True,
-            "total": 1,
-            "records": [
-                {
-                    "record_id": "write#0#3",
-                    "partition": 0,
-                    "offset": 3,
-                    "source": {
-                        "path": "/data/delayed/part-00000",
-                        "row": 3,
-                        "line": 4,
-                        "text": "UA1175 ORD +42",
-                        "warning": None,
-                    },
-                }
-            ],
-        },
-        {
-            "node_id": "local-1732183200000#1",
-            "name": "map",
-            "kind": "operator",
-            "exact": True,
-            "total": 1,
-            "records": [{"record_id": "0#3", "partition": 0, "offset": 3}],
-        },
-        {
-            "node_id": "local-1732183200000#0",
-            "name": "textFile",
-            "kind": "source",
-            "exact": True,
-            "total": 1,
-            "records": [
-                {
-                    "record_id": "read#0#3",
-                    "partition": 0,
-                    "offset": 3,
-                    "source": {
-                        "path": "/data/flights.csv",
-                        "row": 3,
-                        "line": 4,
-                        "text": "UA1175,ORD,08h,42",
-                        "warning": None,
-                    },
-                }
-            ],
-        },
-    ],
-    "flows": [
-        {
-            "hash_in": "local-1732183200000#1#0#3",
-            "hash_out": "local-1732183200000#2#write#0#3",
-            "node_id": "local-1732183200000#2",
-        },
-        {
-            "hash_in": "local-1732183200000#0#read#0#3",
-            "hash_out": "local-1732183200000#1#0#3",
-            "node_id": "local-1732183200000#1",
-        },
-    ],
-    "next": None,
-    "how": "",
-}
-
-
 class Trace(Answer):
     """What one record came from, or what became of it, node by node."""
 
-    direction: Literal["backward", "forward"]
+    direction: Literal["backward", "forward"] = Field(description="As it was asked for.")
     start: tuple[Record, ...] = Field(description="The records that the trace began at.")
     start_node: str = Field(description="Their node id.")
     complete: bool = Field(description="False: blocks are missing, so records may be missing here.")
@@ -263,9 +189,9 @@ class Trace(Answer):
 class RecordPage(Answer):
     """One page of a node's records."""
 
-    node_id: str
+    node_id: str = Field(description="The node whose records these are.")
     total: int | None = Field(description="How many match; null where they were not counted.")
-    records: tuple[Record, ...]
+    records: tuple[Record, ...] = Field(description="Those of this page, by partition and offset.")
     next: str | None = Field(
         description="`cursor` of the next page; null on the last. Others may hold fewer than `limit`."
     )
@@ -275,23 +201,23 @@ class RecordPage(Answer):
 class ValueStep(Answer):
     """What the record looked like at one node of its way."""
 
-    node_id: str
+    node_id: str = Field(description="The node at which it looked so.")
     name: str = Field(description="Name of the node.")
-    record_id: str
+    record_id: str = Field(description="What the record is called there.")
     type: str = Field(
         description="Type of the text: str, int, float, bool, none, bytes (hex), json, repr, withheld; "
         "`text` for a row of a file."
     )
-    value: str
+    value: str = Field(description="The text of the value.")
     cut: bool = Field(default=False, description="To its greatest length.")
 
 
 class Values(Answer):
     """The intermediate values of one record."""
 
-    node_id: str
-    record_id: str
-    captured: bool
+    node_id: str = Field(description="The node of the record that was asked for.")
+    record_id: str = Field(description="The record that was asked for.")
+    captured: bool = Field(description="Values of this application's records were captured.")
     how: str = Field(description="Why values are not there, cut or withheld, and what to do; else empty.")
     steps: tuple[ValueStep, ...] = Field(description="In the order of the way.")
 
@@ -308,8 +234,8 @@ class Materialized(Answer):
 class PartitionLag(Answer):
     """What waits in one topic partition."""
 
-    topic: str
-    partition: int
+    topic: str = Field(description="Its name.")
+    partition: int = Field(description="Its number in the topic.")
     committed: int | None = Field(description="The group's offset; null where it never committed.")
     first: int = Field(description="The first offset that the broker still has.")
     next: int = Field(description="The offset that the next message will get.")
@@ -322,7 +248,7 @@ class PartitionLag(Answer):
 class GroupLag(Answer):
     """What waits in Kafka for the consumer group."""
 
-    name: str
+    name: str = Field(description="Of the consumer group.")
     members: int | None = Field(description="Processes of the group; null where Kafka does not know now.")
     messages: int = Field(description="How many wait.")
     seconds: float | None = Field(description="Age of the oldest that waits; null where it is not known.")
@@ -332,21 +258,21 @@ class GroupLag(Answer):
         description="When nothing will wait at these rates; null where what waits does not get less."
     )
     dead_letters: int = Field(description="Messages in the topic of dead letters.")
-    partitions: tuple[PartitionLag, ...]
+    partitions: tuple[PartitionLag, ...] = Field(description="Of the topics that the group reads.")
 
 
 class ApplicationLag(Answer):
     """An application that runs or is not complete."""
 
-    application_id: str
-    name: str
-    state: Literal["running", "ended"]
+    application_id: str = Field(description="Spark's `applicationId`.")
+    name: str = Field(description="Spark's `spark.app.name`.")
+    state: Literal["running", "ended"] = Field(description="`running` until its driver said that it ended.")
     messages: int = Field(description="Announced, not stored, and may still come.")
     seconds: float = Field(description="How long ago the first of them was announced; 0 where none is.")
     incomplete_runs: int = Field(description="Accepted runs of which a block is missing or was dropped.")
-    missing_blocks: int
+    missing_blocks: int = Field(description="Blocks that manifests announced and that have not arrived.")
     missing_runs: int = Field(description="Accepted runs without a manifest.")
-    missing_events: int
+    missing_events: int = Field(description="Other events that it counted and that have not arrived.")
     dropped: int = Field(description="Blocks that the agent gave up on.")
     missing: str = Field(description="What is missing, in words.")
 
@@ -354,6 +280,6 @@ class ApplicationLag(Answer):
 class Lag(Answer):
     """How far the stores are behind."""
 
-    group: GroupLag
+    group: GroupLag = Field(description="What waits in Kafka.")
     applications: tuple[ApplicationLag, ...] = Field(description="Those that run or are not complete.")
     unread_applications: int = Field(description="How many more may have changed; ask again for them.")

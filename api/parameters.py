@@ -42,10 +42,23 @@ _CURSOR = r"^[\x21-\x7e]+$"
 _NODE_HELP = "a node id (`APPLICATION_ID#NUMBER`, `#` written as `%23`) or the node's number"
 
 ApplicationId = Annotated[
-    str, Path(description="Spark's `applicationId`.", min_length=1, max_length=_MAX_ID, pattern=f"^{_NAME}$")
+    str,
+    Path(
+        examples=["sums-of-orders"],
+        description="Spark's `applicationId`.",
+        min_length=1,
+        max_length=_MAX_ID,
+        pattern=f"^{_NAME}$",
+    ),
 ]
 NodeName = Annotated[
-    str, Path(description=f"{_NODE_HELP[0].upper()}{_NODE_HELP[1:]}.", max_length=_MAX_ID, pattern=_NODE)
+    str,
+    Path(
+        examples=["sums-of-orders#3", "3"],
+        description=f"{_NODE_HELP[0].upper()}{_NODE_HELP[1:]}.",
+        max_length=_MAX_ID,
+        pattern=_NODE,
+    ),
 ]
 
 
@@ -54,13 +67,16 @@ class _Parameters(BaseModel):
 
 
 class ApplicationParameters(_Parameters):
-    limit: int = Field(default=1000, ge=1, le=MAX_LIMIT, description="At most this many applications a page.")
+    limit: int = Field(
+        default=1000, ge=1, le=MAX_LIMIT, description="At most this many applications a page.", examples=[100]
+    )
     cursor: str | None = Field(
         default=None,
         min_length=1,
         max_length=_MAX_TEXT,
         pattern=rf"^-?[0-9]{{1,18}}:{_NAME}$",
         description="`next` of the page before.",
+        examples=["1732183200000:half-told"],
     )
 
     def page(self, newest_first: Sequence[Application]) -> tuple[tuple[Application, ...], str | None]:
@@ -76,25 +92,34 @@ class ApplicationParameters(_Parameters):
 
 class RecordParameters(_Parameters):
     text: str | None = Field(
-        default=None, max_length=_MAX_TEXT, description="Only records that hold this text, in any case."
+        default=None,
+        max_length=_MAX_TEXT,
+        description="Only records that hold this text, in any case.",
+        examples=["paid"],
     )
-    key: str | None = Field(default=None, max_length=_MAX_TEXT, description="Only records with this key.")
+    key: str | None = Field(
+        default=None, max_length=_MAX_TEXT, description="Only records with this key.", examples=["North"]
+    )
     partition: int | None = Field(
-        default=None, ge=0, le=_MAX_PARTITION, description="Only records of this partition."
+        default=None, ge=0, le=_MAX_PARTITION, description="Only records of this partition.", examples=[0]
+    )
+    limit: int = Field(
+        default=100, ge=1, le=MAX_LIMIT, description="At most this many records a page.", examples=[100]
     )
     offset: int | None = Field(
         default=None,
         ge=0,
         le=_MAX_POSITION,
         description="Only records from this offset of `partition` on, from 0.",
+        examples=[1],
     )
-    limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records a page.")
     cursor: str | None = Field(
         default=None,
         min_length=1,
         max_length=_MAX_TEXT,
         pattern=_CURSOR,
         description="`next` of the page before.",
+        examples=["0:1"],
     )
 
     def query(self, node: str) -> RecordQuery:
@@ -102,28 +127,39 @@ class RecordParameters(_Parameters):
 
 
 class TraceParameters(_Parameters):
-    direction: Direction = Field(description="`backward`: what it came from. `forward`: what became of it.")
+    direction: Direction = Field(
+        description="`backward`: what it came from. `forward`: what became of it.", examples=["backward"]
+    )
     record: str | None = Field(
         default=None,
         min_length=1,
         max_length=_MAX_RECORD,
         pattern=_RECORD,
         description="Start: a record id (with `node` where it is ambiguous), or `NODE_ID#RECORD_ID`.",
+        examples=["write#0#0"],
     )
     node: str | None = Field(
         default=None,
         max_length=_MAX_ID,
         pattern=_NODE,
         description=f"Start: {_NODE_HELP}; with `partition` and `offset`, or `key`, or `record`.",
+        examples=["3"],
     )
     partition: int | None = Field(
-        default=None, ge=0, le=_MAX_PARTITION, description="Start: partition of `node`."
+        default=None, ge=0, le=_MAX_PARTITION, description="Start: partition of `node`.", examples=[0]
     )
     offset: int | None = Field(
-        default=None, ge=0, le=_MAX_POSITION, description="Start: offset in `partition`, from 0."
+        default=None,
+        ge=0,
+        le=_MAX_POSITION,
+        description="Start: offset in `partition`, from 0.",
+        examples=[0],
     )
     key: str | None = Field(
-        default=None, max_length=_MAX_TEXT, description="Start: all records of `node` with this key."
+        default=None,
+        max_length=_MAX_TEXT,
+        description="Start: all records of `node` with this key.",
+        examples=["North"],
     )
     path: str | None = Field(
         default=None,
@@ -131,31 +167,39 @@ class TraceParameters(_Parameters):
         max_length=_MAX_TEXT,
         pattern=_PATH,
         description="Start: an input or output file.",
+        examples=["/data/sums.csv"],
     )
     row: int | None = Field(
         default=None,
         ge=0,
         le=_MAX_POSITION,
         description="Start: row of `path`, from 0, header lines counted.",
+        examples=[0],
     )
     to: str | None = Field(
         default=None,
         max_length=_MAX_ID,
         pattern=_NODE,
         description=f"Only what lies between the start and this node: {_NODE_HELP}.",
+        examples=["0"],
     )
     depth: int | None = Field(
-        default=None, ge=1, le=_MAX_DEPTH, description="Follow at most this many operations."
+        default=None, ge=1, le=_MAX_DEPTH, description="Follow at most this many operations.", examples=[3]
     )
-    limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="At most this many records of each node.")
+    limit: int = Field(
+        default=100, ge=1, le=MAX_LIMIT, description="At most this many records of each node.", examples=[100]
+    )
     cursor: str | None = Field(
         default=None,
         min_length=1,
         max_length=_MAX_CURSOR,
         pattern=_CURSOR,
         description="`next` of the page before, or of a 504.",
+        examples=["eJyLVjI0MrZQ0lEy"],
     )
-    values: bool = Field(default=False, description="Also captured values of intermediate records.")
+    values: bool = Field(
+        default=False, description="Also captured values of intermediate records.", examples=[True]
+    )
 
     @model_validator(mode="after")
     def _has_one_start(self) -> TraceParameters:
@@ -189,10 +233,12 @@ class ValueParameters(_Parameters):
         max_length=_MAX_RECORD,
         pattern=_RECORD,
         description="A record id, or `NODE_ID#RECORD_ID`.",
+        examples=["write#0#0"],
     )
     node: str | None = Field(
         default=None,
         max_length=_MAX_ID,
         pattern=_NODE,
         description=f"Where the record id alone is ambiguous: {_NODE_HELP}.",
+        examples=["3"],
     )

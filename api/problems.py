@@ -55,6 +55,12 @@ PROBLEMS: Mapping[type[LineageError], tuple[HTTPStatus, str, str]] = {
 _INVALID = PROBLEMS[InvalidQueryError]
 _UNEXPECTED = (HTTPStatus.INTERNAL_SERVER_ERROR, "unexpected", "The service failed")
 
+#: HTTP's own (RFC 9110); older Pythons have the words of the RFCs before.
+_TITLES = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Content Too Large",
+    HTTPStatus.REQUEST_URI_TOO_LONG: "URI Too Long",
+}
+
 _log = logging.getLogger(__name__)
 
 
@@ -62,7 +68,7 @@ class InvalidField(BaseModel):
     """One part of a request that does not hold."""
 
     where: str = Field(description="For example `query.limit`.")
-    message: str
+    message: str = Field(description="What is wrong with it, for people.")
 
 
 class Problem(BaseModel):
@@ -72,8 +78,8 @@ class Problem(BaseModel):
         description="`urn:lineage-master:` and one of not-found, invalid-query, time-budget, unavailable, "
         "unexpected; `about:blank` where the status says it all."
     )
-    title: str
-    status: int
+    title: str = Field(description="The kind of problem, for people.")
+    status: int = Field(description="The status of the answer.")
     detail: str = Field(description="What happened here, for people.")
     instance: str = Field(description="Path of the request.")
     errors: list[InvalidField] | None = Field(
@@ -136,7 +142,7 @@ def refusal(
     for known, name, title in PROBLEMS.values():
         if known is status:
             return _response(scope["path"], status, name, title, detail, headers=headers)
-    return _response(scope["path"], status, None, status.phrase, detail, headers=headers)
+    return _response(scope["path"], status, None, _TITLES.get(status, status.phrase), detail, headers=headers)
 
 
 async def _lineage_error(request: Request, error: Exception) -> JSONResponse:

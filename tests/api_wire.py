@@ -58,9 +58,9 @@ class Wire:
         return LineageQuestions(store, time_budget_s=60)
 
 
-def cut_wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+def cut_wire(monkeypatch: pytest.MonkeyPatch, wire: Wire | None = None) -> Wire:
     """A wire that every LineageApi of the test sends to."""
-    made = Wire()
+    made = wire or Wire()
     monkeypatch.setattr(transport, "Sender", made.sender)
     monkeypatch.setattr(transport, "prepare_topics", lambda _settings, wanted: (dict.fromkeys(wanted, 7), ""))
     return made

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import openapi_spec_validator
 import pytest
 from fastapi.openapi.models import OpenAPI
 
 from api import models
+from api.access import OPEN_PATHS, Access
 from api.app import create_app
+from api.openapi import EXAMPLES_FILE
 from api.parameters import RecordParameters, TraceParameters
 from api.problems import PROBLEMS
 from api.table import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_service import answers
 from lineage_service.questions_memory import MemoryQuestions
+from tests.api_examples import examples
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -33,6 +40,14 @@ def operations(openapi: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{method.upper()} {path}", operation
 
 
+def resolved(openapi: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in given:
+        return given
+    _, _, kind, name = given["$ref"].split("/")
+    found: dict[str, Any] = openapi["components"][kind][name]
+    return found
+
+
 def parameters_of(openapi: dict[str, Any], name: str) -> set[str]:
     operation = dict(operations(openapi))[name]
     return {each["name"] for each in operation["parameters"] if each["in"] == "query"}
@@ -45,30 +60,80 @@ def documented_parameters(section: str) -> set[str]:
 
 def test_openapi_is_valid_and_every_reference_resolves(openapi):
     OpenAPI.model_validate(openapi)
+    openapi_spec_validator.validate(openapi)
     assert openapi["openapi"].startswith("3.")
-    references = set(re.findall(r"'#/components/schemas/(\w+)'", str(openapi)))
-    assert references == set(openapi["components"]["schemas"])
+    for kind, named in openapi["components"].items():
+        if kind != "securitySchemes":
+            assert set(re.findall(rf"'#/components/{kind}/([\w-]+)'", str(openapi))) == set(named)
 
 
-def test_every_operation_and_parameter_is_described(openapi):
+def test_every_operation_and_parameter_is_described_and_has_an_example(openapi):
     for name, operation in operations(openapi):
         assert operation["summary"], name
         assert operation["description"], name
         assert operation["operationId"], name
         for parameter in operation.get("parameters", ()):
             assert parameter["description"], (name, parameter["name"])
+            assert parameter["schema"]["examples"], (name, parameter["name"])
+            assert "null" not in str(parameter["schema"]), (name, parameter["name"])
 
 
-def test_every_error_in_openapi_is_a_problem(openapi):
+def test_every_parameter_has_bounds(openapi):
     for name, operation in operations(openapi):
-        for status, response in operation["responses"].items():
+        for parameter in operation.get("parameters", ()):
+            schema = parameter["schema"]
+            if schema["type"] == "string":
+                assert "maxLength" in schema or "enum" in schema, (name, parameter["name"])
+            elif schema["type"] == "integer":
+                assert {"minimum", "maximum"} <= set(schema), (name, parameter["name"])
+            else:
+                assert schema["type"] == "boolean", (name, parameter["name"])
+
+
+def test_every_field_of_every_answer_is_described(openapi):
+    for name, schema in openapi["components"]["schemas"].items():
+        assert schema["description"], name
+        for field, each in schema["properties"].items():
+            assert each.get("description"), (name, field)
+
+
+def test_every_answer_has_an_example_that_its_schema_accepts(openapi):
+    for name, operation in operations(openapi):
+        for status, given in operation["responses"].items():
+            response = resolved(openapi, given)
+            assert response["description"], (name, status)
+            for header in response.get("headers", {}).values():
+                assert resolved(openapi, header)["description"], (name, status)
+            for media_type, content in response.get("content", {}).items():
+                assert content["example"], (name, status, media_type)
+                schema = {**content["schema"], "components": openapi["components"]}
+                jsonschema.validate(content["example"], schema, jsonschema.Draft202012Validator)
+
+
+def test_every_error_in_openapi_is_a_problem_of_that_status(openapi):
+    for name, operation in operations(openapi):
+        errors = {status: resolved(openapi, each) for status, each in operation["responses"].items()}
+        for status, response in errors.items():
             if int(status) >= 400:
                 assert list(response["content"]) == ["application/problem+json"], (name, status)
+                assert response["content"]["application/problem+json"]["example"]["status"] == int(status)
+        assert {"400", "413", "414", "421", "422", "431"} <= set(errors), name
 
 
-def test_openapi_shows_a_trace_that_its_model_accepts(openapi):
-    (example,) = openapi["components"]["schemas"]["Trace"]["examples"]
-    assert models.Trace.model_validate(example).model_dump(mode="json") == example
+def test_the_token_is_asked_for_where_it_is_in_openapi(openapi):
+    locked = create_app(MemoryQuestions(), access=Access.of("a-token-of-this-test")).openapi()
+    for name, operation in operations(locked):
+        is_open = name.split()[1] in OPEN_PATHS
+        assert operation.get("security") == (None if is_open else [{"bearer": []}, {"apiKey": []}])
+        assert ("401" in operation["responses"]) is not is_open
+    for name, operation in operations(openapi):
+        assert {} in operation.get("security", [{}]), name
+
+
+def test_the_examples_are_what_the_service_answers(caplog):
+    caplog.set_level(logging.CRITICAL)
+    kept = json.loads(EXAMPLES_FILE.read_text(encoding="utf-8"))
+    assert examples() == kept, "run `python -m tests.api_examples`, and look at what changed"
 
 
 def test_traces_and_records_offer_csv(openapi):

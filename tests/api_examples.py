@@ -1,0 +1,163 @@
+"""The examples of the OpenAPI document, from real answers over the store of tests/api_store.py.
+
+    python -m tests.api_examples        writes api/examples.json anew
+
+What differs at each run (folder, times, numbers of runs and errors) is replaced; a test compares the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from api.access import Access
+from api.app import create_app
+from api.freshness import tags_of
+from api.openapi import EXAMPLES_FILE
+from lineage_service.answers import UnavailableError
+from lineage_service.graph_memory import MemoryGraph
+from lineage_service.group import MemoryGroup
+from lineage_service.lag import LagWatch
+from lineage_service.metrics import LagMetrics, new_registry
+from lineage_service.tracing.materialize import Materializer
+from lineage_service.tracing.service import LineageQuestions
+from lineage_service.unfinished import Unfinished
+from spark_agent import contract
+from tests.api_store import APP, build
+from tests.unit.api_client import Client
+
+TOKEN = "a-token-of-the-examples"
+STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
+BASE = f"/api/applications/{APP}"
+TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true"
+RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
+
+#: operationId -> what was asked.
+ASKED = {
+    "list_applications": "/api/applications?limit=1",
+    "get_application": BASE,
+    "get_graph": f"{BASE}/graph",
+    "list_records": RECORDS,
+    "trace": TRACE,
+    "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
+    "get_values": f"{BASE}/values?record=write%230%230&node=3",
+    "get_lag": "/api/lag",
+    "check_health": "/healthz",
+    "check_readiness": "/readyz",
+}
+CSV = {"list_records": RECORDS, "trace": TRACE}
+METRIC = "kafka_consumergroup_lag"
+
+
+class Failing:
+    """Questions that fail in ways which a store of two files does not."""
+
+    def applications(self) -> None:
+        raise UnavailableError("the flow store /data/flows cannot be read: No such file or directory")
+
+    def application(self, application_id: str) -> None:
+        raise ZeroDivisionError
+
+
+def examples() -> dict[str, Any]:
+    """`answers` (JSON) and `csv` by operationId, `metrics`, and `problems` by status."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        store = build(folder)
+        questions = LineageQuestions(store, time_budget_s=60)
+        group = MemoryGroup(
+            stamps={("lineage-flow", 0): [990_000, 995_000]}, committed={("lineage-flow", 0): 1}, members=2
+        )
+        watch = LagWatch(
+            group,
+            Unfinished(lambda: store),
+            name="lineage",
+            topics=[contract.FLOW_TOPIC],
+            dead_letter_topic=contract.DEAD_LETTER_TOPIC,
+            now=lambda: 1_000.0,
+        )
+        app = create_app(
+            questions,
+            materialize=Materializer(questions, MemoryGraph(), 100),
+            lag=watch.look,
+            metrics=new_registry(LagMetrics(watch)),
+            tag=tags_of(store, "1"),
+        )
+        client = Client(app)
+
+        def ask(address: str, accept: str = "application/json", method: str = "GET") -> str:
+            answer = client.request(
+                method, address.replace("FOLDER", str(folder)), headers={"Accept": accept}
+            )
+            assert answer.status_code == 200, answer.text
+            return steady(answer.text, folder)
+
+        found: dict[str, Any] = {
+            "answers": {
+                name: json.loads(ask(address, method="POST" if name.startswith("put_") else "GET"))
+                for name, address in ASKED.items()
+            },
+            "csv": {name: ask(address, "text/csv") for name, address in CSV.items()},
+            "metrics": "".join(
+                re.findall(r"^.*\b" + METRIC + r"\b.*\n", ask("/metrics"), flags=re.MULTILINE)
+            ),
+            "problems": problems(client, questions, store, folder),
+        }
+    for each in found["answers"]["list_applications"]["applications"]:
+        of_steady_times(each)
+    of_steady_times(found["answers"]["get_application"])
+    found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:half-told"
+    for each in found["answers"]["get_lag"]["applications"]:
+        each["seconds"] = 4.5
+    return found
+
+
+def problems(client: Client, questions: LineageQuestions, store: Any, folder: Path) -> dict[str, Any]:
+    """By status."""
+    locked = Client(create_app(questions, access=Access.of(TOKEN, {"localhost"})))
+    failing = Client(create_app(Failing()))
+    hurried = Client(create_app(LineageQuestions(store, time_budget_s=1e-9)))
+    local = {"Host": "localhost"}
+    asked = [
+        client.get("/api/applications/%ff"),
+        locked.get("/api/applications", headers=local),
+        client.post(
+            f"{BASE}/trace/graph?direction=backward&node=3&key=a", headers={"Sec-Fetch-Site": "cross-site"}
+        ),
+        client.get("/api/applications/no-such-application"),
+        client.post(f"{BASE}/trace/graph", content=b"{}"),
+        client.get("/healthz", params={"x": "x" * 65_530}),
+        locked.get("/api/applications", headers={"Host": "rebound.example"}),
+        client.get(f"{BASE}/nodes/0/records?limit=0"),
+        client.get("/healthz", headers={"X-Large": "x" * 16_384}),
+        failing.get(BASE),
+        failing.get("/api/applications"),
+        hurried.get(TRACE.replace("FOLDER", str(folder))),
+    ]
+    return {str(answer.status_code): json.loads(steady(answer.text, folder)) for answer in asked}
+
+
+def steady(text: str, folder: Path) -> str:
+    """Without what differs at each run."""
+    text = text.replace(str(folder), "/data")
+    text = text.replace("1e-09 s", "30 s")
+    text = re.sub(r"run \d{6,}", "run 4181920033301", text)
+    return re.sub(r"error [0-9a-f]{8}\b", "error 5d41402a", text)
+
+
+def of_steady_times(application: dict[str, Any]) -> None:
+    application["started"], application["ended"] = STARTED_MS, STARTED_MS + LASTED_MS
+
+
+def main() -> int:
+    EXAMPLES_FILE.write_text(json.dumps(examples(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{EXAMPLES_FILE}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
