@@ -76,7 +76,7 @@ class ApplicationParameters(_Parameters):
         max_length=_MAX_TEXT,
         pattern=rf"^-?[0-9]{{1,18}}:{_NAME}$",
         description="`next` of the page before.",
-        examples=["1732183200000:half-told"],
+        examples=["1732183200000:sums-of-orders"],
     )
 
     def page(self, newest_first: Sequence[Application]) -> tuple[tuple[Application, ...], str | None]:

@@ -110,7 +110,7 @@ def examples() -> dict[str, Any]:
     for each in found["answers"]["list_applications"]["applications"]:
         of_steady_times(each)
     of_steady_times(found["answers"]["get_application"])
-    found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:half-told"
+    found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:{APP}"
     for each in found["answers"]["get_lag"]["applications"]:
         each["seconds"] = 4.5
     return found

@@ -1,7 +1,7 @@
 """A small real flow store for tests of the API: a program that told all, and one that is not complete.
 
-`sums-of-orders` is examples/own_program.py over the orders below; nothing but its broker is replaced. Of
-`half-told` all flows were lost.
+`sums-of-orders`, the newer one, is examples/own_program.py over the orders below; nothing but its broker is
+replaced. Of `half-told` all flows were lost.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ def build(folder: Path) -> DeltaFlowStore:
     """Writes `orders.csv` and `sums.csv` into the folder, and the store into its `flows`."""
     (folder / "orders.csv").write_text(ORDERS)
     store = DeltaFlowStore(folder / "flows")
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
-        own_program.main(str(folder / "orders.csv"), str(folder / "sums.csv"), _told(store, patch, APP))
     with pytest.MonkeyPatch.context() as patch:
         name = _told(store, patch, HALF, lost=contract.FLOW_TOPIC)
         with LineageApi(name, "Half told") as lineage:
@@ -40,6 +38,8 @@ def build(folder: Path) -> DeltaFlowStore:
             for row in range(3):
                 lineage.capture(f"0#{row}", f"read#0#{row}", f"row {row}")
                 lineage.capture(f"1#{row}", f"row {row}", f"write#0#{row}")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
+        own_program.main(str(folder / "orders.csv"), str(folder / "sums.csv"), _told(store, patch, APP))
     return store
 
 
