@@ -12,8 +12,10 @@ answer more, and never older.
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
+from threading import Lock
 from typing import Protocol
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -25,10 +27,14 @@ __all__ = ["CACHEABLE", "CodedTags", "StoredFiles", "is_held", "tags_of"]
 CACHEABLE = "private, no-cache"
 
 _CODED = "-gzip"
+#: Made anew when anything in the store has changed.
+_KEPT_TAGS = 1_000
 
 
 class StoredFiles(Protocol):
     """What is read of a flow store."""
+
+    def version(self) -> object: ...
 
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
@@ -39,7 +45,24 @@ def tags_of(store: StoredFiles, release: str) -> Callable[[str], str | None]:
     `release` is that of the code which writes the answers. The tag raises UnavailableError.
     """
 
+    known: OrderedDict[str, tuple[object, str | None]] = OrderedDict()
+    lock = Lock()
+
     def tag(application_id: str) -> str | None:
+        version = store.version()
+        with lock:
+            held = known.get(application_id)
+        if held is not None and held[0] == version:
+            return held[1]
+        made = made_tag(application_id)
+        with lock:
+            known[application_id] = (version, made)
+            known.move_to_end(application_id)
+            while len(known) > _KEPT_TAGS:
+                known.popitem(last=False)
+        return made
+
+    def made_tag(application_id: str) -> str | None:
         # What is written last: events, and the receipts of blocks.
         names = [
             sorted(PurePosixPath(file).name for file in store.files(table, application_id))

@@ -81,6 +81,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 def serve(app: FastAPI, listener: socket.socket, home: Path) -> None:
     """Serve `app` on a bound socket until SIGTERM or SIGINT; `<home>/api.json` says where meanwhile."""
     url = _url(listener)
+    app.openapi()  # made once, before anybody waits for it: parameters are checked against it
     config = uvicorn.Config(
         app,
         log_config=None,

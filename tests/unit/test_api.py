@@ -303,6 +303,24 @@ def test_long_answers_are_compressed_for_clients_that_accept_it(client):
     assert "content-encoding" not in client.get(url, headers={"Accept-Encoding": "identity"}).headers
 
 
+@pytest.mark.parametrize("accept", ["application/json", "text/csv"])
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_caches_are_told_what_an_answer_depends_on(client, accept, encoding):
+    answer = client.get(f"{BASE}/nodes/0/records", headers={"Accept": accept, "Accept-Encoding": encoding})
+    assert {each.strip() for each in answer.headers["vary"].split(",")} == {"Accept", "Accept-Encoding"}
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_compression_pays_where_it_is_used(client):
+    url = f"{BASE}/nodes/0/records?limit=10000"
+    plain = client.get(url, headers={"Accept-Encoding": "identity"})
+    small = client.get(url, headers={"Accept-Encoding": "gzip"})
+    assert small.content == plain.content  # as httpx unpacks it
+    assert int(small.headers["content-length"]) < int(plain.headers["content-length"]) / 5
+    probe = client.get("/healthz", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in probe.headers
+
+
 def test_answers_are_not_cached_nor_given_to_other_sites(client):
     answer = client.get("/api/applications", headers={"Origin": "https://elsewhere.example"})
     assert answer.headers["cache-control"] == "no-store"
