@@ -16,18 +16,10 @@ from typing import Any
 
 from api.access import Access
 from api.app import create_app
-from api.freshness import tags_of
 from api.openapi import EXAMPLES_FILE
 from lineage_service.answers import UnavailableError
-from lineage_service.graph_memory import MemoryGraph
-from lineage_service.group import MemoryGroup
-from lineage_service.lag import LagWatch
-from lineage_service.metrics import LagMetrics, new_registry
-from lineage_service.tracing.materialize import Materializer
 from lineage_service.tracing.service import LineageQuestions
-from lineage_service.unfinished import Unfinished
-from spark_agent import contract
-from tests.api_store import APP, build
+from tests.api_store import APP, build, service
 from tests.unit.api_client import Client
 
 TOKEN = "a-token-of-the-examples"
@@ -69,24 +61,7 @@ def examples() -> dict[str, Any]:
         folder = Path(name).resolve()
         store = build(folder)
         questions = LineageQuestions(store, time_budget_s=60)
-        group = MemoryGroup(
-            stamps={("lineage-flow", 0): [990_000, 995_000]}, committed={("lineage-flow", 0): 1}, members=2
-        )
-        watch = LagWatch(
-            group,
-            Unfinished(lambda: store),
-            name="lineage",
-            topics=[contract.FLOW_TOPIC],
-            dead_letter_topic=contract.DEAD_LETTER_TOPIC,
-            now=lambda: 1_000.0,
-        )
-        app = create_app(
-            questions,
-            materialize=Materializer(questions, MemoryGraph(), 100),
-            lag=watch.look,
-            metrics=new_registry(LagMetrics(watch)),
-            tag=tags_of(store, "1"),
-        )
+        app = service(store)
         client = Client(app)
 
         def ask(address: str, accept: str = "application/json", method: str = "GET") -> str:

@@ -12,10 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
+from api.access import Access
+from api.app import create_app
+from api.freshness import tags_of
 from examples import own_program
 from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.graph_memory import MemoryGraph
+from lineage_service.group import MemoryGroup
+from lineage_service.lag import LagWatch
+from lineage_service.metrics import LagMetrics, new_registry
+from lineage_service.tracing.materialize import Materializer
+from lineage_service.tracing.service import LineageQuestions
+from lineage_service.unfinished import Unfinished
 from spark_agent import contract
 from spark_agent.api import LineageApi
 from tests.api_wire import Wire, cut_wire
@@ -41,6 +52,28 @@ def build(folder: Path) -> DeltaFlowStore:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
         own_program.main(str(folder / "orders.csv"), str(folder / "sums.csv"), _told(store, patch, APP))
     return store
+
+
+def service(store: DeltaFlowStore, access: Access | None = None) -> FastAPI:
+    """The API over the store, with twins of Kafka and Neo4j."""
+    questions = LineageQuestions(store, time_budget_s=60)
+    topic = contract.FLOW_TOPIC
+    watch = LagWatch(
+        MemoryGroup(stamps={(topic, 0): [990_000, 995_000]}, committed={(topic, 0): 1}, members=2),
+        Unfinished(lambda: store),
+        name="lineage",
+        topics=[topic],
+        dead_letter_topic=contract.DEAD_LETTER_TOPIC,
+        now=lambda: 1_000.0,
+    )
+    return create_app(
+        questions,
+        materialize=Materializer(questions, MemoryGraph(), 100),
+        lag=watch.look,
+        metrics=new_registry(LagMetrics(watch)),
+        tag=tags_of(store, "1"),
+        access=access,
+    )
 
 
 class _Stored(Wire):
