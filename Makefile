@@ -9,7 +9,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest up status down clean distclean java
+.PHONY: help demo test soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
 		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
-		-m perf.graph -m perf.trace.__main__
+		-m perf.graph -m perf.trace.__main__ -m perf.api.__main__
 	$(BIN)/lint-imports
 
 format: $(STAMP) ## put the code into ruff's format
@@ -50,6 +50,9 @@ perf-capture: java $(STAMP) ## measure what capture costs, into perf/results (AR
 
 perf-ingest: java $(STAMP) ## measure how fast lineage gets into the stores, into perf/results (ARGS="--quick": see --help)
 	@$(BIN)/python -m perf.ingest $(ARGS)
+
+perf-api: java $(STAMP) ## measure what sixteen clients get from the API, into perf/results (ARGS="--quick": see --help)
+	@$(BIN)/python -m perf.api $(ARGS)
 
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
 	@$(BIN)/lineage up

@@ -32,6 +32,7 @@ def test_the_wheel_holds_the_statements_the_page_the_locks_and_the_hook(wheel: P
         "lineage_master.pth",
         "cypher/flow/upsert.cypher",
         "ui/static/index.html",
+        "api/examples.json",
         "lineage_service/stack/kafka.lock",
         "lineage_service/stack/neo4j.lock",
         "spark_agent/hook.py",
