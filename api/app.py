@@ -61,7 +61,7 @@ def create_app(
     tag: Tag | None = None,
     access: Access | None = None,
     at_once: int = 8,
-    wait_s: float = 10.0,
+    wait_s: float = 30.0,
 ) -> FastAPI:
     """The API over `questions`, with the page at `/` and the documentation at `/docs`.
 

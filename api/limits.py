@@ -26,6 +26,8 @@ MAX_HEADERS = 100
 ASKED_AS = "lineage.method"
 #: More than these need not wait: there are more clients than a wait can serve.
 _MAX_WAITING = 100
+#: Said to who is turned away; places become free at any moment.
+_MAX_RETRY_S = 5
 _QUESTIONS = "/api/applications"
 
 
@@ -109,7 +111,7 @@ class Gate:
             return
         if not await self._enter():
             detail = "More is being asked than this service answers at a time; ask again in a while."
-            headers = {"Retry-After": str(max(1, math.ceil(self._wait_s)))}
+            headers = {"Retry-After": str(math.ceil(min(self._wait_s, _MAX_RETRY_S)))}
             await refusal(scope, HTTPStatus.SERVICE_UNAVAILABLE, detail, headers)(scope, receive, send)
             return
         is_inside = True

@@ -111,7 +111,7 @@ class Settings(BaseSettings):
         default=8, ge=1, le=32, description="At most this many questions are answered at a time; others wait."
     )
     api_wait_seconds: float = Field(
-        default=10.0, gt=0, description="A question that has waited for so long is refused, with a 503."
+        default=30.0, gt=0, description="A question that has waited for so long is refused, with a 503."
     )
     metrics: bool = Field(
         default=True,
