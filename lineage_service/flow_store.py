@@ -244,6 +244,10 @@ class DeltaFlowStore:
         with errors_told(self.place.table(table)):
             return self.place.files(table, uris)
 
+    def uris(self, table: str, application_id: str) -> list[str]:
+        """The same files where they are: paths, or URLs in an object store."""
+        return self.place.uris(table, self._tables[table].files(application_id, None))
+
     def applications(self) -> list[str]:
         return sorted({name for table in ("events", "blocks") for name in self._tables[table].applications()})
 

@@ -63,12 +63,17 @@ class StorePlace:
 
     def files(self, name: str, uris: Sequence[str]) -> list[str]:
         """Paths on this machine of files that a snapshot of the table names. Raises OSError."""
-        if self.is_local:  # Delta writes a space in a folder's name as %20, but not what stands below it
-            return [f"{self.table(name)}/{_within(uri)}" for uri in uris]
+        if self.is_local:
+            return self.uris(name, uris)
         folder = self._folder()
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
             copied = partial(_copied, folder, self.filesystem(name))
             return list(pool.map(copied, uris))
+
+    def uris(self, name: str, uris: Sequence[str]) -> list[str]:
+        """The same, where they are: paths on this machine, or URLs in an object store."""
+        # Delta writes a space in a folder's name as %20, but not what stands below it.
+        return [f"{self.table(name)}/{_within(uri)}" for uri in uris]
 
     def _folder(self) -> Path:
         with self._lock:

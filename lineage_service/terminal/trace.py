@@ -9,8 +9,9 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from lineage_service.answers import TimeBudgetError, Trace, TraceQuery
+from lineage_service.answers import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
 from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
+from lineage_service.flow_store import open_store
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain
 from lineage_service.terminal.records import line_of
@@ -45,11 +46,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--values", action="store_true", help="also captured values on the way")
     add_page_flags(parser, "of each operation")
     add_format_flags(parser)
+    spark = parser.add_argument_group("on Spark", "for what outgrows this machine; the answer is the same")
+    spark.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="who walks the trace (default: local)"
+    )
+    spark.add_argument("--master", metavar="URL", help="Spark's master (default: local[*])")
+    spark.add_argument(
+        "--conf", action="append", metavar="NAME=VALUE", help="of the Spark session, any number of times"
+    )
+    spark.add_argument(
+        "--store-in-spark",
+        metavar="URL",
+        help="the flow store as Spark's executors name it, where that is not what --store says",
+    )
 
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     output, start = Output(options), start_of(options.start, options.key, options.node)
+    if options.engine != "spark" and (options.master or options.conf or options.store_in_spark):
+        raise InvalidQueryError("--master, --conf and --store-in-spark are for --engine spark")
     questions = open_questions(settings)
     query = TraceQuery(
         direction=options.direction,
@@ -64,7 +80,10 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     with output.working("tracing"):
         application_id = application_of(questions, options.application)
         try:
-            trace = questions.trace(application_id, query)
+            if options.engine == "spark":
+                trace = _traced_in_spark(settings, options, application_id, query)
+            else:
+                trace = questions.trace(application_id, query)
         except TimeBudgetError as error:
             if error.next is None:
                 raise
@@ -73,6 +92,21 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     notes = list(_notes(trace)) if not spent else [spent]
     output.give(trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), notes)
     return 1 if spent else 0
+
+
+def _traced_in_spark(
+    settings: Settings, options: argparse.Namespace, application_id: str, query: TraceQuery
+) -> Trace:
+    """Raises LineageError, also where there is no PySpark."""
+    try:
+        from lineage_service.tracing.spark import SparkTracing, local_session
+    except ModuleNotFoundError as error:
+        if error.name not in ("pyspark", "py4j"):
+            raise
+        raise InvalidQueryError("--engine spark needs PySpark: pip install pyspark") from None
+    store = open_store(settings)
+    with local_session(options.master or "local[*]", options.conf or ()) as spark:
+        return SparkTracing(spark, store, location=options.store_in_spark).trace(application_id, query)
 
 
 def _show(console: Console, trace: Trace) -> None:

@@ -45,6 +45,8 @@ class ParquetStore:
     def files(self, table: str, application_id: str) -> Sequence[str]:
         return [str(path) for path in sorted(self.folder.glob(f"{table}*.parquet"))]
 
+    uris = files
+
 
 @dataclass
 class Application:
@@ -55,6 +57,7 @@ class Application:
     events: list[dict[str, Any]]
     blocks: list[contract.Block]
     topics: Mapping[str, str] = field(default_factory=dict)
+    store: ParquetStore | None = None
 
     def trace(self, **query: Any) -> Trace:
         return self.questions.trace(self.application_id, TraceQuery(**{"limit": 100_000, **query}))
@@ -151,6 +154,7 @@ def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path)
         LineageQuestions(store, time_budget_s=60),
         events,
         [contract.decode_block(message) for message in flows],
+        store=store,
     )
 
 

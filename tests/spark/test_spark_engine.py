@@ -1,0 +1,181 @@
+"""The trace on Spark answers what the trace on one machine answers, whatever was done to the records."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lineage_service.answers import InvalidQueryError, LineageError, NotFoundError, TraceQuery
+from lineage_service.tracing.spark import SparkTracing, local_session, trace
+from lineage_service.tracing.spark_store import in_hadoop
+from tests.spark import test_more_operations, test_operations
+from tests.spark.application import Application, ParquetStore, part_rows, run_application
+from tests.spark.pipelines import Traced, trace_pipelines, write
+
+# The first test of the module runs the jobs of all of them.
+pytestmark = pytest.mark.timeout(900)
+
+#: Every relation, and every way of saying flows, is in one of these.
+CHOSEN = (
+    "flatMap of generators",
+    "shuffle behind shuffle behind join",
+    "cache, read by two branches",
+    "coalesce",
+    "cartesian of itself, twice",
+    "zip of shuffles",
+    "repartition, twice, of a union",
+    "mapPartitions, row by row",
+    "checkpoint",
+)
+EVERY = {**test_operations.PIPELINES, **test_more_operations.PIPELINES}
+PIPELINES = {name: EVERY[name] for name in CHOSEN}
+
+#: How sets are kept and moved: as ever, and with none held by the driver or sent to the flows.
+WAYS = {"small": {}, "large": {"held_records": 0, "broadcast_records": 0}}
+
+
+@pytest.fixture(scope="module")
+def traced(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return trace_pipelines(kafka, tmp_path_factory.mktemp("pipelines"), PIPELINES)
+
+
+@pytest.fixture(scope="module")
+def actions(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Application, Path]:
+    """An application of actions that aggregate, take and collect, with bounds and with values."""
+    folder = tmp_path_factory.mktemp("actions")
+    source = write(folder / "in.txt", [str(i) for i in range(12)])
+
+    def job(context: Any) -> None:
+        numbers = context.textFile(str(source), 3).map(int)
+        numbers.filter(lambda i: i % 2 == 0).sum()
+        numbers.take(5)
+        numbers.top(3)
+        bound = numbers.mapPartitions(lambda records: [sum(records)])
+        bound.pipe("cat").map(str).saveAsTextFile(str(folder / "bound"))
+        counts = numbers.map(lambda i: (i % 3, i)).reduceByKey(operator.add, 2)
+        counts.map(str).saveAsTextFile(str(folder / "counts"))
+
+    _, application = run_application(
+        kafka.bootstrap_servers, folder / "store", job, spark_lineage_detailed="true"
+    )
+    assert application is not None
+    return application, folder
+
+
+@pytest.fixture(scope="module")
+def spark(traced: Traced, actions: object) -> Iterator[SparkSession]:
+    """After the jobs: there is one SparkContext at a time."""
+    conf = ["spark.sql.shuffle.partitions=2", "spark.sql.adaptive.enabled=false"]
+    with local_session("local[2]", conf) as session:
+        yield session
+
+
+def store_of(application: Application) -> ParquetStore:
+    assert application.store is not None
+    return application.store
+
+
+def agree(application: Application, tracing: SparkTracing, **query: Any) -> Any:
+    """The answer, which both give."""
+    asked = TraceQuery(**{"limit": 100, **query})
+    answer = tracing.trace(application.application_id, asked)
+    assert answer == application.questions.trace(application.application_id, asked)
+    return answer
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PIPELINES)
+def test_both_engines_give_the_same_answers(name: str, way: str, traced: Traced, spark: SparkSession) -> None:
+    application = traced.application
+    tracing = SparkTracing(spark, store_of(application), **WAYS[way])
+    output = traced.folder / f"out-{list(PIPELINES).index(name)}"
+    part, row, _ = part_rows(output)[-1]
+    backward = agree(application, tracing, direction="backward", path=str(part), row=row)
+    (source, *_) = [record.source for record in backward.nodes[-1].records]
+    (sink,) = [sink.node_id for sink in application.sinks() if sink.description == str(output)]
+    forward = agree(application, tracing, direction="forward", path=source.path, row=source.row, to=sink)
+    assert (part.name, row) in {(Path(r.source.path).name, r.source.row) for r in forward.nodes[-1].records}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_actions_and_bounds_are_the_same(
+    way: str, actions: tuple[Application, Path], spark: SparkSession
+) -> None:
+    application, folder = actions
+    tracing = SparkTracing(spark, store_of(application), **WAYS[way])
+    for sink in application.sinks():
+        agree(application, tracing, direction="backward", node=sink.node_id, partition=0, offset=0)
+    start: dict[str, Any] = {"direction": "forward", "path": str(folder / "in.txt"), "row": 6}
+    whole = agree(application, tracing, **start, values=True)
+    assert not whole.exact
+    assert {node.kind for node in whole.nodes} == {"source", "operator", "sink"}
+    assert any(record.value is not None for node in whole.nodes for record in node.records)
+
+
+def test_pages_depth_and_keys_are_the_same(actions: tuple[Application, Path], spark: SparkSession) -> None:
+    application, folder = actions
+    tracing = SparkTracing(spark, store_of(application), held_records=2)
+    counts: dict[str, Any] = {
+        "direction": "backward",
+        "path": str(folder / "counts" / "part-00000"),
+        "row": 0,
+    }
+    page = agree(application, tracing, **counts, limit=2)
+    assert page.truncated
+    agree(application, tracing, **counts, limit=2, cursor=page.next)
+    agree(application, tracing, **counts, depth=2)
+    grouped = [node.node_id for node in page.nodes if node.name == "reduceByKey"]
+    agree(application, tracing, direction="backward", node=grouped[0], key="1")
+    agree(application, tracing, direction="forward", node=grouped[0], key="1")
+
+
+def test_wrong_questions_are_answered_in_the_same_words(
+    actions: tuple[Application, Path], spark: SparkSession
+) -> None:
+    application, folder = actions
+    tracing = SparkTracing(spark, store_of(application))
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"record": "0#0"},
+        {"record": "nonsense"},
+        {"record": "write#0#0"},
+        {"record": "write#77#0"},
+        {"node": "999", "partition": 0, "offset": 0},
+        {"node": "0", "partition": 0, "offset": 99},
+        {"node": "0", "key": "nobody"},
+        {"path": str(folder / "in.txt"), "row": 12},
+        {"path": "/no/such/file", "row": 0},
+        {"node": "0", "partition": 0, "offset": 0, "cursor": "x"},
+    ]
+    for query in wrong:
+        asked = TraceQuery(direction="backward", **query)
+        with pytest.raises(LineageError) as expected:
+            application.questions.trace(application.application_id, asked)
+        with pytest.raises(type(expected.value)) as found:
+            tracing.trace(application.application_id, asked)
+        if "cursor" not in query:
+            assert str(found.value) == str(expected.value)
+    with pytest.raises(NotFoundError, match="no application local-0"):
+        trace(spark, store_of(application), "local-0", TraceQuery(direction="backward", record="write#0#0"))
+
+
+def test_a_setting_without_a_value_is_refused() -> None:
+    with pytest.raises(InvalidQueryError, match="is not NAME=VALUE"):
+        local_session("local[1]", ["spark.ui.enabled"]).__enter__()
+
+
+def test_files_are_named_as_hadoop_names_them() -> None:
+    assert in_hadoop("/a b/flows/application_id=x/1.parquet", "flows", None) == (
+        "file:/a b/flows/application_id=x/1.parquet"
+    )
+    assert in_hadoop("s3://bucket/flows/application_id=x/1.parquet", "flows", None) == (
+        "s3a://bucket/flows/application_id=x/1.parquet"
+    )
+    assert in_hadoop("s3://bucket/a/flows/application_id=x/1.parquet", "flows", "hdfs://name/b/") == (
+        "hdfs://name/b/flows/application_id=x/1.parquet"
+    )
