@@ -1,12 +1,15 @@
 """The agent that runs inside a Spark application and captures the flow of every record.
 
 Importing this package costs nothing: each part is imported where it is used. `LineageApi` is for programs
-without Spark that tell their own lineage.
+without Spark that tell their own lineage, `trace` is for sessions that ask about theirs.
 """
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing in every Python start
 if TYPE_CHECKING:
     from spark_agent.api import LineageApi as LineageApi
+    from spark_agent.tracing import LineageRecords as LineageRecords
+    from spark_agent.tracing import TraceError as TraceError
+    from spark_agent.tracing import trace as trace
 
 
 def __getattr__(name: str) -> object:
@@ -14,4 +17,8 @@ def __getattr__(name: str) -> object:
         from spark_agent.api import LineageApi
 
         return LineageApi
+    if name in ("LineageRecords", "TraceError", "trace"):
+        from spark_agent import tracing
+
+        return getattr(tracing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

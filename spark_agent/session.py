@@ -208,6 +208,16 @@ class Session:
             with contextlib.suppress(Exception):  # the JVM may have gone first
                 self.context._jvm.org.slf4j.LoggerFactory.getLogger("spark_agent").warn(message)
 
+    @property
+    def committed_runs(self) -> int:
+        """How many runs Spark has accepted so far."""
+        return self._counters["runs"]
+
+    @property
+    def api(self) -> str:
+        """The address of `lineage serve` that the conf names, if it does."""
+        return str(self.context._conf.get("spark.lineage.api", "") or "").strip()
+
     # -- events --------------------------------------------------------------------------------------
 
     def emit(self, event_type: str, **fields: object) -> None:

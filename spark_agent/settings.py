@@ -38,6 +38,12 @@ SETTINGS = (
         "File with options of the Kafka client for TLS and passwords, `name=value` in each line; see "
         "security.md. Read on the driver. Empty: LINEAGE_KAFKA_CONFIG.",
     ),
+    Setting(
+        "spark.lineage.api",
+        "",
+        "Address of `lineage serve` for `spark_agent.trace`; see tracing-in-spark.md. Empty: that in "
+        "`api.json` of LINEAGE_HOME, else http://127.0.0.1:8080.",
+    ),
     Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
     Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),
     Setting(
