@@ -26,6 +26,7 @@ from typing import Any
 
 from lineage_service.answers import Trace, TraceQuery
 from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.tracing.service import LineageQuestions
 from perf.capture.__main__ import about_machine
 from perf.capture.broker import Broker
 from perf.capture.cases import CASES
@@ -103,14 +104,23 @@ def _captured(folder: Path, broker: Broker, options: argparse.Namespace) -> tupl
     service = Service(topics, folder / "service")
     consumer = service.consume(0)
     try:
-        captured = job.captured()
         job.wait()
-        topics.wait_until_committed(service.group, captured.ends, TIMEOUT_S)
+        application_id = _complete(service.store)
     finally:
         job.stop()
         consumer.stop()
-    assert captured.output is not None
-    return captured.application_id, service.folder / "flows", inputs[0], captured.output
+    return application_id, service.folder / "flows", inputs[0], job.output
+
+
+def _complete(store: DeltaFlowStore) -> str:
+    """The id of the one application, once all of it is stored."""
+    questions, deadline = LineageQuestions(store, time_budget_s=TIMEOUT_S), time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline:
+        for application in questions.applications():
+            if application.complete:
+                return application.application_id
+        time.sleep(0.5)
+    raise SystemExit(f"the application is not complete after {TIMEOUT_S:g} s")
 
 
 def _questions(source: Path, output: Path) -> list[dict[str, Any]]:
@@ -150,8 +160,6 @@ def _answered(engine: str, memory: str, asked: dict[str, Any]) -> dict[str, Any]
             jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
             peak = _peak_mib(jvm)
     else:
-        from lineage_service.tracing.service import LineageQuestions
-
         found = _asked(LineageQuestions(store, time_budget_s=TIMEOUT_S).trace, asked)
         peak = 0.0
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -26,9 +26,8 @@ from lineage_service.answers import (
     TraceQuery,
 )
 from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.tracing.engine import Position, Walked
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.spark_engine import reached_at, walk_in_spark
+from lineage_service.tracing.spark_engine import Position, Walked, reached_at, walk_in_spark
 from lineage_service.tracing.spark_sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark
@@ -315,8 +314,10 @@ def local_session(master: str, conf: Sequence[str] = ()) -> Iterator[SparkSessio
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "8",
-        **({"spark.driver.bindAddress": "127.0.0.1"} if master.startswith("local") else {}),
     }
+    if master.startswith("local") and not master.startswith("local-cluster"):
+        # Whatever this machine's name means, its address may not be one that it reaches itself by.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     for text in conf:
         name, separator, value = text.partition("=")
         if not separator:

@@ -8,15 +8,41 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lineage_service.answers import Direction
-from lineage_service.tracing.engine import Position, Reached, Walked
 from lineage_service.tracing.spark_sets import Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A record as it is shown: where it stands, and a run that holds it."""
+
+    node: int
+    split: int
+    offset: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a trace found at one public node; `positions` are one page in (split, offset) order."""
+
+    node: int
+    total: int
+    positions: tuple[Position, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    reached: tuple[Reached, ...]
+    flows: tuple[tuple[Position, Position], ...]  # (input, output)
+    is_exact: bool
 
 
 def walk_in_spark(
