@@ -200,6 +200,12 @@ class TraceParameters(_Parameters):
     values: bool = Field(
         default=False, description="Also captured values of intermediate records.", examples=[True]
     )
+    across: bool = Field(
+        default=True,
+        description="Go on into applications that wrote the files that were read, or read those that were "
+        "written. With `to` or `depth` a trace stays in its application.",
+        examples=[False],
+    )
 
     @model_validator(mode="after")
     def _has_one_start(self) -> TraceParameters:

@@ -43,6 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--depth", type=whole_number(1), metavar="N", help="follow at most this many operations"
     )
+    parser.add_argument(
+        "--in-application",
+        action="store_true",
+        help="do not go on into applications that wrote the input files, or read the output files",
+    )
     parser.add_argument("--values", action="store_true", help="also captured values on the way")
     add_page_flags(parser, "of each operation")
     add_format_flags(parser)
@@ -74,6 +79,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         limit=options.limit,
         cursor=options.cursor,
         values=options.values,
+        across=not options.in_application,
         **start,
     )
     spent = ""

@@ -31,7 +31,6 @@ from lineage_service.tracing.spark_engine import Position, Walked, reached_at, w
 from lineage_service.tracing.spark_sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark
-from lineage_service.tracing.text_files import RowIndexes
 from lineage_service.tracing.topology import TopologyNode
 from spark_agent import contract
 
@@ -79,7 +78,7 @@ class SparkTracing:
         self._is_reliable = is_reliable
         self._held_records = held_records
         self._broadcast_records = broadcast_records
-        self._places = Places(RowIndexes())
+        self._places = Places()
         self._opened: tuple[str, object, SparkSnapshot] | None = None
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
