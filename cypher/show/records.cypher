@@ -1,7 +1,8 @@
 // Purpose: traced records of one node.
 // Parameters: $nodeId
-// Index: LineageFlow(nodeId)
+// Index: LineageFlow(flowId)
 // Eager: none
-MATCH (flow:LineageFlow {nodeId: $nodeId})
+MATCH (flow:LineageFlow)
+WHERE flow.flowId STARTS WITH $nodeId + '#'
 RETURN flow.flowId AS flowId, flow.hashIn AS hashIn, flow.hashOut AS hashOut, flow.val AS val
 LIMIT 100
