@@ -36,6 +36,7 @@ CORE = (
     "tests/spark/test_values.py",
     "tests/spark/test_traps.py",
     "tests/spark/test_invisible.py",
+    "tests/spark/test_tracing_in_session.py",
     "tests/e2e/test_ways_to_start.py",
 )
 #: PySpark before 4.3 leaves its sockets to the garbage collector, whose warning would fail some test.
