@@ -153,7 +153,7 @@ class TraceWalk:
 
     def done_nodes(self) -> list[int]:
         """The nodes whose records are known, in the order of the way."""
-        return sorted(self._done, reverse=self._direction == "backward")
+        return list(self._done)
 
     def positions_by_split(self, node: int) -> dict[int, Integers]:
         """The records reached at a node, ascending."""

@@ -201,21 +201,25 @@ class SparkTracing:
             next=str(after) if any(each.total > after for each in walked.reached) else None,
         )
 
-    def _show(
-        self, node: TopologyNode, positions: Sequence[Position], texts: dict[tuple[int, int, int, str], str]
-    ) -> tuple[Record, ...]:
+    def _show(self, node: TopologyNode, positions: Sequence[Position], texts: _Texts) -> tuple[Record, ...]:
         rows = self._places.rows_of(node, [(each.split, each.offset) for each in positions])
         return tuple(
             Record(
                 record_id=contract.record_id(node.kind, each.split, each.offset),
                 partition=each.split,
                 offset=each.offset,
-                key=texts.get((node.number, each.run, each.offset, "key")),
-                value=texts.get((node.number, each.run, each.offset, "value")),
+                key=texts.get((node.number, each.run, each.offset, "key"), _NO_TEXT)[1],
+                value=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[1],
+                value_type=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[0],
                 source=rows.get((each.split, each.offset)),
             )
             for each in positions
         )
+
+
+_Texts = dict[tuple[int, int, int, str], tuple[str, str]]
+"""(node, run, offset, kind) -> (type, text)."""
+_NO_TEXT = (None, None)
 
 
 def _node(snapshot: SparkSnapshot, text: str) -> TopologyNode:
@@ -269,15 +273,13 @@ def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query:
     return found
 
 
-def _texts(
-    snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]
-) -> dict[tuple[int, int, int, str], str]:
-    """(node, run, offset, kind) -> text, of what was captured of these records."""
+def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> _Texts:
+    """What was captured of these records."""
     wanted = {(each.node, each.run, each.offset) for each in positions if each.node in snapshot.keyed}
     if not wanted:
         return {}
     table = snapshot.table("node int, run bigint, pos bigint", sorted(wanted))
-    columns = ["node", "run", "pos", "kind", "text"]
+    columns = ["node", "run", "pos", "kind", "type", "text"]
     runs = snapshot.among(snapshot.records, "run", {run for _, run, _ in wanted})
     found: DataFrame = (
         snapshot.among(runs, "node", {node for node, _, _ in wanted})
@@ -285,7 +287,10 @@ def _texts(
         .join(F.broadcast(table), ["node", "run", "pos"])
         .select(*columns)
     )
-    return {(node, run, pos, kind): text for node, run, pos, kind, text in map(tuple, found.collect())}
+    return {
+        (node, run, pos, kind): (type_, text)
+        for node, run, pos, kind, type_, text in map(tuple, found.collect())
+    }
 
 
 def _flow_end(application_id: str, node: TopologyNode, position: Position) -> str:
