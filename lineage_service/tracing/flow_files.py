@@ -21,12 +21,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.signedinteger[Any]]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
 #: Stands for null in `in_run`; runs that blocks name are not negative.
 NO_RUN = -1
 _KEPT_BYTES = 128 << 20
+#: Numbers below it are kept in 32 bits: the sum of two fits, too. Whoever adds more makes them 64 bits long.
+_SHORT = 1 << 30
 
 
 class ColumnCache:
@@ -107,7 +109,8 @@ def _integers(column: pa.ChunkedArray) -> Integers:
     if column.null_count:
         column = column.fill_null(NO_RUN)
     values: Any = column.to_numpy()
-    return np.asarray(values, np.int64)
+    is_short = len(values) and int(values.max()) < _SHORT and int(values.min()) >= NO_RUN
+    return np.asarray(values, np.int32 if is_short else np.int64)
 
 
 @dataclass(frozen=True)
@@ -132,13 +135,29 @@ class Slice:
         return self.group.column(name)[self.start : self.stop]
 
     def constant(self, name: str) -> int | None:
-        return self.group.constant(name)
+        """The value that the column has in every row, if any. Reads it where others share the row group."""
+        if self.is_whole:
+            return self.group.constant(name)
+        if name not in self._constants:
+            values = self.column(name)
+            self._constants[name] = int(values[0]) if bool(np.all(values == values[0])) else None
+        return self._constants[name]
+
+    @cached_property
+    def _constants(self) -> dict[str, int | None]:
+        return {}
+
+    def _bounds(self, name: str) -> tuple[int, int]:
+        if self.is_whole:
+            return self.group.bounds.get(name, _ANYWHERE)
+        values = self.column(name)
+        return int(values.min()), int(values.max())
 
     @cached_property
     def outputs(self) -> tuple[int, int]:
-        """(smallest, largest) output that a row may name; bounds, where other streams share the row group."""
-        first, last = self.group.bounds.get("out_pos", _ANYWHERE)
-        return first, last + self.group.bounds.get("out_count", (1, 1))[1] - 1
+        """Bounds of the outputs that its rows name. Reads them where others share the row group."""
+        first, last = self._bounds("out_pos")
+        return first, last + self._bounds("out_count")[1] - 1
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
@@ -173,9 +192,15 @@ class Slice:
         return (constant,) if constant is not None else tuple(self._by_writer)
 
     @cached_property
+    def inputs_ascend(self) -> bool:
+        """No row names an earlier input than the one before it. Reads them."""
+        inputs = self.column("in_pos")
+        return bool(np.all(inputs[1:] >= inputs[:-1]))
+
+    @cached_property
     def inputs(self) -> tuple[int, int]:
-        """(smallest, largest) `in_pos`: bounds, where other streams share the row group."""
-        return self.group.bounds.get("in_pos", _ANYWHERE)
+        """(smallest, largest) `in_pos`. Reads them where others share the row group."""
+        return self._bounds("in_pos")
 
 
 _ANYWHERE = 0, 1 << 62

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
+import numpy as np
+
 from lineage_service.answers import Direction
 from lineage_service.tracing.engine import TraceWalk, Walked
 from lineage_service.tracing.flow_files import Integers
@@ -121,9 +123,9 @@ class Journey:
                 self._told[key] = reached
                 continue
             if self._direction == "backward":
-                positions = positions + before
+                positions = positions + np.int64(before)
             else:
-                positions = positions[positions >= before] - before
+                positions = positions[positions >= before] - np.int64(before)
             for run in opened.holders_of(there.node, there.split, self._direction):
                 count = opened.snapshot.count(there.node, run.number)
                 inside = positions[positions < count]

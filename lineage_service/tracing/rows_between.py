@@ -155,14 +155,19 @@ def outputs_of_inputs(
     if rows is None:
         return _NOTHING
     inputs = each.column("in_pos")[rows]
-    can_match = inputs <= positions[-1]
-    if not reaches:
-        can_match &= inputs >= positions[0]
-    found = np.flatnonzero(can_match)
+    if isinstance(rows, slice) and not reaches and each.inputs_ascend:
+        wanted_inputs = distinct(positions)
+        left = np.searchsorted(inputs, wanted_inputs, "left")
+        found = joined(left, np.searchsorted(inputs, wanted_inputs, "right") - left)[1]
+    else:
+        can_match = inputs <= positions[-1]
+        if not reaches:
+            can_match &= inputs >= positions[0]
+        found = np.flatnonzero(can_match)
     if not len(found):
         return _NOTHING
     inputs = inputs[found]
-    found = found + rows.start if isinstance(rows, slice) else rows[found]
+    found = found if isinstance(rows, slice) else rows[found]
     counts, steps = each.column("out_count")[found], each.column("in_step")[found]
     # Each row names inputs side by side, or one: where these stand among the positions.
     left = np.searchsorted(positions, inputs, "left")

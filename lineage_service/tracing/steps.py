@@ -145,7 +145,7 @@ class Walk:
                     link.parent_node,
                     link.parent_run,
                     None if origins is None else origins[inside],
-                    positions[inside] - link.start,
+                    positions[inside] - np.int64(link.start),
                 )
         for run, records in here.items():
             if run in self._topology.unplaced and self._topology.runs[run].input == node:
@@ -228,7 +228,7 @@ class Walk:
                     link.node,
                     link.run,
                     None if origins is None else origins[inside],
-                    positions[inside] + link.start,
+                    positions[inside] + np.int64(link.start),
                 )
         for child in self._topology.children.get(node, ()):
             relation = self._topology.nodes[child].relation
