@@ -35,7 +35,7 @@ def distinct(values: Integers) -> Integers:
     if extent <= _DENSE * len(values):
         there = np.zeros(extent, bool)
         there[values - low] = True
-        return np.flatnonzero(there) + low
+        return (np.flatnonzero(there) + low).astype(values.dtype, copy=False)
     ordered = np.sort(values)
     is_new = np.ones(len(ordered), bool)
     is_new[1:] = ordered[1:] != ordered[:-1]
