@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lineage_service.answers import Direction
+from lineage_service.answers import Direction, NotFoundError
 from lineage_service.tracing.engine import TraceWalk, Walked
 from lineage_service.tracing.flow_files import Integers
 from lineage_service.tracing.ghost_links import FilesOfApplications, FileSplit
@@ -117,10 +117,14 @@ class Journey:
                 continue
             read = here if self._direction == "backward" else there
             before = self._rows_before(read.path, read.start, check)
-            opened, walk = self._leg(there.application_id)
-            if before is None or not self._has_row_for_record(read, there if read is here else here):
-                self.is_exact = False
-                self._told[key] = reached
+            try:
+                has_rows = self._has_row_for_record(read, there if read is here else here)
+                if before is None or not has_rows:
+                    self.is_exact = False
+                    self._told[key] = reached
+                    continue
+                opened, walk = self._leg(there.application_id)
+            except NotFoundError:  # deleted just now
                 continue
             if self._direction == "backward":
                 positions = positions + np.int64(before)
@@ -167,8 +171,7 @@ class Journey:
         """The readers of a file have not seen more rows than its writer has records."""
         assert self._files is not None
         splits = self._files.splits(read.application_id, read.path, read.node)
-        reader, _ = self._leg(read.application_id)
-        writer, _ = self._leg(written.application_id)
+        reader, writer = self._open(read.application_id), self._open(written.application_id)
         return sum(_largest(reader, each) for each in splits) <= _largest(writer, written)
 
 
