@@ -86,6 +86,8 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
         raise spent from None
     finally:
         timer.cancel()
+        # Else its thread may let go of the cursor last, while the interpreter ends: DuckDB then aborts.
+        timer.join()
 
 
 class TraceWalk:
