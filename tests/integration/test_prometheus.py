@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lineage_service.stack.ports import HOST, choose_port, is_free
+from lineage_service.stack.ports import HOST, choose_port
 from spark_agent import contract
 from tests.integration.test_consume import Bench, bench_of, manifest, some_blocks, wait_until
 from tests.integration.test_lag import metrics_url, serving
@@ -67,14 +67,24 @@ def start(program: str, tmp_path: Path) -> Iterator[Any]:
                 [*command, f"--web.listen-address={HOST}:{port}"], stdout=log, stderr=log
             )
         processes.append(process)
-        wait_until(lambda: process.poll() is not None or not is_free(port))
+        url = f"http://{HOST}:{port}"
+        wait_until(lambda: process.poll() is not None or is_ready(url))
         assert process.poll() is None, (tmp_path / "prometheus.log").read_text()
-        return f"http://{HOST}:{port}"
+        return url
 
     yield start
     for process in processes:
         process.kill()
         process.wait()
+
+
+def is_ready(url: str) -> bool:
+    """It listens before it answers queries."""
+    try:
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=20):
+            return True
+    except OSError:
+        return False
 
 
 def asked(url: str, path: str, **parameters: str) -> Any:
