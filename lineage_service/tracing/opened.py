@@ -52,7 +52,7 @@ class OpenedApplication:
         """A node by its id or its number. Raises NotFoundError."""
         application_id, _, number = text.rpartition("#")
         known = self.snapshot.topology.nodes
-        if number.isdigit() and application_id in ("", self.application.application_id):
+        if number.isascii() and number.isdigit() and application_id in ("", self.application.application_id):
             found = known.get(int(number))
             if found is not None:
                 return found

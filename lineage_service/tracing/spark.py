@@ -226,7 +226,7 @@ def _node(snapshot: SparkSnapshot, text: str) -> TopologyNode:
     """A node by its id or its number. Raises NotFoundError."""
     topology = snapshot.topology
     application_id, _, number = text.rpartition("#")
-    if number.isdigit() and application_id in ("", topology.application_id):
+    if number.isascii() and number.isdigit() and application_id in ("", topology.application_id):
         found = topology.nodes.get(int(number))
         if found is not None:
             return found
