@@ -20,6 +20,7 @@ from lineage_service.answers import Direction, TimeBudgetError
 from lineage_service.tracing.rows_between import distinct
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.steps import Integers, Walk
+from lineage_service.tracing.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class TraceWalk:
         self._walk.add(node, run, None, positions)
         self._hops[node] = 0
         self._starts[node] = None
-        self._allowed = _on_the_way(self.snapshot, self._direction, node, self._to)
+        self._allowed = on_the_way(self.snapshot.topology, self._direction, node, self._to)
 
     @property
     def bytes(self) -> int:
@@ -186,9 +187,8 @@ def _is_public(snapshot: Snapshot, node: int) -> bool:
     return snapshot.topology.nodes[node].is_public
 
 
-def _on_the_way(snapshot: Snapshot, direction: Direction, node: int, to: int | None) -> set[int]:
+def on_the_way(topology: Topology, direction: Direction, node: int, to: int | None) -> set[int]:
     """The nodes between `node` and `to`, or all nodes."""
-    topology = snapshot.topology
     if to is None:
         return set(topology.nodes)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -120,8 +119,9 @@ class LineageQuestions:
         page = cursors.read(query.cursor, question)
         to = opened.node(query.to).number if query.to else None
         journey: Journey | None = None
+        cursor = opened.snapshot.database.cursor()
         try:
-            with self._asking(opened) as (cursor, check):
+            with time_budget(cursor, self._time_budget_s) as check:
                 node, start = self._start(opened, cursor, query, check)
                 journey = self._walks.take(question)
                 if journey is None:
@@ -154,15 +154,6 @@ class LineageQuestions:
             files=self._files if goes_on else None,
             rows_before=self._places.rows_before,
         )
-
-    @contextmanager
-    def _asking(
-        self, opened: OpenedApplication
-    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Callable[[], None]]]:
-        """A cursor of one's own, and the check of the time budget."""
-        cursor = opened.snapshot.database.cursor()
-        with time_budget(cursor, self._time_budget_s) as check:
-            yield cursor, check
 
     def _leg(
         self, opened: OpenedApplication, walked: Walked, query: TraceQuery, check: Check

@@ -26,8 +26,9 @@ from lineage_service.answers import (
     TraceQuery,
 )
 from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.tracing.engine import Position
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.spark_engine import Position, Walked, reached_at, walk_in_spark
+from lineage_service.tracing.spark_engine import Walked, reached_at, walk_in_spark
 from lineage_service.tracing.spark_sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark

@@ -15,18 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lineage_service.answers import Direction
+from lineage_service.tracing.engine import Position, on_the_way
 from lineage_service.tracing.spark_sets import Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A record as it is shown: where it stands, and a run that holds it."""
-
-    node: int
-    split: int
-    offset: int
-    run: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ def walk_in_spark(
     """
     nodes = main.snapshot.topology.nodes
     main.add(node, start)
-    main.towards = allowed = _on_the_way(main, direction, node, to)
+    main.towards = allowed = on_the_way(main.snapshot.topology, direction, node, to)
     done = set[int]()
     reached: list[Reached] = []
     while pending := (main.parts.keys() & allowed) - done:
@@ -80,26 +71,6 @@ def walk_in_spark(
         if nodes[at].is_public or at == node:
             reached.append(reached_at(main, at, here, skip, limit))
     return Walked(tuple(reached), tuple(_flows(side, reached)), main.is_exact)
-
-
-def _on_the_way(main: SparkWalk, direction: Direction, node: int, to: int | None) -> set[int]:
-    """The nodes between `node` and `to`, or all nodes."""
-    topology = main.snapshot.topology
-    if to is None:
-        return set(topology.nodes)
-
-    def closure(begin: int, is_backward: bool) -> set[int]:
-        seen, stack = {begin}, [begin]
-        while stack:
-            at = stack.pop()
-            nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
-            new = [each for each in nearby if each in topology.nodes and each not in seen]
-            seen.update(new)
-            stack.extend(new)
-        return seen
-
-    is_backward = direction == "backward"
-    return closure(node, is_backward) & closure(to, not is_backward)
 
 
 def reached_at(walk: SparkWalk, node: int, here: Frontier, skip: int, limit: int) -> Reached:
