@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent import contract, retold, sampling, transport
+from spark_agent.arrival import arrive
 from spark_agent.contract import Block
 from spark_agent.row_by_row import is_row_by_row
 from spark_agent.settings import AgentSettings
@@ -258,6 +259,8 @@ class Pipeline:
     On the driver it knows the node of each function and the node that the chain reads; neither travels.
     """
 
+    plan: Plan | None = None
+
     def __init__(
         self,
         functions: tuple[Callable[[int, Any], Any], ...],
@@ -272,6 +275,9 @@ class Pipeline:
         for function in self.functions:
             records = function(split, records)
         return records
+
+    def __reduce__(self) -> Any:
+        return arrive, (type(self), self.plan is not None), vars(self)
 
 
 class Capture(Pipeline):

@@ -55,3 +55,38 @@ def test_the_rounds_of_an_iterative_job_cost_the_driver_the_same_and_are_traced(
     assert rows == plain
     wanted = Counter((show(value), sources) for value, sources in expected)
     check_against(application, tmp_path / "out", [source], wanted)
+
+
+class Cycle:
+    """An object that only the collector can free."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def cycles_of(records: Any) -> list[tuple[int, int, int]]:
+    """(process, objects put aside, living cycles of an earlier task), and one cycle more."""
+    import os
+
+    assert list(records)
+    living = sum(type(each).__name__ == "Cycle" for each in gc.get_objects())
+    Cycle()
+    return [(os.getpid(), gc.get_freeze_count(), living)]
+
+
+def test_what_a_worker_has_before_the_first_chain_is_put_aside_once_and_a_jobs_own_garbage_is_freed(
+    run: Callable[..., tuple[Any, Application]],
+) -> None:
+    def job(context: Any) -> list[list[tuple[int, int, int]]]:
+        looked = context.parallelize(range(8), 4).mapPartitions(cycles_of)
+        return [looked.collect() for _ in range(3)]
+
+    aside_in_the_driver = gc.get_freeze_count()
+    rounds, _ = run(job)
+    assert gc.get_freeze_count() == aside_in_the_driver
+    aside: dict[int, list[int]] = {}
+    for process, objects, living in (each for looked in rounds for each in looked):
+        aside.setdefault(process, []).append(objects)
+        assert living == 0
+    # What is freed there later leaves the count; nothing comes to it.
+    assert all(objects[-1] > 1_000 and max(objects) == objects[0] for objects in aside.values()), aside
