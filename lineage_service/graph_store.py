@@ -145,6 +145,7 @@ _ALREADY_THERE = frozenset(
 )
 
 _DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
+_IS_THERE = "Neo.ClientError.Schema.ConstraintValidationFailed"
 _RETRY_FIRST_S, _RETRY_LAST_S = 0.5, 4.0
 
 #: A consumer that died is waited for so long. A batch takes a second or two, also on a busy machine.
@@ -304,8 +305,14 @@ class Neo4jGraph:
         """What Neo4j calls each record, in the order of the run."""
         element_ids: list[str] = []
         for groups in run_batches(application_id, run):
-            step: Step = ("flow/upsert", {"applicationId": application_id, "groups": groups})
-            told = {row["nodeId"]: row for row in self._write_held(application_id, claim, step)}
+            given = {"applicationId": application_id, "groups": groups}
+            try:
+                rows = self._write_held(application_id, claim, ("flow/create", given))
+            except GraphRefusedError as error:  # a trace, or a writer that died, has brought some of them
+                if getattr(error.__cause__, "code", None) != _IS_THERE:
+                    raise
+                rows = self._write_held(application_id, claim, ("flow/upsert", given))
+            told = {row["nodeId"]: row for row in rows}
             for group in groups:
                 row = told[group["nodeId"]]
                 by_place = dict(zip(row["ks"], row["elementIds"], strict=True))

@@ -1,0 +1,20 @@
+// Purpose: as flow/upsert, for records of which none is there yet: a fourth less work for the server. Where one
+//   is, the constraint refuses the whole batch, and flow/upsert is to be asked.
+// Parameters: $applicationId; $groups, list of {nodeId, flowIds, hashIns, hashOuts, vals}, the columns of
+//   one group equally long, sorted by flowId
+// Index: LineageNode(nodeId)
+// Eager: none
+UNWIND $groups AS column
+OPTIONAL MATCH (node:LineageNode {nodeId: column.nodeId})
+UNWIND range(0, size(column.flowIds) - 1) AS k
+CREATE (flow:LineageFlow {
+  flowId: column.flowIds[k],
+  nodeId: column.nodeId,
+  applicationId: $applicationId,
+  hashIn: column.hashIns[k],
+  hashOut: column.hashOuts[k],
+  val: column.vals[k],
+  name: node.name,
+  description: node.description
+})
+RETURN column.nodeId AS nodeId, collect(k) AS ks, collect(elementId(flow)) AS elementIds
