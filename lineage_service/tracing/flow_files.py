@@ -29,6 +29,11 @@ NO_RUN = -1
 _KEPT_BYTES = 128 << 20
 #: Numbers below it are kept in 32 bits: the sum of two fits, too. Whoever adds more makes them 64 bits long.
 _SHORT = 1 << 30
+#: And how many outputs a row speaks of in 16 bits, below that.
+_FEW = 1 << 15
+
+Kept = Integers | range
+"""A column as it is kept: as a range where each value is one more than the one before it."""
 
 
 class ColumnCache:
@@ -38,9 +43,9 @@ class ColumnCache:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, int, str], Integers] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, str], Kept] = OrderedDict()
 
-    def get(self, key: tuple[str, int, str]) -> Integers | None:
+    def get(self, key: tuple[str, int, str]) -> Kept | None:
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
@@ -52,13 +57,17 @@ class ColumnCache:
         with self._lock:
             return list(self._kept)
 
-    def put(self, key: tuple[str, int, str], values: Integers) -> None:
+    def put(self, key: tuple[str, int, str], values: Kept) -> None:
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = values
-                self._bytes += values.nbytes
+                self._bytes += _bytes(values)
                 while self._bytes > self._max_bytes:
-                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
+                    self._bytes -= _bytes(self._kept.popitem(last=False)[1])
+
+
+def _bytes(values: Kept) -> int:
+    return 0 if isinstance(values, range) else values.nbytes
 
 
 class _RowGroup:
@@ -97,20 +106,27 @@ class _RowGroup:
         key = (self._file, self.number, name)
         found = self._cache.get(key)
         if found is None:
-            file = pq.ParquetFile(self._file, metadata=self._metadata, memory_map=True)
-            with file:
+            # Opened here: given a path, pyarrow looks for a file system first, which takes longer.
+            with pa.memory_map(self._file) as opened, pq.ParquetFile(opened, metadata=self._metadata) as file:
                 table = file.read_row_group(self.number, columns=[name], use_threads=False)
-            found = _integers(table.column(0))
+            found = _integers(name, table.column(0))
             self._cache.put(key, found)
-        return found
+        return found if not isinstance(found, range) else np.arange(found.start, found.stop, dtype=np.int32)
 
 
-def _integers(column: pa.ChunkedArray) -> Integers:
+def _integers(name: str, column: pa.ChunkedArray) -> Kept:
+    """In as little memory as holds them: what is kept need not be read again."""
     if column.null_count:
         column = column.fill_null(NO_RUN)
     values: Any = column.to_numpy()
-    is_short = len(values) and int(values.max()) < _SHORT and int(values.min()) >= NO_RUN
-    return np.asarray(values, np.int32 if is_short else np.int64)
+    if not len(values) or int(values.max()) >= _SHORT or int(values.min()) < NO_RUN:
+        return np.asarray(values, np.int64)
+    first, last = int(values[0]), int(values[-1])
+    if last - first == len(values) - 1 and bool(np.all(values[1:] - values[:-1] == 1)):
+        return range(first, last + 1)
+    if name == "out_count" and int(values.max()) < _FEW:
+        return np.asarray(values, np.int16)
+    return np.asarray(values, np.int32)
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,16 @@ def _rows(kind: str) -> st.SearchStrategy[list[Row]]:
         st.integers(0, 2), st.integers(1, 6), st.integers(0, 35), st.sampled_from([0, 1]), writers
     )
 
-    def side_by_side(drawn: Sequence[tuple[int, int, int, int, int | None]]) -> list[Row]:
+    def side_by_side(drawn: Sequence[tuple[int, int, int, int, int | None]], first: int | None) -> list[Row]:
         rows, at = [], 0
-        for gap, count, start, step, writer in drawn:
+        for number, (gap, count, start, step, writer) in enumerate(drawn):
             at += gap
-            rows.append((NODE, RUN, at, count, start, step, writer))
+            rows.append((NODE, RUN, at, count, start if first is None else first + number, step, writer))
             at += count
         return rows
 
-    return st.lists(sizes, min_size=1, max_size=20).map(side_by_side)
+    # With a first input, each row names the one after the row before it: such columns are kept as ranges.
+    return st.builds(side_by_side, st.lists(sizes, min_size=1, max_size=20), st.none() | st.integers(0, 5))
 
 
 @st.composite
