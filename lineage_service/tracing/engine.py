@@ -121,6 +121,8 @@ class TraceWalk:
         self._hops[node] = 0
         self._starts[node] = None
         self._allowed = on_the_way(self.snapshot.topology, self._direction, node, self._to)
+        if self._to is not None:  # a bound off that way says nothing about the answer
+            self._walk.towards = self._allowed
 
     @property
     def bytes(self) -> int:

@@ -150,23 +150,8 @@ class SparkWalk(SparkSets):
                 ranges[link.node].append((link.parent_run, 0, link.count, link.run, link.start))
         for reader, moves in ranges.items():
             self._add_moved(reader, here, moves)
-        for child in self.snapshot.topology.children.get(node, ()):
-            if self._matters(child):
-                self._forward_to(node, child, here)
-            else:
-                self._look_past(node, child, here)
-
-    def _look_past(self, node: int, child: int, here: Frontier) -> None:
-        """What is known of a node that does not matter: whether it would have been a bound."""
-        at = self.snapshot.topology.nodes[child]
-        if at.relation == contract.DATASET:
-            self.is_exact &= not here.spread
-        elif at.relation == contract.PARTITION and not at.exact:
-            self.is_exact &= not any(
-                self.snapshot.parent_in_run.get((run, child)) == node
-                and not self.snapshot.is_flowing(child, run)
-                for run in here.spread
-            )
+        for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
+            self._forward_to(node, child, here)
 
     def _matters(self, node: int) -> bool:
         return self.towards is None or node in self.towards

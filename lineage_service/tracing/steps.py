@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -57,6 +57,8 @@ class Walk:
         #: Called before each piece of work; ends the walk by what it raises.
         self.check: Callable[[], None] = lambda: None
         self.is_exact = True
+        #: The nodes that a step forward may lead to; None: all.
+        self.towards: Collection[int] | None = None
         self._most = most
         self._among = among
         self._added: dict[int, int] = defaultdict(int)
@@ -221,7 +223,8 @@ class Walk:
                     self.add(node, link.run, origins, positions)
         here = self.at(node)
         for link in self._snapshot.links_from.get(node, ()):
-            if link.parent_run in here and link.node != node and link.run in self._snapshot.effective:
+            is_read = link.parent_run in here and link.run in self._snapshot.effective
+            if is_read and link.node != node and self._matters(link.node):
                 origins, positions = here[link.parent_run]
                 inside = within(positions, 0, link.count - 1)
                 self.add(
@@ -230,7 +233,7 @@ class Walk:
                     None if origins is None else origins[inside],
                     positions[inside] + np.int64(link.start),
                 )
-        for child in self._topology.children.get(node, ()):
+        for child in filter(self._matters, self._topology.children.get(node, ())):
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:
                 for origins, _ in here.values():
@@ -255,6 +258,9 @@ class Walk:
                     self._every_record(child, records[0], [run], is_exact=self._topology.nodes[child].exact)
             self._forward_flows(child, {run: r for run, r in in_run.items() if self._is_flowing(child, run)})
             self._forward_across(child, here)
+
+    def _matters(self, node: int) -> bool:
+        return self.towards is None or node in self.towards
 
     def _forward_flows(self, child: int, here: Mapping[int, Records]) -> None:
         """Within a run: from the node before `child` to `child`."""

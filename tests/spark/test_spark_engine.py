@@ -143,6 +143,17 @@ def test_pages_depth_and_keys_are_the_same(actions: tuple[Application, Path], sp
     agree(application, tracing, direction="forward", node=grouped[0], key="1")
 
 
+def test_a_bound_that_is_off_the_way_asked_for_leaves_the_answer_exact(
+    actions: tuple[Application, Path], spark: SparkSession
+) -> None:
+    application, folder = actions
+    tracing = SparkTracing(spark, store_of(application))
+    start: dict[str, Any] = {"direction": "forward", "path": str(folder / "in.txt"), "row": 6}
+    sinks = {sink.description: sink.node_id for sink in application.sinks()}
+    assert agree(application, tracing, **start, to=sinks[str(folder / "counts")]).exact
+    assert not agree(application, tracing, **start, to=sinks[str(folder / "bound")]).exact
+
+
 def test_wrong_questions_are_answered_in_the_same_words(
     actions: tuple[Application, Path], spark: SparkSession
 ) -> None:
