@@ -183,6 +183,11 @@ class TraceQuery:
     #: Go on into applications that wrote the input files, or read the output files; not with `to` or `depth`.
     across: bool = True
 
+    @property
+    def goes_on(self) -> bool:
+        """Into other applications."""
+        return self.across and self.to is None and self.depth is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Timer
 from time import monotonic
 
@@ -17,49 +16,10 @@ import duckdb
 import numpy as np
 
 from lineage_service.answers import Direction, TimeBudgetError
-from lineage_service.tracing.rows_between import distinct
+from lineage_service.tracing.rows_between import distinct, within
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.steps import Integers, Walk
-from lineage_service.tracing.topology import Topology
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A record as it is shown: where it stands, and a run that holds it."""
-
-    node: int
-    split: int
-    offset: int
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """What a trace found at one public node; `positions` are one page in (split, offset) order."""
-
-    node: int
-    total: int
-    positions: tuple[Position, ...]
-    has_more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """One page of a trace. `is_whole`: the walk came to its end, so every node is there."""
-
-    reached: tuple[Reached, ...]
-    flows: tuple[tuple[Position, Position], ...]  # (input, output)
-    is_exact: bool
-    is_whole: bool
-
-    @property
-    def left(self) -> dict[int, tuple[int, int]]:
-        """Node -> (split, offset) of the last record listed, where there are more."""
-        return {
-            each.node: (each.positions[-1].split, each.positions[-1].offset)
-            for each in self.reached
-            if each.has_more
-        }
+from lineage_service.tracing.walked import Position, Reached, Walked, on_the_way
 
 
 @contextmanager
@@ -160,7 +120,7 @@ class TraceWalk:
         """The nodes whose records are known, in the order of the way."""
         return list(self._done)
 
-    def positions_by_split(self, node: int) -> dict[int, Integers]:
+    def by_split(self, node: int) -> dict[int, Integers]:
         """The records reached at a node, ascending."""
         by_split: dict[int, list[Integers]] = defaultdict(list)
         for run, (_, positions) in self._walk.at(node).items():
@@ -169,6 +129,16 @@ class TraceWalk:
             split: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
             for split, parts in by_split.items()
         }
+
+    def size(self, arrived: Integers) -> int:
+        return len(arrived)
+
+    def start_moved(self, node: int, run: int, arrived: Integers, low: int, high: int, more: int) -> bool:
+        """Begin at those from `low` to before `high`, too, with `more` added."""
+        inside = arrived[within(arrived, low, high - 1)]
+        if len(inside):
+            self.start(node, run, inside + np.int64(more))
+        return len(inside) > 0
 
     def page(
         self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
@@ -187,26 +157,6 @@ class TraceWalk:
 
 def _is_public(snapshot: Snapshot, node: int) -> bool:
     return snapshot.topology.nodes[node].is_public
-
-
-def on_the_way(topology: Topology, direction: Direction, node: int, to: int | None) -> set[int]:
-    """The nodes between `node` and `to`, or all nodes."""
-    if to is None:
-        return set(topology.nodes)
-
-    def closure(begin: int, is_backward: bool) -> set[int]:
-        seen, stack = {begin}, [begin]
-        while stack:
-            at = stack.pop()
-            nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
-            for each in nearby:
-                if each not in seen and each in topology.nodes:
-                    seen.add(each)
-                    stack.append(each)
-        return seen
-
-    is_backward = direction == "backward"
-    return closure(node, is_backward) & closure(to, not is_backward)
 
 
 def _reached(
@@ -303,6 +253,5 @@ def _started_beside(
     for split, found in by_split.items():
         origins = np.array([by_place[each.node, each.split, each.offset] for each in found], np.int64)
         offsets = np.array([each.offset for each in found], np.int64)
-        for run in snapshot.topology.runs_at(reached.node, split):
-            if run.number in snapshot.effective:
-                yield run.number, origins, offsets
+        for run in snapshot.holders_of(reached.node, split, "forward"):
+            yield run.number, origins, offsets

@@ -8,17 +8,58 @@ application too, where one job reads what another wrote.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
-
-import numpy as np
+from typing import Generic, Protocol, TypeVar
 
 from lineage_service.answers import Direction, NotFoundError
-from lineage_service.tracing.engine import TraceWalk, Walked
-from lineage_service.tracing.flow_files import Integers
 from lineage_service.tracing.ghost_links import FilesOfApplications, FileSplit
 from lineage_service.tracing.opened import OpenedApplication
+from lineage_service.tracing.walked import Walked
+from lineage_service.tracing.wiring import Wiring
 
-__all__ = ["Journey", "RowsBefore"]
+__all__ = ["Journey", "RowsBefore", "Walk"]
+
+W = TypeVar("W", bound=Wiring)
+A = TypeVar("A")
+"""The records of one split that a walk has reached, as its engine holds them."""
+
+
+class Walk(Protocol[A]):
+    """The walk of an engine within one application. A start that comes late makes it go on from there."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the positions that it holds."""
+
+    @property
+    def is_whole(self) -> bool:
+        """There is nothing left to step from."""
+
+    @property
+    def has_found(self) -> bool:
+        """At least one node is done."""
+
+    def advance(self, check: Callable[[], None]) -> None:
+        """Walk to the end. `check` is called now and then, and ends it by what it raises."""
+
+    def done_nodes(self) -> list[int]:
+        """The nodes whose records are known, in the order of the way."""
+
+    def by_split(self, node: int) -> Mapping[int, A]:
+        """The records reached at a node."""
+
+    def size(self, arrived: A) -> int:
+        """How many they are."""
+
+    def start_moved(self, node: int, run: int, arrived: A, low: int, high: int, more: int) -> bool:
+        """Begin at records of another walk of this engine, too: those from `low` to before `high`.
+
+        `more` is added to their positions. False if there are none, or none may be there.
+        """
+
+    def page(
+        self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
+    ) -> Walked:
+        """Up to `limit` records of each node that is done: the first, or those after a (split, offset)."""
 
 
 class RowsBefore(Protocol):
@@ -26,7 +67,7 @@ class RowsBefore(Protocol):
         """The rows of a file before the first one of the split at `start`; None where nobody knows."""
 
 
-class Journey:
+class Journey(Generic[W, A]):
     """All applications that a trace reaches. For one thread.
 
     What was broken off goes on with the next `advance`.
@@ -34,16 +75,17 @@ class Journey:
 
     def __init__(
         self,
-        opened: OpenedApplication,
-        walk: TraceWalk,
+        opened: OpenedApplication[W],
+        walk: Walk[A],
         direction: Direction,
         *,
-        open_application: Callable[[str], OpenedApplication],
+        open_application: Callable[[str], OpenedApplication[W]],
+        new_walk: Callable[[W], Walk[A]],
         files: FilesOfApplications | None,
         rows_before: RowsBefore,
     ) -> None:
-        """`files` None: the trace stays in its application."""
-        self.legs: dict[str, tuple[OpenedApplication, TraceWalk]] = {
+        """`walk` has its start. `files` None: the trace stays in its application."""
+        self.legs: dict[str, tuple[OpenedApplication[W], Walk[A]]] = {
             opened.application.application_id: (opened, walk)
         }
         #: (who wrote, who read) of the files that were passed -> rows of the file before what was read.
@@ -51,7 +93,8 @@ class Journey:
         self.is_exact = True  # of the steps from file to file
         self._first = walk
         self._direction = direction
-        self._open, self._files, self._rows_before = open_application, files, rows_before
+        self._open, self._new_walk = open_application, new_walk
+        self._files, self._rows_before = files, rows_before
         self._told: dict[tuple[FileSplit, FileSplit], int] = {}
 
     @property
@@ -66,10 +109,6 @@ class Journey:
     def has_found(self) -> bool:
         """At least one node is done."""
         return self._first.has_found
-
-    def start(self, node: int, run: int, positions: Integers) -> None:
-        """Begin at these records of the first application, too. Positions ascend."""
-        self._first.start(node, run, positions)
 
     def is_current(self) -> bool:
         """Nothing more of its applications was stored since."""
@@ -89,8 +128,8 @@ class Journey:
 
     def page(
         self, limit: int, after: Mapping[str, tuple[int, int]] | None, check: Callable[[], None]
-    ) -> list[tuple[OpenedApplication, Walked]]:
-        """Up to `limit` records of each node that is done, application by application; see TraceWalk.page.
+    ) -> list[tuple[OpenedApplication[W], Walked]]:
+        """Up to `limit` records of each node that is done, application by application; see Walk.page.
 
         `after` has node ids.
         """
@@ -109,10 +148,10 @@ class Journey:
 
     def _follow(self, application_id: str, check: Callable[[], None]) -> bool:
         """Start where the files of this leg lead; whether anything new came of it."""
-        is_new = False
-        for here, there, positions in self._links(application_id):
+        is_new, walk = False, self.legs[application_id][1]
+        for here, there, arrived in self._links(application_id):
             check()
-            key, reached = (here, there), len(positions)
+            key, reached = (here, there), walk.size(arrived)
             if self._told.get(key) == reached:
                 continue
             read = here if self._direction == "backward" else there
@@ -123,25 +162,22 @@ class Journey:
                     self.is_exact = False
                     self._told[key] = reached
                     continue
-                opened, walk = self._leg(there.application_id)
+                opened, onward = self._leg(there.application_id)
             except NotFoundError:  # deleted just now
                 continue
-            if self._direction == "backward":
-                positions = positions + np.int64(before)
-            else:
-                positions = positions[positions >= before] - np.int64(before)
-            for run in opened.holders_of(there.node, there.split, self._direction):
+            for run in opened.snapshot.holders_of(there.node, there.split, self._direction):
                 count = opened.snapshot.count(there.node, run.number)
-                inside = positions[positions < count]
-                if len(inside):
-                    walk.start(there.node, run.number, inside)
-                    is_new = True
+                if self._direction == "backward":
+                    moved = (0, count - before, before)
+                else:
+                    moved = (before, before + count, -before)
+                is_new |= onward.start_moved(there.node, run.number, arrived, *moved)
             self.passed[(there, here) if self._direction == "backward" else (here, there)] = before
             self._told[key] = reached
         return is_new
 
-    def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, Integers]]:
-        """(a split that the walk has reached, what it leads to, the positions reached)."""
+    def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
+        """(a split that the walk has reached, what it leads to, the records reached)."""
         if self._files is None:
             return
         opened, walk = self.legs[application_id]
@@ -149,22 +185,25 @@ class Journey:
         for number in walk.done_nodes():
             if opened.snapshot.topology.nodes[number].kind != wanted:
                 continue
-            reached = walk.positions_by_split(number)
+            reached = walk.by_split(number)
             for here in self._files.of(application_id, number):
                 if here.split not in reached:
                     continue
-                if self._direction == "backward":
-                    writer = self._files.writer_of(here)
-                    others = [] if writer is None else [writer]
-                else:
-                    others = self._files.readers_of(here)
-                for there in others:
+                for there in self._others(here):
                     yield here, there, reached[here.split]
 
-    def _leg(self, application_id: str) -> tuple[OpenedApplication, TraceWalk]:
+    def _others(self, here: FileSplit) -> list[FileSplit]:
+        """Who wrote what was read there, or read what was written."""
+        assert self._files is not None
+        if self._direction == "forward":
+            return self._files.readers_of(here)
+        writer = self._files.writer_of(here)
+        return [] if writer is None else [writer]
+
+    def _leg(self, application_id: str) -> tuple[OpenedApplication[W], Walk[A]]:
         if application_id not in self.legs:
             opened = self._open(application_id)
-            self.legs[application_id] = opened, TraceWalk(opened.snapshot, self._direction)
+            self.legs[application_id] = opened, self._new_walk(opened.snapshot)
         return self.legs[application_id]
 
     def _has_row_for_record(self, read: FileSplit, written: FileSplit) -> bool:
@@ -172,9 +211,9 @@ class Journey:
         assert self._files is not None
         splits = self._files.splits(read.application_id, read.path, read.node)
         reader, writer = self._open(read.application_id), self._open(written.application_id)
-        return sum(_largest(reader, each) for each in splits) <= _largest(writer, written)
+        return sum(_largest(reader.snapshot, each) for each in splits) <= _largest(writer.snapshot, written)
 
 
-def _largest(opened: OpenedApplication, each: FileSplit) -> int:
-    runs = opened.holders_of(each.node, each.split, "forward")
-    return max((opened.snapshot.count(each.node, run.number) for run in runs), default=0)
+def _largest(snapshot: Wiring, each: FileSplit) -> int:
+    runs = snapshot.holders_of(each.node, each.split, "forward")
+    return max((snapshot.count(each.node, run.number) for run in runs), default=0)

@@ -6,7 +6,11 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
 
+from lineage_service.tracing.flow_files import Integers
 from lineage_service.tracing.journey import Journey
+from lineage_service.tracing.snapshot import Snapshot
+
+LocalJourney = Journey[Snapshot, Integers]
 
 #: The commonest of 82 million words has 50 million sources: 230 MB of positions.
 KEPT_BYTES = 256 << 20
@@ -18,15 +22,15 @@ class KeptWalks:
     def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._lock = Lock()
-        self._kept: OrderedDict[Hashable, tuple[Journey, int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[LocalJourney, int]] = OrderedDict()
 
-    def take(self, question: Hashable) -> Journey | None:
+    def take(self, question: Hashable) -> LocalJourney | None:
         """The walk of a question, no longer kept here; None when there is none, or more came to be stored."""
         with self._lock:
             walk, _ = self._kept.pop(question, (None, 0))
         return walk if walk is not None and walk.is_current() else None
 
-    def keep(self, question: Hashable, walk: Journey) -> None:
+    def keep(self, question: Hashable, walk: LocalJourney) -> None:
         """Keep it, and let go of those used longest ago, so that all take at most `max_bytes`."""
         size = walk.bytes
         if size > self._max_bytes:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lineage_service.answers import TracedNode, ValueStep
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.topology import TopologyNode
+from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 
 __all__ = ["how_to_see", "value_steps"]
@@ -24,7 +25,7 @@ _ROW_TYPE = "text"  # of a row of a file
 _MOST_NAMES = 5
 
 
-def value_steps(opened: OpenedApplication, nodes: Iterable[TracedNode]) -> Iterator[ValueStep]:
+def value_steps(opened: OpenedApplication[Wiring], nodes: Iterable[TracedNode]) -> Iterator[ValueStep]:
     """The value of each listed record that has one, else the row of the file that it is."""
     for node in nodes:
         for record in node.records:
@@ -42,7 +43,7 @@ def value_steps(opened: OpenedApplication, nodes: Iterable[TracedNode]) -> Itera
                 )
 
 
-def how_to_see(opened: OpenedApplication, nodes: Sequence[TracedNode]) -> str:
+def how_to_see(opened: OpenedApplication[Wiring], nodes: Sequence[TracedNode]) -> str:
     """What to do to see what the listed records lack of values; empty where they lack nothing."""
     known = opened.snapshot.topology.nodes
     operators = [
@@ -79,7 +80,7 @@ def _unchosen(nodes: Sequence[TopologyNode]) -> Iterator[str]:
         yield f"the records of {_names(unseen)} are those of the operations before, as they are"
 
 
-def _absent(opened: OpenedApplication, nodes: Sequence[TopologyNode]) -> Iterator[str]:
+def _absent(opened: OpenedApplication[Wiring], nodes: Sequence[TopologyNode]) -> Iterator[str]:
     if not nodes:
         return
     if opened.values_sample < 1:
@@ -98,6 +99,6 @@ def _names(nodes: Sequence[TopologyNode]) -> str:
     return ", ".join(named) + (f" and {len(nodes) - _MOST_NAMES} more" if len(nodes) > _MOST_NAMES else "")
 
 
-def _is_cut(opened: OpenedApplication, text: str) -> bool:
+def _is_cut(opened: OpenedApplication[Wiring], text: str) -> bool:
     """A value may end so by itself; where none was cut, all that do end so by themselves."""
     return text.endswith("…") and opened.application.counters.get("cut", 0) > 0

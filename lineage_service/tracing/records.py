@@ -19,10 +19,13 @@ import duckdb
 from lineage_service.answers import InvalidQueryError, Record, RecordPage, RecordQuery, TimeBudgetError
 from lineage_service.file_systems import UnreadableError
 from lineage_service.tracing.decompressed import Check
-from lineage_service.tracing.engine import Position, time_budget
+from lineage_service.tracing.engine import time_budget
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.places import Places
+from lineage_service.tracing.snapshot import Snapshot
+from lineage_service.tracing.starts import node_named
 from lineage_service.tracing.topology import Run, TopologyNode
+from lineage_service.tracing.walked import Position
 from spark_agent import contract
 
 __all__ = ["RecordPages", "Show"]
@@ -42,7 +45,7 @@ class Show(Protocol):
 
     def __call__(
         self,
-        opened: OpenedApplication,
+        opened: OpenedApplication[Snapshot],
         cursor: duckdb.DuckDBPyConnection,
         node: TopologyNode,
         positions: Sequence[Position],
@@ -71,7 +74,7 @@ class _Question:
 
     def __init__(
         self,
-        opened: OpenedApplication,
+        opened: OpenedApplication[Snapshot],
         cursor: duckdb.DuckDBPyConnection,
         query: RecordQuery,
         check: Check,
@@ -80,10 +83,10 @@ class _Question:
         """Raises NotFoundError, InvalidQueryError."""
         self.opened, self.cursor, self.query, self.check = opened, cursor, query, check
         self.search_until = search_until
-        self.node = opened.node(query.node)
+        self.node = node_named(opened.snapshot, query.node)
         self.runs: dict[int, Run] = {
             run.split: run
-            for run in opened.holders(self.node.number)
+            for run in opened.snapshot.holders(self.node.number)
             if query.partition is None or run.split == query.partition
         }
         if query.offset is not None and query.partition is None:
@@ -142,7 +145,7 @@ class RecordPages:
     def __init__(self, places: Places, show: Show, *, time_budget_s: float) -> None:
         self._places, self._show, self._time_budget_s = places, show, time_budget_s
 
-    def page(self, opened: OpenedApplication, query: RecordQuery) -> RecordPage:
+    def page(self, opened: OpenedApplication[Snapshot], query: RecordQuery) -> RecordPage:
         """Raises NotFoundError, InvalidQueryError, TimeBudgetError."""
         cursor = opened.snapshot.database.cursor()
         search_until = monotonic() + _SEARCH_SHARE * self._time_budget_s

@@ -10,32 +10,36 @@ that can read the store. What is read of the files that people's records stand i
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.answers import (
-    Flow,
-    InvalidQueryError,
-    NotFoundError,
-    Record,
-    Trace,
-    TracedNode,
-    TraceQuery,
-)
+from lineage_service.answers import InvalidQueryError, Record, Trace, TraceQuery
 from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.tracing.engine import Position
+from lineage_service.tracing import cursors
+from lineage_service.tracing.decompressed import unlimited
+from lineage_service.tracing.ghost_links import FilesOfApplications
+from lineage_service.tracing.journey import Journey
+from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.spark_engine import Walked, reached_at, walk_in_spark
+from lineage_service.tracing.spark_engine import Arrived, SparkTraceWalk, reached_at
 from lineage_service.tracing.spark_sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark
+from lineage_service.tracing.starts import holders_named, no_such_key, node_named, place_named
 from lineage_service.tracing.topology import TopologyNode
-from spark_agent import contract
+from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
+from lineage_service.tracing.walked import Position, Walked
 
 __all__ = ["SparkTracing", "local_session", "trace"]
+
+_KEPT_SNAPSHOTS = 8
+
+Opened = OpenedApplication[SparkSnapshot]
 
 
 def trace(
@@ -80,29 +84,56 @@ class SparkTracing:
         self._held_records = held_records
         self._broadcast_records = broadcast_records
         self._places = Places()
-        self._opened: tuple[str, object, SparkSnapshot] | None = None
+        self._files = FilesOfApplications(store)
+        self._opened: OrderedDict[str, tuple[object, Opened]] = OrderedDict()  # with the store's version
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Raises NotFoundError, InvalidQueryError."""
-        snapshot = self._open(application_id)
-        skip = _skip_of(query.cursor)
-        main, side = self._walk(snapshot), self._walk(snapshot, has_origins=True)
-        node, start = self._start(snapshot, main, query)
-        walked = walk_in_spark(
-            main,
-            side,
-            query.direction,
-            node.number,
-            start,
-            limit=query.limit,
-            skip=skip,
-            depth=query.depth,
-            to=_node(snapshot, query.to).number if query.to else None,
+        opened = self._open(application_id)
+        page = cursors.read(query.cursor, cursors.digest(application_id, query))
+        to = node_named(opened.snapshot, query.to).number if query.to else None
+        main = self._walk(opened.snapshot, has_origins=False)
+        node, start = self._start(opened.snapshot, main, query)
+        journey = self._journey(opened, query, to, node, start)
+        journey.advance(unlimited)
+        first = reached_at(main, node.number, start, query.limit).positions
+        legs = journey.page(query.limit, page.after, unlimited)
+        texts = self._shown_texts(first, legs, query)
+        return trace_of(
+            query,
+            node,
+            self._show(opened, texts[application_id], node, first),
+            journey,
+            legs,
+            [
+                nodes_of(
+                    leg.snapshot,
+                    walked,
+                    partial(self._show, leg, texts[leg.application.application_id]),
+                )
+                for leg, walked in legs
+            ],
         )
-        shown = reached_at(main, node.number, start, 0, query.limit).positions
-        return self._answer(snapshot, query, node, shown, walked, skip + query.limit)
 
-    def _walk(self, snapshot: SparkSnapshot, *, has_origins: bool = False) -> SparkWalk:
+    def _journey(
+        self, opened: Opened, query: TraceQuery, to: int | None, node: TopologyNode, start: Frontier
+    ) -> Journey[SparkSnapshot, Arrived]:
+        def new_walk(snapshot: SparkSnapshot, to: int | None = None) -> SparkTraceWalk:
+            return SparkTraceWalk(partial(self._walk, snapshot), query.direction, depth=query.depth, to=to)
+
+        walk = new_walk(opened.snapshot, to)
+        walk.start(node.number, start)
+        return Journey(
+            opened,
+            walk,
+            query.direction,
+            open_application=self._open,
+            new_walk=new_walk,
+            files=self._files if query.goes_on else None,
+            rows_before=self._places.rows_before,
+        )
+
+    def _walk(self, snapshot: SparkSnapshot, has_origins: bool) -> SparkWalk:
         return SparkWalk(
             snapshot,
             has_origins=has_origins,
@@ -111,153 +142,47 @@ class SparkTracing:
             broadcast_records=self._broadcast_records,
         )
 
-    def _open(self, application_id: str) -> SparkSnapshot:
+    def _open(self, application_id: str) -> Opened:
         version = self._store.version()
-        if self._opened is None or self._opened[:2] != (application_id, version):
-            snapshot = open_in_spark(self._spark, self._store, application_id, self._location)
-            self._opened = (application_id, version, snapshot)
-        return self._opened[2]
-
-    # -- where it begins -----------------------------------------------------------------------------
+        held = self._opened.get(application_id)
+        if held is None or held[0] != version:
+            opened = open_in_spark(self._spark, self._store, application_id, self._location)
+            held = self._opened[application_id] = (version, opened)
+        self._opened.move_to_end(application_id)
+        while len(self._opened) > _KEPT_SNAPSHOTS:
+            self._opened.popitem(last=False)
+        return held[1]
 
     def _start(
         self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
     ) -> tuple[TopologyNode, Frontier]:
         """The node and the records, in the runs that hold them, that a query names."""
-        if query.path is not None:
-            number, split, offset = self._places.find(snapshot.topology, query.path, query.row or 0)
-            node = snapshot.topology.nodes[number]
-        elif query.key is not None and query.node is not None:
-            node = _node(snapshot, query.node)
-            return node, _by_key(snapshot, main, node, query)
-        elif query.record is not None:
-            node, split, offset = _parse_record(snapshot, query.record, query.node)
-        elif query.node is not None and query.partition is not None and query.offset is not None:
-            node, split, offset = _node(snapshot, query.node), query.partition, query.offset
-        else:
-            raise InvalidQueryError(
-                "say where the trace begins: record, or node with partition and offset, or node with key, "
-                "or path with row"
-            )
-        counts = {
-            run.number: snapshot.count(node.number, run.number)
-            for run in snapshot.holders_of(node.number, split, query.direction)
-        }
-        held = [(run, offset) for run, count in counts.items() if offset < count]
-        if not held:
-            raise NotFoundError(
-                f"node {node.number} ({node.name}) has {max(counts.values(), default=0)} records in "
-                f"partition {split}; offset {offset} is not there (offsets count from 0)"
-            )
-        return node, main.held(held)
+        named = place_named(snapshot, self._places, query, unlimited)
+        if isinstance(named, TopologyNode):
+            return named, _by_key(snapshot, main, named, query)
+        node, split, offset = named
+        held = holders_named(snapshot, node, split, offset, query.direction)
+        return node, main.held([(run.number, offset) for run in held])
 
     # -- what is shown -------------------------------------------------------------------------------
 
-    def _answer(
-        self,
-        snapshot: SparkSnapshot,
-        query: TraceQuery,
-        node: TopologyNode,
-        start: Sequence[Position],
-        walked: Walked,
-        after: int,
-    ) -> Trace:
-        topology = snapshot.topology
-        application_id, nodes = topology.application_id, topology.nodes
-        texts = _texts(
-            snapshot,
-            [*start, *(position for each in walked.reached for position in each.positions)],
-            ("key", "value") if query.values else ("key",),
-        )
-        return Trace(
-            direction=query.direction,
-            start=self._show(node, start, texts),
-            start_node=contract.node_id(application_id, node.number),
-            complete=snapshot.is_complete,
-            exact=walked.is_exact
-            and all(
-                nodes[each.node].exact or nodes[each.node].relation == contract.PARTITION
-                for each in walked.reached
-            ),
-            truncated=any(each.total > len(each.positions) for each in walked.reached),
-            nodes=tuple(
-                TracedNode(
-                    node_id=contract.node_id(application_id, each.node),
-                    name=nodes[each.node].name,
-                    kind=nodes[each.node].kind,
-                    exact=snapshot.is_exact(each.node),
-                    total=each.total,
-                    records=self._show(nodes[each.node], each.positions, texts),
-                )
-                for each in walked.reached
-            ),
-            flows=tuple(
-                Flow(
-                    hash_in=_flow_end(application_id, nodes[source.node], source),
-                    hash_out=_flow_end(application_id, nodes[target.node], target),
-                    node_id=contract.node_id(application_id, target.node),
-                )
-                for source, target in walked.flows
-            ),
-            next=str(after) if any(each.total > after for each in walked.reached) else None,
-        )
+    def _shown_texts(
+        self, first: Sequence[Position], legs: Sequence[tuple[Opened, Walked]], query: TraceQuery
+    ) -> dict[str, Texts]:
+        """What was captured of listed records, by application."""
+        kinds = ("key", "value") if query.values else ("key",)
+        found: dict[str, Texts] = {}
+        for leg, walked in legs:
+            positions = [position for each in walked.reached for position in each.positions]
+            if not found:  # the application that was asked about
+                positions += first
+            found[leg.application.application_id] = _texts(leg.snapshot, positions, kinds)
+        return found
 
-    def _show(self, node: TopologyNode, positions: Sequence[Position], texts: _Texts) -> tuple[Record, ...]:
-        rows = self._places.rows_of(node, [(each.split, each.offset) for each in positions])
-        return tuple(
-            Record(
-                record_id=contract.record_id(node.kind, each.split, each.offset),
-                partition=each.split,
-                offset=each.offset,
-                key=texts.get((node.number, each.run, each.offset, "key"), _NO_TEXT)[1],
-                value=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[1],
-                value_type=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[0],
-                source=rows.get((each.split, each.offset)),
-            )
-            for each in positions
-        )
-
-
-_Texts = dict[tuple[int, int, int, str], tuple[str, str]]
-"""(node, run, offset, kind) -> (type, text)."""
-_NO_TEXT = (None, None)
-
-
-def _node(snapshot: SparkSnapshot, text: str) -> TopologyNode:
-    """A node by its id or its number. Raises NotFoundError."""
-    topology = snapshot.topology
-    application_id, _, number = text.rpartition("#")
-    if number.isascii() and number.isdigit() and application_id in ("", topology.application_id):
-        found = topology.nodes.get(int(number))
-        if found is not None:
-            return found
-    raise NotFoundError(f"application {topology.application_id} has no node {text}")
-
-
-def _parse_record(snapshot: SparkSnapshot, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
-    """A record id, alone where it is not ambiguous, or behind its node's id (a flow id)."""
-    parts = text.split("#")
-    if node is None and len(parts) >= 4 and parts[0] == snapshot.topology.application_id:
-        node, text = f"{parts[0]}#{parts[1]}", "#".join(parts[2:])
-    try:
-        kind, split, offset = contract.parse_record_id(text)
-    except contract.ContractError as error:
-        raise InvalidQueryError(str(error)) from None
-    if node is not None:
-        return _node(snapshot, node), split, offset
-    if kind is None:
-        raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
-    nodes = [
-        each
-        for each in snapshot.topology.nodes.values()
-        if each.kind == kind and snapshot.holders_of(each.number, split, "forward")
-    ]
-    if len(nodes) == 1:
-        return nodes[0], split, offset
-    if not nodes:
-        raise NotFoundError(f"no {kind} of this application has a partition {split}")
-    named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
-    raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
+    def _show(
+        self, opened: Opened, texts: Texts, node: TopologyNode, positions: Sequence[Position]
+    ) -> tuple[Record, ...]:
+        return records_of(opened, node, positions, texts, self._places, unlimited)
 
 
 def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query: TraceQuery) -> Frontier:
@@ -270,11 +195,11 @@ def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query:
         snapshot.among(snapshot.records.where(of_key), "run", allowed).select("run", "pos").distinct()
     )
     if not found.spread:
-        raise NotFoundError(f"node {node.number} ({node.name}) has no record with the key {query.key!r}")
+        raise no_such_key(node, query.key)
     return found
 
 
-def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> _Texts:
+def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> Texts:
     """What was captured of these records."""
     wanted = {(each.node, each.run, each.offset) for each in positions if each.node in snapshot.keyed}
     if not wanted:
@@ -292,20 +217,6 @@ def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequen
         (node, run, pos, kind): (type_, text)
         for node, run, pos, kind, type_, text in map(tuple, found.collect())
     }
-
-
-def _flow_end(application_id: str, node: TopologyNode, position: Position) -> str:
-    record = contract.record_id(node.kind, position.split, position.offset)
-    return f"{contract.node_id(application_id, node.number)}#{record}"
-
-
-def _skip_of(cursor: str | None) -> int:
-    """How many records of each node were listed before."""
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidQueryError(f"cursor {cursor!r} was not given by this question")
-    return int(cursor)
 
 
 @contextmanager

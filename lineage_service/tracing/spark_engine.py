@@ -1,104 +1,176 @@
 """Walks a trace on Spark: the same question and the same answer as `engine`, over sets that Spark holds.
 
-Nodes are visited once each, in the order of their numbers. To the driver come how many records each run has
-in a set, sets that are no larger than a page, the page that is listed, and the flows between listed records.
+Nodes are visited in the order of their numbers. To the driver come how many records each run has in a set,
+sets that are no larger than a page, the page that is listed, and the flows between listed records.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lineage_service.answers import Direction
-from lineage_service.tracing.engine import Position, on_the_way
 from lineage_service.tracing.spark_sets import Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
+from lineage_service.tracing.walked import Position, Reached, Walked, on_the_way
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """What a trace found at one public node; `positions` are one page in (split, offset) order."""
+@dataclass(frozen=True)
+class Arrived:
+    """The records of one split that a walk has reached."""
 
-    node: int
-    total: int
-    positions: tuple[Position, ...]
+    walk: SparkWalk
+    here: Frontier  # of this split and others
+    split: int
+    runs: tuple[int, ...]
+
+    @cached_property
+    def size(self) -> int:
+        if self.here.is_held:
+            return len({position for run, position in self.here.rows if run in self.runs})
+        return _totals(self.walk, self.here, {self.split: list(self.runs)})[self.split]
 
 
-@dataclass(frozen=True, slots=True)
-class Walked:
-    reached: tuple[Reached, ...]
-    flows: tuple[tuple[Position, Position], ...]  # (input, output)
-    is_exact: bool
-
-
-def walk_in_spark(
-    main: SparkWalk,
-    side: SparkWalk,
-    direction: Direction,
-    node: int,
-    start: Frontier,
-    *,
-    limit: int,
-    skip: int = 0,
-    depth: int | None,
-    to: int | None,
-) -> Walked:
-    """Everything that the records of `start`, which stand at `node`, reach in `direction`.
-
-    `main` and `side` are walks at which nothing stands yet; `side`, with origins, finds the flows.
+class SparkTraceWalk:
+    """Everything that records reach in one direction. The steps of a node that more records came to are made
+    again: they add the same records.
     """
-    nodes = main.snapshot.topology.nodes
-    main.add(node, start)
-    main.towards = allowed = on_the_way(main.snapshot.topology, direction, node, to)
-    done = set[int]()
-    reached: list[Reached] = []
-    while pending := (main.parts.keys() & allowed) - done:
-        at = max(pending) if direction == "backward" else min(pending)
-        done.add(at)
-        here = main.at(at)
-        if not here.spread:
-            continue
-        hops = main.hops_to(at) if depth is not None else 0
-        if at != to and (depth is None or hops < depth or not nodes[at].is_public):
-            here = main.beside_cached(at, here, direction)
-            step = main.backward if direction == "backward" else main.forward
-            step(at, here, hops + (1 if nodes[at].is_public else 0))
-        if nodes[at].is_public or at == node:
-            reached.append(reached_at(main, at, here, skip, limit))
-    return Walked(tuple(reached), tuple(_flows(side, reached)), main.is_exact)
+
+    bytes = 0  # of this process
+    is_whole = True  # an `advance` comes to the end, or fails
+
+    def __init__(
+        self,
+        new_walk: Callable[[bool], SparkWalk],
+        direction: Direction,
+        *,
+        depth: int | None = None,
+        to: int | None = None,
+    ) -> None:
+        """`new_walk` gives a walk at which nothing stands yet, with origins or without."""
+        self._walk, self._new_walk = new_walk(False), new_walk
+        self._direction, self._depth, self._to = direction, depth, to
+        self._allowed = set(self._walk.snapshot.topology.nodes)
+        self._starts: dict[int, None] = {}
+        self._sets: dict[int, Frontier] = {}
+        self._done: dict[int, int] = {}  # node -> what had come to it when its step was made
+
+    @property
+    def has_found(self) -> bool:
+        return bool(self._done)
+
+    def start(self, node: int, here: Frontier) -> None:
+        """Begin at these records."""
+        self._begin_at(node)
+        self._walk.add(node, here)
+
+    def start_moved(self, node: int, run: int, arrived: Arrived, low: int, high: int, more: int) -> bool:
+        """Begin at records of another walk, too; see journey.Walk."""
+        self._begin_at(node)
+        here = arrived.walk.only(arrived.here, arrived.runs)
+        self._walk.add_moved(node, here, [(each, low, high, run, more) for each in arrived.runs])
+        return True
+
+    def _begin_at(self, node: int) -> None:
+        self._starts[node] = None
+        if self._to is not None:
+            self._allowed = on_the_way(self._walk.snapshot.topology, self._direction, node, self._to)
+            self._walk.towards = self._allowed
+
+    def advance(self, check: Callable[[], None]) -> None:
+        """Walk to the end."""
+        walk, nodes = self._walk, self._walk.snapshot.topology.nodes
+        while pending := [each for each in walk.came if walk.came[each] != self._done.get(each)]:
+            at = max(pending) if self._direction == "backward" else min(pending)
+            check()
+            came = walk.came[at]
+            if at not in self._allowed:
+                self._done[at] = came
+                continue
+            here = walk.at(at)
+            if here.spread:
+                hops = walk.hops_to(at) if self._depth is not None else 0
+                if at != self._to and (self._depth is None or hops < self._depth or not nodes[at].is_public):
+                    here = walk.beside_cached(at, here, self._direction)
+                    step = walk.backward if self._direction == "backward" else walk.forward
+                    step(at, here, hops + (1 if nodes[at].is_public else 0))
+                walk.put(at, here)
+                self._sets[at] = here
+            self._done[at] = came
+
+    def done_nodes(self) -> list[int]:
+        return list(self._sets)
+
+    def by_split(self, node: int) -> dict[int, Arrived]:
+        """The records reached at a node."""
+        here = self._sets[node]
+        splits = _by_split(self._walk, here)
+        return {split: Arrived(self._walk, here, split, tuple(runs)) for split, runs in splits.items()}
+
+    def size(self, arrived: Arrived) -> int:
+        return arrived.size
+
+    def page(
+        self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
+    ) -> Walked:
+        """Up to `limit` records of each node: the first, or those after a (split, offset)."""
+        check()
+        nodes = self._walk.snapshot.topology.nodes
+        reached = [
+            reached_at(self._walk, each, self._sets[each], limit, after)
+            for each in self.done_nodes()
+            if nodes[each].is_public or each in self._starts
+        ]
+        flows = _flows(self._new_walk(True), reached)
+        return Walked(tuple(reached), tuple(flows), self._walk.is_exact, self.is_whole)
 
 
-def reached_at(walk: SparkWalk, node: int, here: Frontier, skip: int, limit: int) -> Reached:
+def reached_at(
+    walk: SparkWalk,
+    node: int,
+    here: Frontier,
+    limit: int,
+    after: Mapping[int, tuple[int, int]] | None = None,
+) -> Reached:
     """How many records of a node are in a set, and a page of them in (split, offset) order.
 
     One record may be held by several runs (two actions over one RDD): it counts once.
     """
+    begin = (-1, -1) if after is None else after.get(node)
     runs = walk.snapshot.topology.runs
     if here.is_held:
         held: dict[tuple[int, int], int] = {}
         for run, offset in sorted(here.rows):
             held.setdefault((runs[run].split, offset), run)
-        listed = sorted(held.items())[skip : skip + limit]
-        return Reached(node, len(held), tuple(Position(node, *place, run) for place, run in listed))
+        total = len(held)
+        page = [(*place, run) for place, run in sorted(held.items()) if begin is not None and place > begin]
+    else:
+        by_split = _by_split(walk, here)
+        totals = _totals(walk, here, by_split)
+        total, page = sum(totals.values()), []
+        if begin is not None:
+            chosen: dict[int, list[int]] = {}  # the splits of the page, and of one record more
+            behind = 0
+            for split in sorted(totals):
+                if split >= begin[0] and behind <= limit:
+                    chosen[split] = by_split[split]
+                    behind += totals[split] if split > begin[0] else 0
+            page = _page(walk, here, chosen, begin, limit + 1)
+    listed = tuple(Position(node, split, offset, run) for split, offset, run in page[:limit])
+    return Reached(node, total, listed, has_more=len(page) > limit)
+
+
+def _by_split(walk: SparkWalk, here: Frontier) -> dict[int, list[int]]:
+    """The runs of a set by split."""
     by_split: dict[int, list[int]] = defaultdict(list)
     for run in here.spread:
-        by_split[runs[run].split].append(run)
-    totals = _totals(walk, here, by_split)
-    chosen: list[int] = []  # the splits of the page
-    before, skipped = 0, 0
-    for split in sorted(totals):
-        if before + totals[split] <= skip:
-            skipped += totals[split]
-        elif before < skip + limit:
-            chosen.append(split)
-        before += totals[split]
-    page = _page(walk, here, {split: by_split[split] for split in chosen}, skip - skipped, limit)
-    return Reached(node, before, tuple(Position(node, split, offset, run) for split, offset, run in page))
+        by_split[walk.snapshot.topology.runs[run].split].append(run)
+    return by_split
 
 
 def _totals(walk: SparkWalk, here: Frontier, by_split: Mapping[int, list[int]]) -> dict[int, int]:
@@ -113,24 +185,24 @@ def _totals(walk: SparkWalk, here: Frontier, by_split: Mapping[int, list[int]]) 
 
 
 def _page(
-    walk: SparkWalk, here: Frontier, by_split: Mapping[int, list[int]], skip: int, limit: int
+    walk: SparkWalk, here: Frontier, by_split: Mapping[int, list[int]], begin: tuple[int, int], limit: int
 ) -> list[tuple[int, int, int]]:
-    """(split, offset, run) of at most `limit` records in order, without the first `skip`."""
+    """(split, offset, run) of at most `limit` records in order, behind `begin`."""
     page: list[tuple[int, int, int]] = []
     if not by_split or limit < 1:
         return page
     if all(len(runs) == 1 and _is_dense(here, runs[0]) for runs in by_split.values()):
         for split, (run, *_) in sorted(by_split.items()):  # then there is nothing to ask Spark
-            first, last = here.spread[run].first, here.spread[run].last
-            offsets = range(first, last + 1)[skip : skip + limit - len(page)]
+            first = max(here.spread[run].first, begin[1] + 1 if split == begin[0] else 0)
+            offsets = range(first, here.spread[run].last + 1)[: limit - len(page)]
             page += [(split, offset, run) for offset in offsets]
-            skip = max(skip - (last + 1 - first), 0)
         return page
     splits = [(run, split) for split, runs in by_split.items() for run in runs]
     placed = _placed(walk, walk.only(here, [run for run, _ in splits]), splits)
+    placed = placed.where(F.expr(f"split > {begin[0]} OR pos > {begin[1]}"))
     if any(len(runs) > 1 for runs in by_split.values()):
         placed = placed.groupBy("split", "pos").agg(F.min("run").alias("run"))
-    found = placed.orderBy("split", "pos").offset(skip).limit(limit).select("split", "pos", "run")
+    found = placed.orderBy("split", "pos").limit(limit).select("split", "pos", "run")
     return [(row["split"], row["pos"], row["run"]) for row in found.collect()]
 
 

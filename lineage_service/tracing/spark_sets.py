@@ -82,6 +82,7 @@ class SparkSets:
     is_exact: bool = True
     towards: Collection[int] | None = None  # the nodes that matter; None: all
     parts: dict[int, list[Part]] = field(default_factory=lambda: defaultdict(list))
+    came: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # node -> parts that it ever had
     _hops: int = 0
 
     @property
@@ -91,11 +92,19 @@ class SparkSets:
     def add(self, node: int, here: Frontier) -> None:
         """Put a set at `node`."""
         if here.spread:
-            self.parts[node].append(Part(self._hops, here.frame, here.rows, here, is_light=here.is_held))
+            self._add_part(node, Part(self._hops, here.frame, here.rows, here, is_light=here.is_held))
 
     def _add_found(self, node: int, frame: DataFrame, here: Frontier) -> None:
         """Put at `node` what was found from `here`."""
-        self.parts[node].append(Part(self._hops, frame.select(*self.columns), is_light=here.is_held))
+        self._add_part(node, Part(self._hops, frame.select(*self.columns), is_light=here.is_held))
+
+    def _add_part(self, node: int, part: Part) -> None:
+        self.parts[node].append(part)
+        self.came[node] += 1
+
+    def put(self, node: int, here: Frontier) -> None:
+        """All of what stands at `node` is this set now."""
+        self.parts[node] = [Part(self._hops, here.frame, here.rows, here, is_light=here.is_held)]
 
     def at(self, node: int) -> Frontier:
         """The distinct records of `node`."""
@@ -193,10 +202,11 @@ class SparkSets:
         moved = self._moved(here, moves).select(*self.columns)
         return self.counted(self.frame(here).union(moved).distinct())
 
-    def _add_moved(self, node: int, here: Frontier, ranges: Ranges) -> None:
+    def add_moved(self, node: int, here: Frontier, ranges: Ranges) -> None:
+        """Put records of the ranges at `node`, at their new places. `here` may be of another walk."""
         if here.is_held:
             if rows := tuple(_moved_rows(here.rows, ranges)):
-                self.parts[node].append(Part(self._hops, rows=rows, is_light=True))
+                self._add_part(node, Part(self._hops, rows=rows, is_light=True))
         else:
             self._add_found(node, self._moved(here, ranges), here)
 

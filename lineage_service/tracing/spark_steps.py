@@ -46,7 +46,7 @@ class SparkWalk(SparkSets):
                 moved = (link.run, link.start, link.start + link.count, link.parent_run, -link.start)
                 ranges[link.parent_node].append(moved)
         for parent, moves in ranges.items():
-            self._add_moved(parent, here, moves)
+            self.add_moved(parent, here, moves)
         topology = self.snapshot.topology
         unplaced = [
             run for run in here.spread if run in topology.unplaced and topology.runs[run].input == node
@@ -104,7 +104,7 @@ class SparkWalk(SparkSets):
                 reads_itself.append(run)
             for writer in writers - itself:
                 if writer is not None:
-                    targets.setdefault((True, self._written_at(node, writer)), []).append(writer)
+                    targets.setdefault((True, self.snapshot.written_at(node, writer)), []).append(writer)
         for parent, runs in self._by_parent(node, reads_itself).items():
             targets[False, parent] = runs
         if len(targets) > 1:
@@ -119,15 +119,6 @@ class SparkWalk(SparkSets):
                 self.is_exact = self.is_exact and part.isEmpty()
             else:
                 self._add_found(target, part, here)
-
-    def _written_at(self, node: int, run: int) -> int | None:
-        """The node at which another run holds what `node` read of it."""
-        writer = self.snapshot.topology.runs.get(run)
-        if writer is None:
-            return None
-        if node in self.snapshot.pairing:  # these were written by the last nodes of their runs
-            return writer.nodes[-1] if writer.nodes else None
-        return next(iter(self.snapshot.topology.nodes[node].parents), None)
 
     def _every_input(self, node: int, here: Frontier) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
@@ -149,7 +140,7 @@ class SparkWalk(SparkSets):
             if is_read and link.node != node and self._matters(link.node):
                 ranges[link.node].append((link.parent_run, 0, link.count, link.run, link.start))
         for reader, moves in ranges.items():
-            self._add_moved(reader, here, moves)
+            self.add_moved(reader, here, moves)
         for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
             self._forward_to(node, child, here)
 

@@ -1,26 +1,22 @@
 """One application's lineage as Spark reads it from the flow store: what a walk needs to know, and DataFrames.
 
-What follows from the topology, and what is known once for each run (who read what whom wrote, how many
-records it has), is on the driver; flows and texts stay where they are. Knows nothing of the walk.
+What is known once for each run (who read what whom wrote, how many records it has) is on the driver; flows
+and texts stay where they are. Knows nothing of the walk.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.answers import NotFoundError
-from lineage_service.completeness import completeness
-from lineage_service.tracing.topology import Link, Run, Topology, effective_runs, read_topology, sides_of
-from spark_agent import contract
-
-T = TypeVar("T")
+from lineage_service.tracing.opened import OpenedApplication, StoreReader, opened_as
+from lineage_service.tracing.topology import Topology, read_topology
+from lineage_service.tracing.wiring import Receipt, Wiring, grouped
 
 #: Hadoop's names of the object stores that Delta's library names otherwise.
 _HADOOP_SCHEMES = {"s3": "s3a"}
@@ -37,86 +33,37 @@ _LISTED = 200
 _LITERAL = 1_000
 
 
-class StoreInSpark(Protocol):
+class StoreInSpark(StoreReader, Protocol):
     """What is read of a flow store."""
-
-    def version(self) -> object: ...
-
-    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
 
     def uris(self, table: str, application_id: str) -> Sequence[str]: ...
 
 
-@dataclass(frozen=True)
-class SparkSnapshot:
-    """What is needed to walk; sets and mappings as in `snapshot`."""
+class SparkSnapshot(Wiring):
+    """What is needed to walk."""
 
-    spark: SparkSession
-    topology: Topology
-    flows: DataFrame
-    records: DataFrame
-    is_complete: bool
-    effective: frozenset[int]
-    spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
-    stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
-    repeating: frozenset[int]  # those whose spans name an input many times: sides of cartesian products
-    pairing: frozenset[int]  # those whose flows name single records of other runs
-    flowing: frozenset[int]  # nodes with flows
-    keyed: frozenset[int]  # nodes with keys or values
-    writers_of: Mapping[
-        tuple[int, int], frozenset[int | None]
-    ]  # (node, run) -> runs that it read; None: itself
-    readers_of: Mapping[int, tuple[int, ...]]  # run that wrote a shuffle -> runs that read it
-    links_of: Mapping[int, tuple[Link, ...]]  # node -> what its records are the outputs of
-    links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
-    parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
-    _largest: dict[tuple[int, int], int] = field(default_factory=dict)
+    def __init__(
+        self,
+        spark: SparkSession,
+        topology: Topology,
+        receipts: Iterable[Receipt],
+        flows: DataFrame,
+        records: DataFrame,
+    ) -> None:
+        self.spark, self.flows, self.records = spark, flows, records
+        #: (node, run) -> runs that it read; None: itself.
+        self.writers_of: Mapping[tuple[int, int], frozenset[int | None]] = {}
+        self._largest: dict[tuple[int, int], int] = {}
+        super().__init__(topology, receipts)
 
-    def is_exact(self, node: int) -> bool:
-        """Is each record's way through `node` known? A partition whose rows were followed is no bound."""
-        at, runs = self.topology.nodes[node], [self.topology.runs[run] for run in self.runs_of(node)]
-        is_followed = bool(runs) and all(node in run.overridden for run in runs)
-        return at.exact or (at.relation == contract.PARTITION and is_followed)
-
-    def is_flowing(self, node: int, run: int) -> bool:
-        """The store holds how this run's outputs of `node` relate to its inputs."""
-        if node not in self.flowing:
-            return False
-        relation = self.topology.nodes[node].relation
-        return relation == contract.FLOWS or node in self.topology.runs[run].overridden
-
-    def runs_of(self, node: int) -> list[int]:
-        """The effective ones."""
-        return [run for run in self.topology.runs_of.get(node, ()) if run in self.effective]
-
-    def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
-        """The runs that a trace begins in: backward one computation, forward all (see OpenedApplication)."""
-        runs = [run for run in self.topology.runs_at(node, split) if run.number in self.effective]
-        return runs[:1] if direction == "backward" else runs
-
-    def count(self, node: int, run_number: int) -> int:
-        """How many records `node` has in a run."""
-        run, nodes = self.topology.runs[run_number], self.topology.nodes
-        if node == run.input or node in sides_of(nodes.get(run.input)):
-            return run.inputs
-        if node not in run.nodes:  # the sink of an action
-            parents = nodes[node].parents
-            return self.count(parents[0], run_number) if parents else 0
-        if node in run.counts:
-            return run.counts[node]
-        if node in run.overridden:
-            return self._outputs_in_flows(node, run_number)
-        index = run.nodes.index(node)
-        for later in run.nodes[index + 1 :]:  # what follows without changing the count says it too
-            following = nodes.get(later)
-            if following is None or following.relation != contract.IDENTITY or later in run.overridden:
-                break
-        else:
-            return run.outputs
-        for at in reversed(run.nodes[: index + 1]):
-            if nodes[at].relation != contract.IDENTITY or at in run.overridden:
-                return self._outputs_in_flows(at, run_number)
-        return run.inputs
+    def _shuffled(self, nodes: Collection[int]) -> list[tuple[int, int]]:
+        if not nodes:
+            return []
+        read = self.flows.where(F.col("node").isin(sorted(nodes)))
+        found = [tuple(row) for row in read.select("node", "run", "in_run").distinct().collect()]
+        writers = grouped(((node, run), writer) for node, run, writer in found)
+        self.writers_of = {key: frozenset(each) for key, each in writers.items()}
+        return [(run, writer) for _, run, writer in found if writer is not None]
 
     def _outputs_in_flows(self, node: int, run: int) -> int:
         """Outputs that the flows of a node speak of; those of all runs are counted at once."""
@@ -160,7 +107,7 @@ class SparkSnapshot:
 
 def open_in_spark(
     spark: SparkSession, store: StoreInSpark, application_id: str, location: str | None = None
-) -> SparkSnapshot:
+) -> OpenedApplication[SparkSnapshot]:
     """The application at the store's newest version. Raises NotFoundError.
 
     `location` is the store's folder or URL as the executors know it; None: as the store itself names it.
@@ -168,50 +115,14 @@ def open_in_spark(
     events = store.events(application_id)
     if not events:
         raise NotFoundError(f"no application {application_id} is known")
-    topology = read_topology(application_id, events)
     flows, records, blocks = (
         _read(spark, table, store.uris(table, application_id), location)
         for table in ("flows", "records", "blocks")
     )
-    receipts = [tuple(row) for row in blocks.select("run", "seq", "node", "relation").distinct().collect()]
-    texts = (contract.KEYS, contract.VALUES)
-    known = {(node, relation) for run, _, node, relation in receipts if run in topology.runs}
-
-    def with_relation(*relations: str) -> frozenset[int]:
-        return frozenset(node for node, relation in known if relation in relations)
-
-    stepping, pairing = with_relation(contract.SPANS), with_relation(contract.PAIRS)
-    repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
-    inputs = {run.input for run in topology.runs.values()}
-    crossing = sorted((inputs | repeating) & (stepping | pairing))
-    shuffled: list[tuple[int, int, int | None]] = []
-    if crossing:
-        found = flows.where(F.col("node").isin(crossing)).select("node", "run", "in_run").distinct()
-        shuffled = [(row["node"], row["run"], row["in_run"]) for row in found.collect()]
-    pairs = [(reader, writer) for _, reader, writer in shuffled if writer is not None]
-    complete = completeness(events, ((run, seq) for run, seq, _, _ in receipts))
-    return SparkSnapshot(
-        spark=spark,
-        topology=topology,
-        flows=flows,
-        records=records,
-        is_complete=complete.is_complete,
-        effective=effective_runs(topology, pairs),
-        spanning=stepping | with_relation(contract.COUNTS),
-        stepping=stepping,
-        repeating=repeating,
-        pairing=pairing,
-        flowing=frozenset(node for node, relation in known if relation not in texts),
-        keyed=with_relation(*texts),
-        writers_of={
-            key: frozenset(writers)
-            for key, writers in _grouped(((node, run), writer) for node, run, writer in shuffled).items()
-        },
-        readers_of=_grouped((writer, reader) for reader, writer in dict.fromkeys(pairs)),
-        links_of=_grouped((link.node, link) for link in topology.links),
-        links_from=_grouped((link.parent_node, link) for link in topology.links),
-        parent_in_run={(run, node): parent for run, node, parent in topology.chain},
-    )
+    rows = blocks.select("run", "seq", "node", "relation", "rows").distinct().collect()
+    receipts = [Receipt(*row) for row in rows]
+    snapshot = SparkSnapshot(spark, read_topology(application_id, events), receipts, flows, records)
+    return opened_as(snapshot, events, receipts)
 
 
 def _read(spark: SparkSession, table: str, uris: Sequence[str], location: str | None) -> DataFrame:
@@ -236,10 +147,3 @@ def in_hadoop(uri: str, table: str, location: str | None) -> str:
 def _escaped(path: str) -> str:
     """Spark takes a path for a pattern."""
     return "".join(f"\\{each}" if each in "\\*?[]{}" else each for each in path)
-
-
-def _grouped(pairs: Iterable[tuple[Any, T]]) -> dict[Any, tuple[T, ...]]:
-    groups: dict[Any, list[T]] = defaultdict(list)
-    for key, value in pairs:
-        groups[key].append(value)
-    return {key: tuple(values) for key, values in groups.items()}

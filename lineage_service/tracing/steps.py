@@ -153,20 +153,15 @@ class Walk:
             if run in self._topology.unplaced and self._topology.runs[run].input == node:
                 self._every_input(node, {run: records})
             parent = self._snapshot.parent_in_run.get((run, node))
-            if parent is None or self._is_flowing(node, run):
+            if parent is None or self._snapshot.is_flowing(node, run):
                 continue
             if relation == contract.IDENTITY:
                 self.add(parent, run, *records, are_distinct=True)
             elif relation == contract.PARTITION:
                 self._every_record(parent, records[0], [run], is_exact=self._topology.nodes[node].exact)
-        self._backward_flows(node, {run: r for run, r in here.items() if self._is_flowing(node, run)})
-
-    def _is_flowing(self, node: int, run: int) -> bool:
-        """The store holds how this run's outputs of `node` relate to its inputs."""
-        if node not in self._snapshot.flowing:
-            return False
-        relation = self._topology.nodes[node].relation
-        return relation == contract.FLOWS or node in self._topology.runs[run].overridden
+        self._backward_flows(
+            node, {run: r for run, r in here.items() if self._snapshot.is_flowing(node, run)}
+        )
 
     def _backward_flows(self, node: int, here: Mapping[int, Records]) -> None:
         def found(run: int) -> list[tuple[int, Integers | None, Integers]]:
@@ -192,19 +187,14 @@ class Walk:
         """The node before in the run, or what another run wrote for `node` to read; and that run."""
         if writer in (NO_RUN, reader):
             return self._snapshot.parent_in_run.get((reader, node)), reader
-        run = self._topology.runs.get(writer)
-        if run is None:
-            return None, writer
-        if node in self._snapshot.pairing:  # these were written by the last nodes of their runs
-            return run.nodes[-1] if run.nodes else None, writer
-        return next(iter(self._topology.nodes[node].parents), None), writer
+        return self._snapshot.written_at(node, writer), writer
 
     def _every_input(self, node: int, here: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self._topology.nodes[node].kind == "sink"
         for run, (origins, _) in here.items():
             for parent in self._topology.nodes[node].parents:
-                self._every_record(parent, origins, [run] if is_sink else self._runs_of(parent))
+                self._every_record(parent, origins, [run] if is_sink else self._snapshot.runs_of(parent))
 
     def _everything_that_entered(self, sink: int, here: Mapping[int, Records]) -> None:
         """The one record of an aggregating action: made of all that its jobs read."""
@@ -237,7 +227,7 @@ class Walk:
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:
                 for origins, _ in here.values():
-                    self._every_record(child, origins, self._runs_of(child))
+                    self._every_record(child, origins, self._snapshot.runs_of(child))
                 continue
             if relation == contract.AGGREGATE:
                 for run, (origins, _) in here.items():
@@ -250,13 +240,15 @@ class Walk:
                 if self._snapshot.parent_in_run.get((run, child)) == node
             }
             for run, records in in_run.items():
-                if self._is_flowing(child, run):
+                if self._snapshot.is_flowing(child, run):
                     continue
                 if relation == contract.IDENTITY:
                     self.add(child, run, *records, are_distinct=True)
                 elif relation == contract.PARTITION:
                     self._every_record(child, records[0], [run], is_exact=self._topology.nodes[child].exact)
-            self._forward_flows(child, {run: r for run, r in in_run.items() if self._is_flowing(child, run)})
+            self._forward_flows(
+                child, {run: r for run, r in in_run.items() if self._snapshot.is_flowing(child, run)}
+            )
             self._forward_across(child, here)
 
     def _matters(self, node: int) -> bool:
@@ -314,9 +306,6 @@ class Walk:
         if len(listed) < 2:
             return iter([(run, found(run)) for run in listed])
         return zip(listed, _pool.map(found, listed), strict=True)
-
-    def _runs_of(self, node: int) -> list[int]:
-        return [run for run in self._topology.runs_of.get(node, ()) if run in self._snapshot.effective]
 
     def _every_record(
         self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False

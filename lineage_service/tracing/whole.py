@@ -43,7 +43,7 @@ class _Split:
     counts: Mapping[int, int]  # run -> how many of them it holds: another action may have taken a few only
 
 
-def whole_run(opened: OpenedApplication, max_flows: int) -> WholeRun | TooManyFlows:
+def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun | TooManyFlows:
     """All flows of an application that is complete."""
     snapshot = opened.snapshot
     public = [node for _, node in sorted(snapshot.topology.nodes.items()) if node.is_public]
@@ -125,7 +125,7 @@ def _ways(snapshot: Snapshot, side: Walk, node: int, splits: Mapping[int, _Split
 
 
 def _columns(
-    opened: OpenedApplication,
+    opened: OpenedApplication[Snapshot],
     cursor: duckdb.DuckDBPyConnection,
     nodes: list[TopologyNode],
     splits: Mapping[int, Mapping[int, _Split]],

@@ -1,0 +1,96 @@
+"""Where a trace begins: the nodes and records that people name, as nodes, splits and runs. For both engines.
+
+A name that fits nothing, or several things, is an error that says so.
+"""
+
+from __future__ import annotations
+
+from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
+from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.places import Places
+from lineage_service.tracing.topology import Run, TopologyNode
+from lineage_service.tracing.wiring import Wiring
+from spark_agent import contract
+
+__all__ = ["holders_named", "no_such_key", "node_named", "place_named", "record_named"]
+
+
+def node_named(wiring: Wiring, text: str) -> TopologyNode:
+    """A node by its id or its number. Raises NotFoundError."""
+    topology = wiring.topology
+    application_id, _, number = text.rpartition("#")
+    if number.isascii() and number.isdigit() and application_id in ("", topology.application_id):
+        found = topology.nodes.get(int(number))
+        if found is not None:
+            return found
+    raise NotFoundError(f"application {topology.application_id} has no node {text}")
+
+
+def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
+    """A record id, alone where it is not ambiguous, or behind its node's id (a flow id).
+
+    (node, split, offset). Raises NotFoundError, InvalidQueryError.
+    """
+    parts = text.split("#")
+    if node is None and len(parts) >= 4 and parts[0] == wiring.topology.application_id:
+        node, text = f"{parts[0]}#{parts[1]}", "#".join(parts[2:])
+    try:
+        kind, split, offset = contract.parse_record_id(text)
+    except contract.ContractError as error:
+        raise InvalidQueryError(str(error)) from None
+    if node is not None:
+        return node_named(wiring, node), split, offset
+    if kind is None:
+        raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
+    nodes = [
+        each
+        for each in wiring.topology.nodes.values()
+        if each.kind == kind and wiring.holders_of(each.number, split, "forward")
+    ]
+    if len(nodes) == 1:
+        return nodes[0], split, offset
+    if not nodes:
+        raise NotFoundError(f"no {kind} of this application has a partition {split}")
+    named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
+    raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
+
+
+def place_named(
+    wiring: Wiring, places: Places, query: TraceQuery, check: Check
+) -> tuple[TopologyNode, int, int] | TopologyNode:
+    """(node, split, offset) of the record that a query names; of one that names a key, the node alone.
+
+    Raises NotFoundError, InvalidQueryError.
+    """
+    if query.path is not None:
+        number, split, offset = places.find(wiring.topology, query.path, query.row or 0, check)
+        return wiring.topology.nodes[number], split, offset
+    if query.key is not None and query.node is not None:
+        return node_named(wiring, query.node)
+    if query.record is not None:
+        return record_named(wiring, query.record, query.node)
+    if query.node is not None and query.partition is not None and query.offset is not None:
+        return node_named(wiring, query.node), query.partition, query.offset
+    raise InvalidQueryError(
+        "say where the trace begins: record, or node with partition and offset, or node with key, "
+        "or path with row"
+    )
+
+
+def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
+    """The runs in which a trace from a record begins. Raises NotFoundError."""
+    counts = [
+        (run, wiring.count(node.number, run.number))
+        for run in wiring.holders_of(node.number, split, direction)
+    ]
+    held = [run for run, count in counts if offset < count]
+    if not held:
+        raise NotFoundError(
+            f"node {node.number} ({node.name}) has {max((count for _, count in counts), default=0)} records "
+            f"in partition {split}; offset {offset} is not there (offsets count from 0)"
+        )
+    return held
+
+
+def no_such_key(node: TopologyNode, key: str | None) -> NotFoundError:
+    return NotFoundError(f"node {node.number} ({node.name}) has no record with the key {key!r}")

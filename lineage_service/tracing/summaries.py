@@ -1,0 +1,79 @@
+"""What is said of an application as a whole: its name, state, counters, and whether it is complete.
+
+From its events and the receipts of its blocks alone: its flows are not opened, its runs are not put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow.dataset
+
+from lineage_service.answers import Application
+from lineage_service.completeness import completeness
+from lineage_service.tables import TABLES
+from lineage_service.tracing.wiring import Receipt
+from spark_agent import contract
+
+__all__ = ["SummaryReader", "read_receipts", "summary"]
+
+
+class SummaryReader(Protocol):
+    """What is read of a flow store."""
+
+    def version(self) -> object: ...
+
+    def applications(self) -> Sequence[str]: ...
+
+    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
+
+    def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+
+def summary(
+    application_id: str, events: Sequence[Mapping[str, Any]], receipts: Collection[Receipt]
+) -> Application:
+    """Of an application with at least one event."""
+    complete = completeness(events, ((each.run, each.seq) for each in receipts))
+    started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
+    ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
+    committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
+    texts = (contract.KEYS, contract.VALUES)
+    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in texts}
+    return Application(
+        application_id=application_id,
+        name=str(started[0]["name"]) if started else application_id,
+        state="ended" if ended else "running",
+        started=started[0]["time"] if started else min(event["time"] for event in events),
+        ended=ended[0]["time"] if ended else None,
+        complete=complete.is_complete,
+        missing_blocks=complete.missing_blocks,
+        missing=complete.describe(),
+        counters={
+            **(_reported(ended[0]) if ended else {}),
+            "runs": len(complete.runs),
+            "blocks": len({(each.run, each.seq) for each in receipts}),
+            "flows": sum(flows.values()),
+            "dropped": complete.dropped,
+            "missing_runs": complete.missing_runs,
+            "missing_events": complete.missing_events,
+            **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
+        },
+    )
+
+
+def _reported(ended: Mapping[str, Any]) -> dict[str, int]:
+    """What the agent counted itself."""
+    counters = ended["counters"].items()
+    return {name: value for name, value in counters if type(value) is int and abs(value) < contract.MAX_RUN}
+
+
+def read_receipts(files: Sequence[str]) -> list[Receipt]:
+    """Of these files of the `blocks` table, on this machine."""
+    if not files:
+        return []
+    columns = ["run", "seq", "node", "relation", "rows"]
+    # The files do not hold the column that the table is partitioned by.
+    read = pyarrow.dataset.dataset(list(files), schema=TABLES["blocks"], format="parquet").to_table(columns)
+    return [Receipt(*row) for row in set(zip(*(read[name].to_pylist() for name in columns), strict=True))]

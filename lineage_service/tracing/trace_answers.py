@@ -1,0 +1,156 @@
+"""Makes an answer of what a journey found: its nodes, records and flows as people see them. For both engines.
+
+Knows nothing of how records were found, nor where the texts of their keys and values came from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lineage_service.answers import Flow, Record, Trace, TracedNode, TraceQuery
+from lineage_service.tracing import cursors
+from lineage_service.tracing.cursors import Page
+from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.journey import Journey
+from lineage_service.tracing.missing_values import how_to_see
+from lineage_service.tracing.opened import OpenedApplication
+from lineage_service.tracing.places import Places
+from lineage_service.tracing.topology import TopologyNode
+from lineage_service.tracing.walked import Position, Walked
+from lineage_service.tracing.wiring import Wiring
+from spark_agent import contract
+
+__all__ = ["Texts", "nodes_of", "records_of", "trace_of"]
+
+Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
+"""(node, run, offset, kind) -> (type, text) of what was captured."""
+Leg = tuple[OpenedApplication[Wiring], Walked]
+_NO_TEXT = (None, None)
+
+
+def records_of(
+    opened: OpenedApplication[Wiring],
+    node: TopologyNode,
+    positions: Sequence[Position],
+    texts: Texts,
+    places: Places,
+    check: Check,
+) -> tuple[Record, ...]:
+    """With what was captured of them, and the rows of files that they are."""
+    rows = places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
+    return tuple(
+        Record(
+            record_id=contract.record_id(node.kind, each.split, each.offset),
+            partition=each.split,
+            offset=each.offset,
+            key=texts.get((node.number, each.run, each.offset, "key"), _NO_TEXT)[1],
+            value=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[1],
+            value_type=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[0],
+            source=rows.get(_place(each)),
+        )
+        for each in positions
+    )
+
+
+def nodes_of(
+    snapshot: Wiring,
+    walked: Walked,
+    show: Callable[[TopologyNode, Sequence[Position]], tuple[Record, ...]],
+) -> tuple[TracedNode, ...]:
+    """What one application has on a page."""
+    topology = snapshot.topology
+    return tuple(
+        TracedNode(
+            node_id=contract.node_id(topology.application_id, each.node),
+            name=topology.nodes[each.node].name,
+            kind=topology.nodes[each.node].kind,
+            exact=snapshot.is_exact(each.node),
+            total=each.total,
+            records=show(topology.nodes[each.node], each.positions),
+        )
+        for each in walked.reached
+    )
+
+
+def trace_of(
+    query: TraceQuery,
+    node: TopologyNode,
+    start: tuple[Record, ...],
+    journey: Journey[Any, Any],
+    legs: Sequence[Leg],
+    shown: Sequence[tuple[TracedNode, ...]],
+) -> Trace:
+    """One page. `legs` begin with the application that was asked about; `shown` are the nodes of each."""
+    opened = legs[0][0]
+    application_id = opened.application.application_id
+    left = {
+        contract.node_id(leg.application.application_id, number): place
+        for leg, walked in legs
+        for number, place in walked.left.items()
+    }
+    following = None
+    if left or not journey.is_whole:
+        page = Page(after=left if journey.is_whole else None)
+        following = cursors.written(cursors.digest(application_id, query), page)
+    return Trace(
+        direction=query.direction,
+        start=start,
+        start_node=contract.node_id(application_id, node.number),
+        complete=all(leg.application.complete for leg, _ in legs),
+        exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
+        truncated=not journey.is_whole
+        or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),
+        nodes=tuple(each for nodes in shown for each in nodes),
+        flows=(*(flow for leg in legs for flow in _flows(*leg)), *_ghost_flows(journey, legs)),
+        next=following,
+        how=how_to_see(opened, shown[0]) if query.values else "",
+    )
+
+
+def _flows(opened: OpenedApplication[Wiring], walked: Walked) -> Iterator[Flow]:
+    topology = opened.snapshot.topology
+    for source, target in walked.flows:
+        yield Flow(
+            hash_in=_flow_end(topology.application_id, topology.nodes[source.node], source),
+            hash_out=_flow_end(topology.application_id, topology.nodes[target.node], target),
+            node_id=contract.node_id(topology.application_id, target.node),
+        )
+
+
+def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Flow]:
+    """From a row that one application wrote to the same row that another read, where both are listed."""
+    listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
+    for opened, walked in legs:
+        application_id, nodes = opened.application.application_id, opened.snapshot.topology.nodes
+        for each in walked.reached:
+            for position in each.positions:
+                end = _flow_end(application_id, nodes[each.node], position)
+                listed[application_id, each.node, position.split][position.offset] = end
+    for (written, read), before in journey.passed.items():
+        rows = listed.get((written.application_id, written.node, written.split), {})
+        for offset, record in listed.get((read.application_id, read.node, read.split), {}).items():
+            row = rows.get(offset + before)
+            if row is not None:
+                node_id = contract.node_id(read.application_id, read.node)
+                yield Flow(hash_in=row, hash_out=record, node_id=node_id)
+
+
+def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
+    nodes = opened.snapshot.topology.nodes
+    return walked.is_exact and all(_is_known(nodes[each.node]) for each in walked.reached)
+
+
+def _is_known(node: TopologyNode) -> bool:
+    """May an answer that passes here be exact? The walk says itself where it took a partition as a bound."""
+    return node.exact or node.relation == contract.PARTITION
+
+
+def _flow_end(application_id: str, node: TopologyNode, position: Position) -> str:
+    record = contract.record_id(node.kind, position.split, position.offset)
+    return f"{contract.node_id(application_id, node.number)}#{record}"
+
+
+def _place(position: Position) -> tuple[int, int]:
+    return position.split, position.offset
