@@ -49,6 +49,7 @@ from lineage_service.tracing.starts import (
     place_named,
     record_named,
 )
+from lineage_service.tracing.summaries import Summaries
 from lineage_service.tracing.topology import Topology, TopologyNode
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
@@ -69,6 +70,7 @@ class LineageQuestions:
         self._pages = RecordPages(self._places, self._show, time_budget_s=time_budget_s)
         self._walks = KeptWalks()
         self._files = FilesOfApplications(store)
+        self._summaries = Summaries(store)
         self._columns = ColumnCache()
         self._lock = threading.Lock()
         self._opened: OrderedDict[str, _Held] = OrderedDict()
@@ -76,11 +78,10 @@ class LineageQuestions:
     # -- applications and graphs ---------------------------------------------------------------------
 
     def applications(self) -> tuple[Application, ...]:
-        found = [self._open(application_id).application for application_id in self._store.applications()]
-        return tuple(sorted(found, key=lambda each: (-each.started, each.application_id)))
+        return self._summaries.all()
 
     def application(self, application_id: str) -> Application:
-        return self._open(application_id).application
+        return self._summaries.of(application_id)
 
     def graph(self, application_id: str) -> Graph:
         opened = self._open(application_id)

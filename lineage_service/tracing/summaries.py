@@ -1,22 +1,24 @@
 """What is said of an application as a whole: its name, state, counters, and whether it is complete.
 
 From its events and the receipts of its blocks alone: its flows are not opened, its runs are not put together.
+So a list of many applications costs little, and costs next to nothing while nothing more of them is stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from threading import Lock
 from typing import Any, Protocol
 
 import pyarrow.dataset
 
-from lineage_service.answers import Application
+from lineage_service.answers import Application, NotFoundError
 from lineage_service.completeness import completeness
 from lineage_service.tables import TABLES
 from lineage_service.tracing.wiring import Receipt
 from spark_agent import contract
 
-__all__ = ["SummaryReader", "read_receipts", "summary"]
+__all__ = ["Summaries", "SummaryReader", "read_receipts", "summary"]
 
 
 class SummaryReader(Protocol):
@@ -29,6 +31,57 @@ class SummaryReader(Protocol):
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
 
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+
+class Summaries:
+    """The applications of a flow store. Threads may share it."""
+
+    def __init__(self, store: SummaryReader) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._known: dict[str, tuple[object, int, Application]] = {}  # with the version, and its files then
+        self._listed: tuple[object, tuple[Application, ...]] = (None, ())
+
+    def all(self) -> tuple[Application, ...]:
+        """Those of which an event is stored, newest first."""
+        version = self._store.version()
+        with self._lock:
+            if self._listed[0] == version:
+                return self._listed[1]
+        names = self._store.applications()
+        found = [each for each in (self._look(name, version) for name in names) if each is not None]
+        listed = tuple(sorted(found, key=lambda each: (-each.started, each.application_id)))
+        with self._lock:
+            self._listed = version, listed
+            for name in self._known.keys() - set(names):
+                del self._known[name]
+        return listed
+
+    def of(self, application_id: str) -> Application:
+        """Raises NotFoundError."""
+        found = self._look(application_id, self._store.version())
+        if found is None:
+            raise NotFoundError(f"no application {application_id} is known")
+        return found
+
+    def _look(self, application_id: str, version: object) -> Application | None:
+        """None where no event of it is stored."""
+        with self._lock:
+            held = self._known.get(application_id)
+        if held is not None and held[0] == version:
+            return held[2]
+        receipts, told = (self._store.files(table, application_id) for table in ("blocks", "events"))
+        files = hash((frozenset(receipts), frozenset(told)))
+        if held is None or held[1] != files:
+            events = self._store.events(application_id)
+            if not events:
+                return None
+            found = summary(application_id, events, read_receipts(receipts))
+        else:
+            found = held[2]
+        with self._lock:
+            self._known[application_id] = (version, files, found)
+        return found
 
 
 def summary(

@@ -1,0 +1,96 @@
+"""A list of applications is made of events and receipts, and again only of what came since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lineage_service.answers import NotFoundError
+from lineage_service.batches import event_batch, flow_batch
+from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.tracing.service import LineageQuestions
+from spark_agent import contract
+from tests.lineage_messages import block, event, messages
+
+
+class Store(DeltaFlowStore):
+    """Knows whose events were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.read: list[str] = []
+        self._offsets = [0, 0]
+
+    def events(self, application_id: str) -> list[dict[str, object]]:
+        self.read.append(application_id)
+        return super().events(application_id)
+
+    def tell(self, *events: bytes) -> None:
+        self.write_events(event_batch("topic/0", messages(*events, first=self._offsets[0])))
+        self._offsets[0] += len(events)
+
+    def send(self, *blocks: bytes) -> None:
+        self.write_flows(flow_batch("topic/1", messages(*blocks, first=self._offsets[1])))
+        self._offsets[1] += len(blocks)
+
+    def run(self, application_id: str, began: int) -> None:
+        self.tell(
+            event(contract.APPLICATION_STARTED, application_id=application_id, time=began, name="job"),
+            event(contract.RUN_COMMITTED, application_id=application_id, time=began, run=began, blocks=1),
+            event(contract.APPLICATION_ENDED, application_id=application_id, time=began + 9),
+        )
+        self.send(block(began, application_id=application_id))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = Store(tmp_path / "flows")
+    made.run("old", 100)
+    made.run("new", 200)
+    return made
+
+
+@pytest.fixture
+def questions(store: Store) -> LineageQuestions:
+    return LineageQuestions(store, time_budget_s=60)
+
+
+def test_applications_are_listed_without_their_flows(store: Store, questions: LineageQuestions) -> None:
+    for file in (*store.files("flows", "old"), *store.files("flows", "new")):
+        Path(file).unlink()
+    listed = questions.applications()
+    assert [each.application_id for each in listed] == ["new", "old"]
+    assert all(each.complete and each.counters["flows"] == 2 for each in listed)
+    assert [questions.application(each.application_id) for each in listed] == list(listed)
+
+
+def test_only_what_came_since_is_read_again(store: Store, questions: LineageQuestions) -> None:
+    questions.applications()
+    questions.applications()
+    assert sorted(store.read) == ["new", "old"]
+    store.read.clear()
+    store.tell(event(contract.RUN_COMMITTED, application_id="old", time=101, run=7, blocks=1))
+    assert [each.complete for each in questions.applications()] == [True, False]
+    assert store.read == ["old"]
+    store.send(block(7, application_id="old"))
+    assert [each.complete for each in questions.applications()] == [True, True]
+
+
+def test_an_application_whose_events_have_not_come_is_not_listed_yet(
+    store: Store, questions: LineageQuestions
+) -> None:
+    store.send(block(300, application_id="early"))
+    assert [each.application_id for each in questions.applications()] == ["new", "old"]
+    with pytest.raises(NotFoundError):
+        questions.application("early")
+    store.run("early", 300)
+    assert questions.applications()[0].application_id == "early"
+
+
+def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: LineageQuestions) -> None:
+    questions.applications()
+    store.delete("old")
+    assert [each.application_id for each in questions.applications()] == ["new"]
+    with pytest.raises(NotFoundError):
+        questions.application("old")
