@@ -133,6 +133,13 @@ class TraceWalk:
     def size(self, arrived: Integers) -> int:
         return len(arrived)
 
+    def has(self, arrived: Integers, offset: int) -> bool:
+        return _holds(arrived, offset)
+
+    def start_range(self, node: int, run: int, first: int, count: int) -> None:
+        """Begin at so many records from `first` on, too."""
+        self.start(node, run, np.arange(first, first + count, dtype=np.int64))
+
     def start_moved(self, node: int, run: int, arrived: Integers, low: int, high: int, more: int) -> bool:
         """Begin at those from `low` to before `high`, too, with `more` added."""
         inside = arrived[within(arrived, low, high - 1)]

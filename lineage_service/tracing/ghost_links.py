@@ -3,7 +3,8 @@
 What Newt (Logothetis and others, 2013) calls ghost links: nobody captured them, they follow from the files. A
 file counts as the same where its path and, as far as both applications know them, its size and time are; of
 several writers the last one that began before the reader. So a file that was written anew in between links
-nothing. Rows are counted, so a file in which a record has several rows links nothing either.
+nothing. Rows are counted, so a file in which a record has several rows links nothing either. A record that is
+a whole file (of wholeTextFiles, binaryFiles) is made of all that was written there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ __all__ = ["FileSplit", "FilesOfApplications"]
 
 @dataclass(frozen=True, slots=True)
 class FileSplit:
-    """A part of a text file that is one split of a source, or a file that is one of a sink."""
+    """A part of a text file that is one split of a source, or a file that is one of a sink.
+
+    Or a file that is one record of a source: `record` is its offset in the split.
+    """
 
     application_id: str
     began: int
@@ -32,6 +36,7 @@ class FileSplit:
     start: int
     size: int | None
     modified: int | None
+    record: int | None = None
 
     def is_same_file(self, other: FileSplit) -> bool:
         """As far as both know its size and its time."""
@@ -121,29 +126,44 @@ def _files_of(
     for event in events:
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
-        elif event["type"] == contract.NODE_REGISTERED and _is_text(event.get("dataset")):
+        elif event["type"] == contract.NODE_REGISTERED and _is_followed(event):
             kinds[event["node"]] = str(event["kind"])
         elif event["type"] == contract.PARTITIONS:
             told.append(event)
-    splits: dict[tuple[int, int], FileSplit] = {}
+    splits: dict[tuple[int, int], list[FileSplit]] = {}
     for event in told:
         for partition in event["partitions"]:
-            if event["node"] in kinds and "path" in partition and "record_length" not in partition:
-                splits[event["node"], partition["split"]] = FileSplit(
-                    application_id,
-                    began,
-                    event["node"],
-                    partition["split"],
-                    normal_path(str(partition["path"])),
-                    int(partition["start"]),
-                    partition.get("size"),
-                    partition.get("modified"),
-                )
+            if event["node"] in kinds:
+                place = event["node"], partition["split"]
+                splits[place] = [
+                    FileSplit(
+                        application_id,
+                        began,
+                        *place,
+                        normal_path(str(file["path"])),
+                        int(file.get("start", 0)),
+                        file.get("size"),
+                        file.get("modified"),
+                        record,
+                    )
+                    for record, file in _files_in(partition)
+                ]
+    every = [each for found in splits.values() for each in found]
     return (
-        [each for each in splits.values() if kinds[each.node] == "source"],
-        [each for each in splits.values() if kinds[each.node] == "sink"],
+        [each for each in every if kinds[each.node] == "source"],
+        [each for each in every if kinds[each.node] == "sink"],
     )
 
 
-def _is_text(dataset: object) -> bool:
-    return isinstance(dataset, Mapping) and dataset.get("format") == "text"
+def _files_in(partition: Mapping[str, Any]) -> list[tuple[int | None, Mapping[str, Any]]]:
+    """(the record that it is, None where its rows are records; the file)."""
+    if "files" in partition:
+        return list(enumerate(partition["files"]))
+    return [(None, partition)] if "path" in partition and "record_length" not in partition else []
+
+
+def _is_followed(node: Mapping[str, Any]) -> bool:
+    """Its records are rows of text files, or whole files that were read."""
+    dataset = node.get("dataset")
+    format = dataset.get("format") if isinstance(dataset, Mapping) else None
+    return format == "text" or (format == "file" and node["kind"] == "source")

@@ -50,6 +50,12 @@ class Walk(Protocol[A]):
     def size(self, arrived: A) -> int:
         """How many they are."""
 
+    def has(self, arrived: A, offset: int) -> bool:
+        """One of them stands at this offset."""
+
+    def start_range(self, node: int, run: int, first: int, count: int) -> None:
+        """Begin at so many records from `first` on, too."""
+
     def start_moved(self, node: int, run: int, arrived: A, low: int, high: int, more: int) -> bool:
         """Begin at records of another walk of this engine, too: those from `low` to before `high`.
 
@@ -151,14 +157,13 @@ class Journey(Generic[W, A]):
         is_new, walk = False, self.legs[application_id][1]
         for here, there, arrived in self._links(application_id):
             check()
-            key, reached = (here, there), walk.size(arrived)
-            if self._told.get(key) == reached:
+            key, reached = (here, there), self._reached(walk, arrived, here, there)
+            if self._told.get(key, 0) == reached:
                 continue
-            read = here if self._direction == "backward" else there
-            before = self._rows_before(read.path, read.start, check)
+            read, written = (here, there) if self._direction == "backward" else (there, here)
             try:
-                has_rows = self._has_row_for_record(read, there if read is here else here)
-                if before is None or not has_rows:
+                before = self._before(read, written, check)
+                if before is None:
                     self.is_exact = False
                     self._told[key] = reached
                     continue
@@ -167,14 +172,34 @@ class Journey(Generic[W, A]):
                 continue
             for run in opened.snapshot.holders_of(there.node, there.split, self._direction):
                 count = opened.snapshot.count(there.node, run.number)
-                if self._direction == "backward":
+                if read.record is not None:
+                    first, records = (0, count) if there is written else (read.record, 1)
+                    if first + records <= count and records:
+                        onward.start_range(there.node, run.number, first, records)
+                        is_new = True
+                elif there is written:
                     moved = (0, count - before, before)
+                    is_new |= onward.start_moved(there.node, run.number, arrived, *moved)
                 else:
                     moved = (before, before + count, -before)
-                is_new |= onward.start_moved(there.node, run.number, arrived, *moved)
-            self.passed[(there, here) if self._direction == "backward" else (here, there)] = before
+                    is_new |= onward.start_moved(there.node, run.number, arrived, *moved)
+            self.passed[written, read] = before
             self._told[key] = reached
         return is_new
+
+    @staticmethod
+    def _reached(walk: Walk[A], arrived: A, here: FileSplit, there: FileSplit) -> int:
+        """How many records lead on: a file that is one record is reached, or some of it is."""
+        if here.record is not None:
+            return int(walk.has(arrived, here.record))
+        return walk.size(arrived) if there.record is None else 1
+
+    def _before(self, read: FileSplit, written: FileSplit, check: Callable[[], None]) -> int | None:
+        """The rows of the file before what was read; None where rows cannot be told from each other."""
+        if read.record is not None:
+            return 0
+        before = self._rows_before(read.path, read.start, check)
+        return before if self._has_row_for_record(read, written) else None
 
     def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
         """(a split that the walk has reached, what it leads to, the records reached)."""

@@ -35,6 +35,14 @@ class Arrived:
             return len({position for run, position in self.here.rows if run in self.runs})
         return _totals(self.walk, self.here, {self.split: list(self.runs)})[self.split]
 
+    @cached_property
+    def offsets(self) -> frozenset[int]:
+        """All of them, on the driver: for splits of few records."""
+        here = self.walk.only(self.here, self.runs)
+        if here.is_held:
+            return frozenset(position for _, position in here.rows)
+        return frozenset(row["pos"] for row in self.walk.frame(here).select("pos").distinct().collect())
+
 
 class SparkTraceWalk:
     """Everything that records reach in one direction. The steps of a node that more records came to are made
@@ -68,6 +76,11 @@ class SparkTraceWalk:
         """Begin at these records."""
         self._begin_at(node)
         self._walk.add(node, here)
+
+    def start_range(self, node: int, run: int, first: int, count: int) -> None:
+        """Begin at so many records from `first` on, too."""
+        self._begin_at(node)
+        self._walk.add(node, self._walk.ranged(run, first, count))
 
     def start_moved(self, node: int, run: int, arrived: Arrived, low: int, high: int, more: int) -> bool:
         """Begin at records of another walk, too; see journey.Walk."""
@@ -114,6 +127,9 @@ class SparkTraceWalk:
 
     def size(self, arrived: Arrived) -> int:
         return arrived.size
+
+    def has(self, arrived: Arrived, offset: int) -> bool:
+        return offset in arrived.offsets
 
     def page(
         self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]

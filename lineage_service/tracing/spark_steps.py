@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lineage_service.tracing.spark_sets import Frontier, Ranges, SparkSets
+from lineage_service.tracing.spark_sets import Frontier, Ranges, SparkSets, Spread
 from spark_agent import contract
 
 #: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
@@ -262,13 +262,22 @@ class SparkWalk(SparkSets):
             records = records.join(F.broadcast(origins), "run")
         self._add_found(node, records, here)
 
+    def ranged(self, run: int, first: int, count: int) -> Frontier:
+        """A set of so many records of a run that stand side by side."""
+        if count <= max(self.held_records, 1):
+            return self.held([(run, position) for position in range(first, first + count)])
+        return Frontier({run: Spread(count, first, first + count - 1)}, self._ranges([(run, first, count)]))
+
     def _listed(self, node: int, runs: Iterable[int]) -> DataFrame:
         """All records of a node in runs."""
+        return self._ranges((run, 0, self.snapshot.count(node, run)) for run in runs)
+
+    def _ranges(self, ranges: Iterable[tuple[int, int, int]]) -> DataFrame:
+        """So many records of each (run, first position, number of records)."""
         pieces = [
-            (run, low, min(low + _PIECE, count) - 1)
-            for run in runs
-            for count in [self.snapshot.count(node, run)]
-            for low in range(0, count, _PIECE)
+            (run, low, min(low + _PIECE, first + count) - 1)
+            for run, first, count in ranges
+            for low in range(first, first + count, _PIECE)
         ]
         table = self.snapshot.table("run bigint, low bigint, high bigint", pieces)
         if sum(high - low for _, low, high in pieces) > _PIECE:  # each task lists some

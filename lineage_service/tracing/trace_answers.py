@@ -120,7 +120,7 @@ def _flows(opened: OpenedApplication[Wiring], walked: Walked) -> Iterator[Flow]:
 
 
 def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Flow]:
-    """From a row that one application wrote to the same row that another read, where both are listed."""
+    """From what one application wrote to what another read of it, where both are listed."""
     listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
     for opened, walked in legs:
         application_id, nodes = opened.application.application_id, opened.snapshot.topology.nodes
@@ -129,12 +129,15 @@ def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Fl
                 end = _flow_end(application_id, nodes[each.node], position)
                 listed[application_id, each.node, position.split][position.offset] = end
     for (written, read), before in journey.passed.items():
+        node_id = contract.node_id(read.application_id, read.node)
         rows = listed.get((written.application_id, written.node, written.split), {})
-        for offset, record in listed.get((read.application_id, read.node, read.split), {}).items():
-            row = rows.get(offset + before)
-            if row is not None:
-                node_id = contract.node_id(read.application_id, read.node)
-                yield Flow(hash_in=row, hash_out=record, node_id=node_id)
+        records = listed.get((read.application_id, read.node, read.split), {})
+        if read.record is not None:  # a whole file
+            pairs = [(row, records[read.record]) for row in rows.values() if read.record in records]
+        else:
+            pairs = [(rows[at + before], each) for at, each in records.items() if at + before in rows]
+        for row, record in pairs:
+            yield Flow(hash_in=row, hash_out=record, node_id=node_id)
 
 
 def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
