@@ -6,10 +6,7 @@ second listener behind a wire as slow as one likes. Used by tests and by `python
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -28,18 +25,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from lineage_service.settings import Settings
-from lineage_service.stack.download import fetch
-from lineage_service.stack.jars import read_lock
-from lineage_service.stack.java import find_java
 from lineage_service.stack.kafka import Kafka, silent_log
 from lineage_service.stack.ports import HOST, choose_port
-from lineage_service.stack.progress import Quiet
-from lineage_service.stack.server import Place
+from perf.delivery.own_server import READY_DEADLINE_S, OwnServer, free_ports
 
 #: Topics whose names begin so may be read, but not written to; or not be made.
 NO_WRITE, NO_CREATE = "no-write-", "no-create-"
-READY_DEADLINE_S = 120.0
 
 #: Everybody is the same anonymous user here: what no rule names is allowed, so that one broker serves all.
 _SETTINGS = """
@@ -57,27 +48,17 @@ class Broker:
     """One Kafka process of its own, in `folder`. Address `servers`; `slow_servers` for the slow wire."""
 
     def __init__(self, folder: Path, jars: Path, *, bytes_per_second: int = 20_000) -> None:
-        self._server = Kafka()
-        self._place = Place(folder=folder / "kafka", logs=folder / "logs")
-        self._jars = jars
-        self._ports: dict[str, int] = {}
-        for purpose in ("broker", "behind", "slow", "controller"):
-            self._ports[purpose] = choose_port(purpose, [], taken=self._ports.values())
+        self._folder, self._jars = folder, jars
+        self._ports = free_ports("broker", "behind", "slow", "controller")
         self.servers = f"{HOST}:{self._ports['broker']}"
         self.slow_servers = f"{HOST}:{self._ports['slow']}"
         self._bytes_per_second = bytes_per_second
-        self._process: subprocess.Popen[bytes] | None = None
         self._cleanup = ExitStack()
 
     def __enter__(self) -> Broker:
-        lock = read_lock(self._server.name)
-        fetch(list(lock), self._jars, Settings().maven_repository, Quiet())
-        self._place.folder.mkdir(parents=True)
-        self._place.logs.mkdir(parents=True)
-        jars = [self._jars.absolute() / jar.file_name for jar in lock]
-        self._command = self._server.prepare(find_java(), jars, self._place, self._ports)
-        with (self._place.folder / "server.properties").open("a") as file:
-            file.write(_SETTINGS.format(host=HOST, **self._ports))
+        self._server = OwnServer(Kafka(), self._folder, self._jars, self._ports)
+        self._server.configure("server.properties", _SETTINGS.format(host=HOST, **self._ports))
+        self._cleanup.callback(self._server.kill)
         self._cleanup.enter_context(
             slow_wire(self._ports["slow"], self._ports["behind"], self._bytes_per_second)
         )
@@ -90,42 +71,26 @@ class Broker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self.kill()
         self._cleanup.close()
 
     def start(self) -> None:
         """Start it, for the first time or again, and wait until it answers."""
-        with (self._place.logs / "kafka.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        deadline = time.monotonic() + READY_DEADLINE_S
-        while not self._server.is_ready({"bootstrap_servers": self.servers}):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                said = (self._place.logs / "kafka.log").read_text()[-2000:]
-                raise RuntimeError(f"Kafka did not start:\n{said}")
-            time.sleep(0.1)
+        self._server.start()
 
     def kill(self) -> None:
         """SIGKILL: what a machine that loses its power does."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-        self._process = None
+        self._server.kill()
 
     def suspend(self) -> None:
         """SIGSTOP: connections stay, nothing answers."""
-        assert self._process is not None
-        os.kill(self._process.pid, signal.SIGSTOP)
+        self._server.suspend()
 
     def resume(self) -> None:
-        assert self._process is not None
-        os.kill(self._process.pid, signal.SIGCONT)
+        self._server.resume()
 
     def revive(self) -> None:
         """Let it run and answer, whatever was done to it."""
-        if self._process is None:
+        if not self._server.has_process:
             self.start()
         self.resume()
         # A broker that was silent for long has lost its partitions, and gets them back a little later.

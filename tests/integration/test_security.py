@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +17,13 @@ from neo4j.exceptions import DriverError, Neo4jError
 
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.graph_store import GraphRefusedError, Neo4jGraph
-from lineage_service.settings import Settings
-from lineage_service.stack.download import fetch
 from lineage_service.stack.errors import DownloadError, JavaError
-from lineage_service.stack.jars import read_lock
 from lineage_service.stack.java import find_java
 from lineage_service.stack.kafka import Kafka
 from lineage_service.stack.neo4j import Neo4j
-from lineage_service.stack.ports import HOST, choose_port
-from lineage_service.stack.progress import Quiet
-from lineage_service.stack.server import Place, Server
+from lineage_service.stack.ports import HOST
+from lineage_service.stack.server import Server
+from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
 from tests.integration.test_consume import Bench, bench_of
 from tests.lineage_messages import APP, event
@@ -80,7 +76,7 @@ Start = Callable[..., None]
 @pytest.fixture(scope="module")
 def start(jar_folder: Path, cannot_have: Callable[[str], NoReturn]) -> Iterator[Start]:
     """start(server, folder, ports, settings file, more settings, is_ready): returns when it is ready."""
-    processes: list[subprocess.Popen[bytes]] = []
+    running: list[OwnServer] = []
 
     def start(
         server: Server,
@@ -88,41 +84,18 @@ def start(jar_folder: Path, cannot_have: Callable[[str], NoReturn]) -> Iterator[
         ports: dict[str, int],
         file: str,
         more: str,
-        is_ready: Callable[[], bool],
+        is_ready: Callable[[], bool] | None = None,
     ) -> None:
-        lock = read_lock(server.name)
         try:
-            fetch(list(lock), jar_folder, Settings().maven_repository, Quiet())
-            java = find_java()
+            running.append(OwnServer(server, folder, jar_folder, ports, is_ready))
         except (DownloadError, JavaError) as error:
             cannot_have(f"no {server.name}: {error}")
-        place = Place(folder=folder / server.name, logs=folder / "logs")
-        place.folder.mkdir(parents=True)
-        place.logs.mkdir(parents=True)
-        jars = [jar_folder.absolute() / jar.file_name for jar in lock]
-        command = server.prepare(java, jars, place, ports)
-        with (place.folder / file).open("a") as settings:
-            settings.write(more)
-        with (place.logs / "out").open("wb") as log:
-            processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
-        deadline = time.monotonic() + DEADLINE_S
-        while not is_ready():
-            said = (place.logs / "out").read_text()[-3000:]
-            assert processes[-1].poll() is None, said
-            assert time.monotonic() < deadline, said
-            time.sleep(0.1)
+        running[-1].configure(file, more)
+        running[-1].start()
 
     yield start
-    for process in processes:
-        process.kill()
-        process.wait()
-
-
-def some_ports(*purposes: str) -> dict[str, int]:
-    ports: dict[str, int] = {}
-    for purpose in purposes:
-        ports[purpose] = choose_port(purpose, [], taken=ports.values())
-    return ports
+    for each in running:
+        each.kill()
 
 
 def certify(folder: Path) -> tuple[Path, Path]:
@@ -141,10 +114,9 @@ def certify(folder: Path) -> tuple[Path, Path]:
 def secured(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Secured:
     folder = tmp_path_factory.mktemp("secured")
     keystore, authority = certify(folder)
-    server, ports = Kafka(), some_ports("broker", "secure", "controller")
+    ports = free_ports("broker", "secure", "controller")
     more = _KAFKA.format(host=HOST, keystore=keystore, secret=SECRET, **ports)
-    open_address = {"bootstrap_servers": f"{HOST}:{ports['broker']}"}
-    start(server, folder, ports, "server.properties", more, lambda: server.is_ready(open_address))
+    start(Kafka(), folder, ports, "server.properties", more)
     return Secured(address=f"{HOST}:{ports['secure']}", authority=authority)
 
 
@@ -155,7 +127,7 @@ def secured_graph(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Sec
     key, _, _ = pkcs12.load_key_and_certificates(keystore.read_bytes(), SECRET.encode())
     assert key is not None
     (folder / "tls.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    server, ports = Neo4j(), some_ports("bolt", "http")
+    ports = free_ports("bolt", "http")
     uri = f"bolt://{HOST}:{ports['bolt']}"
 
     def has_changed_its_password() -> bool:
@@ -172,7 +144,7 @@ def secured_graph(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Sec
         return True
 
     more = _NEO4J.format(folder=folder)
-    start(server, folder, ports, "conf/neo4j.conf", more, has_changed_its_password)
+    start(Neo4j(), folder, ports, "conf/neo4j.conf", more, has_changed_its_password)
     return Secured(address=uri, authority=authority)
 
 
