@@ -89,6 +89,10 @@ class MemoryFlowStore:
         events = sum(event.application_id == application_id for event in self._events)
         return events, len(self.receipts(application_id))
 
+    def versions(self, table: str) -> dict[str, int]:
+        counts = {name: self.table(table, name).num_rows for name in self.applications()}
+        return {name: rows for name, rows in counts.items() if rows}
+
     def mark_deleted(self, application_id: str) -> None:
         if application_id not in self._deleted:
             self._deleted.add(application_id)

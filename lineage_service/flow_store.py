@@ -28,7 +28,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -128,6 +128,9 @@ class FlowStore(Protocol):
 
     def version_of(self, application_id: str) -> object:
         """Differs from an earlier answer if an event or a receipt of this application was written since."""
+
+    def versions(self, table: str) -> Mapping[str, object]:
+        """Of each application in a table: differs from an earlier answer if rows of it came since."""
 
     def mark_deleted(self, application_id: str) -> None:
         """From now on nothing more of the application is stored, whoever writes. What is stored stays."""
@@ -249,7 +252,7 @@ class DeltaFlowStore:
         return self.place.uris(table, self._tables[table].files(application_id, None))
 
     def applications(self) -> list[str]:
-        return sorted({name for table in ("events", "blocks") for name in self._tables[table].applications()})
+        return sorted({name for table in ("events", "blocks") for name in self.versions(table)})
 
     def events(self, application_id: str) -> list[dict[str, Any]]:
         stored = self._read("events", application_id, ["time", "body"]).sort_by("time")
@@ -264,6 +267,9 @@ class DeltaFlowStore:
 
     def version(self) -> tuple[int, ...]:
         return tuple(table.version() for table in self._tables.values())
+
+    def versions(self, table: str) -> dict[str, int]:
+        return self._tables[table].versions()
 
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
@@ -411,9 +417,12 @@ class _Table:
         with self._refreshed() as delta:
             return delta.file_uris(file_pruning_predicate=wanted)
 
-    def applications(self) -> set[str]:
+    def versions(self) -> dict[str, int]:
+        """By the files of each application. Of all it costs what looking for those of one does."""
         with self._refreshed() as delta:
-            return {partition["application_id"] for partition in delta.partitions()}
+            added = pa.table(delta.get_add_actions(flatten=True))
+        found = added.group_by("partition.application_id").aggregate([("path", "list")]).to_pylist()
+        return {each["partition.application_id"]: hash(frozenset(each["path_list"])) for each in found}
 
     def version(self) -> int:
         with self._refreshed() as delta:

@@ -87,6 +87,27 @@ class FlowStoreSuite:
         assert len({of_another for _, of_another in seen}) == 1
         assert store.version_of(APP) == store.version_of(APP)
 
+    def test_the_versions_of_a_table_move_where_rows_come(self, store: FlowStore) -> None:
+        def versions() -> list[dict[str, object]]:
+            return [dict(store.versions(table)) for table in ("events", "blocks")]
+
+        assert versions() == [{}, {}]
+        store.write_events(events(event(contract.LINK)))
+        first = versions()
+        assert [list(each) for each in first] == [[APP], []]
+        store.write_events(events(event(contract.LINK, application_id="other"), first=1))
+        second = versions()
+        assert second[0][APP] == first[0][APP]
+        assert sorted(second[0]) == [APP, "other"]
+        store.write_flows(flows(block()))
+        assert versions()[0] == second[0]
+        assert list(versions()[1]) == [APP]
+        store.write_events(events(event(contract.LINK, port=1), first=2))
+        assert versions()[0][APP] != second[0][APP]
+        assert versions()[0]["other"] == second[0]["other"]
+        store.delete(APP)
+        assert [list(each) for each in versions()] == [["other"], []]
+
     def test_an_older_batch_changes_nothing(self, store: FlowStore) -> None:
         store.write_flows(flows(block(seq=0), block(seq=1), block(seq=2)))
         before = state(store)

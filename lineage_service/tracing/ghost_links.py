@@ -47,11 +47,9 @@ class FileSplit:
 class _Store(Protocol):
     def version(self) -> object: ...
 
-    def applications(self) -> Sequence[str]: ...
+    def versions(self, table: str) -> Mapping[str, object]: ...
 
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
-
-    def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
 
 class FilesOfApplications:
@@ -64,7 +62,7 @@ class FilesOfApplications:
         self._store = store
         self._lock = Lock()
         self._version: object = None
-        self._read: dict[str, tuple[frozenset[str], list[FileSplit], list[FileSplit]]] = {}
+        self._read: dict[str, tuple[object, list[FileSplit], list[FileSplit]]] = {}  # with its version
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}
 
@@ -100,11 +98,10 @@ class FilesOfApplications:
             if version == self._version:
                 return
             known, self._read = self._read, {}
-            for application_id in self._store.applications():
-                files = frozenset(self._store.files("events", application_id))
+            for application_id, its_version in self._store.versions("events").items():
                 held = known.get(application_id)
-                if held is None or held[0] != files:
-                    held = (files, *_files_of(application_id, self._store.events(application_id)))
+                if held is None or held[0] != its_version:
+                    held = (its_version, *_files_of(application_id, self._store.events(application_id)))
                 self._read[application_id] = held
             self._read_from = _by_path(each for _, read, _ in self._read.values() for each in read)
             self._written_to = _by_path(each for _, _, written in self._read.values() for each in written)

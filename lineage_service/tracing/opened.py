@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from lineage_service.answers import Application
 from lineage_service.tables import TABLES
@@ -23,6 +23,13 @@ __all__ = ["OpenedApplication", "StoreReader", "open_application", "opened_as", 
 StoreReader = SummaryReader
 """What the questions read of a flow store."""
 
+
+class StoredFiles(Protocol):
+    """Where an application is read from."""
+
+    def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+
 W_co = TypeVar("W_co", bound=Wiring, covariant=True)
 W = TypeVar("W", bound=Wiring)
 
@@ -37,7 +44,7 @@ class OpenedApplication(Generic[W_co]):
     values_sample: float = 1.0  # the fraction of input records whose ways have values, where values are kept
 
 
-def stored_files(store: StoreReader, application_id: str) -> dict[str, tuple[str, ...]]:
+def stored_files(store: StoredFiles, application_id: str) -> dict[str, tuple[str, ...]]:
     """Table -> the files that hold something of the application."""
     return {name: tuple(sorted(store.files(name, application_id))) for name in TABLES}
 

@@ -26,7 +26,7 @@ class SummaryReader(Protocol):
 
     def version(self) -> object: ...
 
-    def applications(self) -> Sequence[str]: ...
+    def versions(self, table: str) -> Mapping[str, object]: ...
 
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
 
@@ -39,48 +39,50 @@ class Summaries:
     def __init__(self, store: SummaryReader) -> None:
         self._store = store
         self._lock = Lock()
-        self._known: dict[str, tuple[object, int, Application]] = {}  # with the version, and its files then
-        self._listed: tuple[object, tuple[Application, ...]] = (None, ())
+        self._versions: tuple[object, Mapping[str, object]] = (None, {})  # with the store's
+        self._known: dict[str, tuple[object, Application]] = {}  # with the application's
 
     def all(self) -> tuple[Application, ...]:
         """Those of which an event is stored, newest first."""
-        version = self._store.version()
-        with self._lock:
-            if self._listed[0] == version:
-                return self._listed[1]
-        names = self._store.applications()
-        found = [each for each in (self._look(name, version) for name in names) if each is not None]
-        listed = tuple(sorted(found, key=lambda each: (-each.started, each.application_id)))
-        with self._lock:
-            self._listed = version, listed
-            for name in self._known.keys() - set(names):
-                del self._known[name]
-        return listed
+        found = [self._read(name, version) for name, version in self._stored().items()]
+        known = [each for each in found if each is not None]
+        return tuple(sorted(known, key=lambda each: (-each.started, each.application_id)))
 
     def of(self, application_id: str) -> Application:
         """Raises NotFoundError."""
-        found = self._look(application_id, self._store.version())
+        version = self._stored().get(application_id)
+        found = None if version is None else self._read(application_id, version)
         if found is None:
             raise NotFoundError(f"no application {application_id} is known")
         return found
 
-    def _look(self, application_id: str, version: object) -> Application | None:
+    def _stored(self) -> Mapping[str, object]:
+        """The applications that have events, with their versions."""
+        version = self._store.version()
+        with self._lock:
+            if self._versions[0] == version:
+                return self._versions[1]
+        blocks = self._store.versions("blocks")
+        versions = {each: (at, blocks.get(each)) for each, at in self._store.versions("events").items()}
+        with self._lock:
+            self._versions = version, versions
+            for name in self._known.keys() - versions.keys():
+                del self._known[name]
+        return versions
+
+    def _read(self, application_id: str, version: object) -> Application | None:
         """None where no event of it is stored."""
         with self._lock:
             held = self._known.get(application_id)
         if held is not None and held[0] == version:
-            return held[2]
-        receipts, told = (self._store.files(table, application_id) for table in ("blocks", "events"))
-        files = hash((frozenset(receipts), frozenset(told)))
-        if held is None or held[1] != files:
-            events = self._store.events(application_id)
-            if not events:
-                return None
-            found = summary(application_id, events, read_receipts(receipts))
-        else:
-            found = held[2]
+            return held[1]
+        receipts = read_receipts(self._store.files("blocks", application_id))
+        events = self._store.events(application_id)
+        if not events:
+            return None
+        found = summary(application_id, events, receipts)
         with self._lock:
-            self._known[application_id] = (version, files, found)
+            self._known[application_id] = (version, found)
         return found
 
 

@@ -36,8 +36,8 @@ class ParquetStore:
     def version(self) -> int:
         return 0
 
-    def applications(self) -> Sequence[str]:
-        return [self.application_id]
+    def versions(self, table: str) -> Mapping[str, object]:
+        return {self.application_id: 0}
 
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]:
         return [row.event for row in self.event_rows if row.application_id == application_id]
