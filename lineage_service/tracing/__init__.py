@@ -1,9 +1,9 @@
 """Answers questions about lineage from the flow store.
 
-`topology` reads the events of an application, `wiring` adds what is known of its flows, `steps` moves a set of
-records one node backward or forward, `engine` walks, `journey` goes from application to application, `records`
-pages and searches, `places` knows which row of which file a record is, `text_files` reads it, `missing_values`
-says why a value is not there, `trace_answers` and `service` put answers together.
+`topology` reads the events of an application, `wiring` adds what is known of its flows, `steps` moves a set
+of records one node backward or forward, `engine` walks, `journey` goes from application to application,
+`records` pages and searches, `places` knows which row of which file a record is, `text_files` reads it,
+`missing_values` says why a value is not there, `trace_answers` and `service` put answers together.
 """
 
 from __future__ import annotations
