@@ -107,6 +107,7 @@ class Edge(Answer):
     source: str = Field(description="A node id.")
     target: str = Field(description="A node id.")
     flows: int | None = Field(description="How many flows; null where no count is known.")
+    shuffle: bool = Field(description="Records move between tasks on the way: a stage of Spark ends there.")
 
 
 class Graph(Answer):

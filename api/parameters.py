@@ -8,7 +8,7 @@ it were not there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -78,9 +78,22 @@ class ApplicationParameters(_Parameters):
         description="`next` of the page before.",
         examples=["1732183200000:sums-of-orders"],
     )
+    text: str | None = Field(
+        default=None,
+        max_length=_MAX_TEXT,
+        description="Only applications that hold this text in their name or id, in any case.",
+        examples=["orders"],
+    )
+    state: Literal["running", "ended"] | None = Field(
+        default=None, description="Only applications in this state.", examples=["ended"]
+    )
+    complete: bool | None = Field(
+        default=None, description="Only applications that are complete, or only others.", examples=[True]
+    )
 
     def page(self, newest_first: Sequence[Application]) -> tuple[tuple[Application, ...], str | None]:
         """What of them to show, and the cursor of the next page. One that starts meanwhile moves no page."""
+        newest_first = [each for each in newest_first if self._shows(each)]
         if self.cursor is not None:
             started, _, name = self.cursor.partition(":")
             shown = (-int(started), name)
@@ -88,6 +101,14 @@ class ApplicationParameters(_Parameters):
         page = tuple(newest_first[: self.limit])
         is_last = len(newest_first) <= self.limit
         return page, None if is_last else f"{page[-1].started}:{page[-1].application_id}"
+
+    def _shows(self, application: Application) -> bool:
+        text = (self.text or "").casefold()
+        return (
+            (text in application.name.casefold() or text in application.application_id.casefold())
+            and self.state in (None, application.state)
+            and self.complete in (None, application.complete)
+        )
 
 
 class RecordParameters(_Parameters):

@@ -57,11 +57,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """`source` sends records to `target`; `flows` is None where no count is known."""
+    """`source` sends records to `target`; `flows` is None where no count is known.
+
+    `shuffle`: on the way the records move between tasks, so that a stage of Spark ends there.
+    """
 
     source: str
     target: str
     flows: int | None
+    shuffle: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

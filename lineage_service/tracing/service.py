@@ -50,7 +50,7 @@ from lineage_service.tracing.starts import (
     record_named,
 )
 from lineage_service.tracing.summaries import Summaries
-from lineage_service.tracing.topology import Topology, TopologyNode
+from lineage_service.tracing.topology import Topology, TopologyNode, shuffled_nodes
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
 from spark_agent import contract
@@ -93,8 +93,9 @@ class LineageQuestions:
                 source=contract.node_id(application_id, source),
                 target=contract.node_id(application_id, target),
                 flows=opened.snapshot.count_flows(first),
+                shuffle=is_shuffle,
             )
-            for source, first, target in _public_edges(opened.snapshot.topology)
+            for source, first, target, is_shuffle in _public_edges(topology)
         ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
@@ -303,23 +304,32 @@ class _Held:
     version: object
 
 
-def _public_edges(topology: Topology) -> list[tuple[int, int, int]]:
-    """(public node, the node that reads it, the public node that this belongs to), through the steps."""
-    edges: dict[tuple[int, int], int] = {}
+def _public_edges(topology: Topology) -> list[tuple[int, int, int, bool]]:
+    """(public node, the node that reads it, the public node that this belongs to, whether a shuffle lies
+    between the two), through the steps.
+    """
+    shuffled = shuffled_nodes(topology)
+    edges: dict[tuple[int, int], tuple[int, bool]] = {}
     for target in topology.nodes.values():
         if not target.is_public:
             continue
-        stack, seen = [(parent, target.number) for parent in target.parents], set()
+        stack = [(parent, target.number, target.number in shuffled) for parent in target.parents]
+        seen = set()
         while stack:
-            number, reader = stack.pop()
-            if number not in topology.nodes or (number, reader) in seen:
+            number, reader, is_shuffle = stack.pop()
+            if number not in topology.nodes or (number, reader, is_shuffle) in seen:
                 continue
-            seen.add((number, reader))
+            seen.add((number, reader, is_shuffle))
             if topology.nodes[number].is_public:
-                edges.setdefault((number, target.number), reader)
+                known = edges.get((number, target.number), (reader, False))
+                edges[number, target.number] = known[0], known[1] or is_shuffle
             else:
-                stack.extend((parent, number) for parent in topology.nodes[number].parents)
-    return [(source, reader, target) for (source, target), reader in sorted(edges.items())]
+                is_shuffle = is_shuffle or number in shuffled
+                stack.extend((parent, number, is_shuffle) for parent in topology.nodes[number].parents)
+    return [
+        (source, reader, target, is_shuffle)
+        for (source, target), (reader, is_shuffle) in sorted(edges.items())
+    ]
 
 
 def _place(position: Position) -> tuple[int, int]:

@@ -145,6 +145,24 @@ def sides_of(node: TopologyNode | None) -> tuple[int, ...]:
     return node.parents if node is not None and node.relation == contract.PRODUCT else ()
 
 
+def shuffled_nodes(topology: Topology) -> frozenset[int]:
+    """Nodes whose records other tasks wrote: runs begin with them, and no run has made them.
+
+    A node that was cached begins runs, too, but another run has made it. Before the first run has come, none
+    is known.
+    """
+    made = {number for _, number, _ in topology.chain}
+    sides = {side for node in topology.nodes.values() for side in sides_of(node)}
+    return frozenset(
+        number
+        for number in {run.input for run in topology.runs.values()} - made - sides
+        if (node := topology.nodes.get(number)) is not None
+        and node.relation == contract.FLOWS
+        and node.parents
+        and node.kind != "sink"  # what a driver kept of its records is a run of the sink itself
+    )
+
+
 def _aggregates(nodes: Mapping[int, TopologyNode]) -> Iterable[tuple[int, TopologyNode]]:
     """Aggregating actions that have given their result; one that failed has none."""
     for number, node in nodes.items():

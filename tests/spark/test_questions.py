@@ -69,6 +69,9 @@ def test_the_graph_has_public_operations_with_their_counts(application: Applicat
         ("collect", "sink", 6),
     ]
     assert [edge.flows for edge in graph.edges] == [9, 9, 9, 6, 6, 6, 6]
+    into = {edge.target: edge.shuffle for edge in graph.edges}
+    # A sort into one partition is a coalesce, not a shuffle.
+    assert [node.name for node in graph.nodes if into.get(node.node_id)] == ["reduceByKey"]
     assert all(node.exact for node in graph.nodes)
     assert all(__file__ in node.call_site for node in graph.nodes)
     source = graph.nodes[0].dataset

@@ -125,7 +125,15 @@ class Job:
                 for flow in self.flows
                 if flow.node_id == f"{APP}#{target}" and flow.hash_in.startswith(f"{APP}#{source}#")
             ]
-            edges.append(Edge(source=f"{APP}#{source}", target=f"{APP}#{target}", flows=len(flows)))
+            is_shuffle = self.nodes[target].name == "join"
+            edges.append(
+                Edge(
+                    source=f"{APP}#{source}",
+                    target=f"{APP}#{target}",
+                    flows=len(flows),
+                    shuffle=is_shuffle,
+                )
+            )
         return Graph(application_id=APP, nodes=tuple(self.nodes), edges=tuple(edges))
 
 

@@ -91,7 +91,7 @@ def test_an_address_that_is_no_utf8_is_400(client, path):
         (f"{BASE}/nodes/8/records?limit=NaN", "query.limit"),
         ("/api/applications?limit=0", "query.limit"),
         ("/api/applications?cursor=7", "query.cursor"),
-        ("/api/applications?state=running", "query.state"),
+        ("/api/applications?status=running", "query.status"),
         ("/healthz?verbose=1", "query.verbose"),
         ("/metrics?name=up", "query.name"),
         (f"{BASE}?limit=3", "query.limit"),
