@@ -1,4 +1,11 @@
 # The service's image: `lineage consume` and `lineage serve`. Kafka and Neo4j are images of their own.
+FROM node:20.19-bookworm-slim AS page
+WORKDIR /page
+COPY ui/package.json ui/package-lock.json ui/.npmrc ./
+RUN npm ci
+COPY ui ./
+RUN npm run build
+
 FROM python:3.11.13-slim-bookworm
 
 WORKDIR /build
@@ -7,7 +14,8 @@ COPY spark_agent spark_agent
 COPY lineage_service lineage_service
 COPY cypher cypher
 COPY api api
-COPY ui ui
+COPY ui/__init__.py ui/__init__.py
+COPY --from=page /page/dist ui/dist
 RUN pip install --no-cache-dir ".[service]" && rm -rf /build
 
 # A named volume takes over this folder's owner, so the process may write there without being root.

@@ -9,18 +9,24 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api up status down clean distclean java
+.PHONY: help demo test page soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
+	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m examples.demo
+
+page: $(STAMP) ## build the web page, where Node.js is there and its sources have changed
+	@$(BIN)/python -m scripts.page build
 
 # Each worker has a Kafka and a Neo4j of its own, and waits more than it computes.
 WORKERS ?= 2
 
 test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
+	$(BIN)/python -m scripts.page test
+	$(BIN)/python -m scripts.page build
 	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile
 
 soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
@@ -38,12 +44,14 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
 		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
-		-m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__
+		-m scripts.page -m scripts.page_types -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.page check
 
-format: $(STAMP) ## put the code into ruff's format
+format: $(STAMP) ## put the code into its format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/python -m scripts.page format
 
 perf-capture: java $(STAMP) ## measure what capture costs, into perf/results (ARGS="--pairs 3 --sizes 10": see --help)
 	@$(BIN)/python -m perf.capture $(ARGS)
@@ -53,6 +61,10 @@ perf-ingest: java $(STAMP) ## measure how fast lineage gets into the stores, int
 
 perf-api: java $(STAMP) ## measure what sixteen clients get from the API, into perf/results (ARGS="--quick": see --help)
 	@$(BIN)/python -m perf.api $(ARGS)
+
+perf-page: $(STAMP) ## measure what the page does to a browser, into perf/results
+	@$(BIN)/python -m scripts.page build
+	@$(BIN)/python -m perf.page $(ARGS)
 
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
 	@$(BIN)/lineage up
@@ -69,7 +81,7 @@ clean: ## stop the local stack and remove its data and the demo's; environment a
 	rm -rf "$$home/kafka" "$$home/neo4j" "$$home/logs" "$$home/flows" "$$home/stack.json" .cache/demo
 
 distclean: clean ## remove everything that was ever made here
-	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .cache ui/node_modules ui/node_modules.lock ui/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # Before minutes of downloads; `lineage up` asks more closely.
 java:

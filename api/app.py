@@ -22,7 +22,7 @@ from api.limits import Gate, HeadAsGet, Limits
 from api.openapi import completed
 from api.page import add_page
 from lineage_service.answers import Questions
-from ui import static_folder
+from ui import built_folder
 
 __all__ = ["VERSION", "Api", "create_app"]
 
@@ -101,5 +101,5 @@ def create_app(
             expose_headers=_EXPOSED,
         )
     app.include_router(router)
-    add_page(app, static_folder())
+    add_page(app, built_folder())
     return app

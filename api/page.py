@@ -1,6 +1,7 @@
 """The page's files over HTTP, with headers that let a browser load nothing from elsewhere.
 
-Serves what stands in the page's folder and nothing beside it.
+Serves what stands in the page's folder and nothing beside it. Where the page is not built, a sentence stands
+in its place.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from os import PathLike, stat_result
 from pathlib import Path
 
 from fastapi import FastAPI
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-__all__ = ["HEADERS", "add_page"]
+__all__ = ["HEADERS", "NOT_BUILT", "add_page"]
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
@@ -22,17 +23,22 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",  # revalidate: the files change with the service's version
 }
+NOT_BUILT = """The page of Lineage Master is not built here: install Node.js 20.19 or later, then `make page`.
+The API answers all the same: its documentation is at /docs.
+"""
 
 
 def add_page(app: FastAPI, folder: Path) -> None:
-    """Serve `index.html` of the folder at `/` and its other files under `/static`."""
+    """Serve `index.html` of the folder at `/`, and the files of its folder `static` under `/static`."""
     index = folder / "index.html"
 
-    async def page() -> FileResponse:
+    async def page() -> Response:
+        if not index.is_file():
+            return PlainTextResponse(NOT_BUILT, headers=HEADERS)
         return FileResponse(index, headers=HEADERS)
 
     app.add_api_route("/", page, methods=["GET", "HEAD"], include_in_schema=False)
-    app.mount("/static", _Files(directory=folder), name="static")
+    app.mount("/static", _Files(directory=folder / "static", check_dir=False), name="static")
 
 
 class _Files(StaticFiles):

@@ -38,6 +38,7 @@ from lineage_service.stack.process import tail
 from lineage_service.stack.progress import Reporter, console_reporter
 from lineage_service.stack.servers import SERVERS, running
 from lineage_service.stack.state import read_state
+from ui import built_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = ROOT / "examples" / "wind_delays.py"
@@ -269,7 +270,8 @@ def _show(demo: Demo, api: Api, found: Answer) -> None:
     )
     demo.say("\n".join(f"    {line}" for line in graph["query"].splitlines()))
     demo.say(f"\nNeo4j Browser          {browser}")
-    demo.say(f"The page               {api.url}/#/app/{found['application']}")
+    if (built_folder() / "index.html").is_file():
+        demo.say(f"The page               {api.url}/#/app/{found['application']}")
     demo.say(f"The API, documented    {api.url}/docs")
 
 

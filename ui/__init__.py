@@ -1,9 +1,12 @@
-"""The web page: static files that talk to the API over HTTP only."""
+"""The web page: files that talk to the API over HTTP only, built from src/ by `make page`."""
 
 from importlib import resources
 from pathlib import Path
 
 
-def static_folder() -> Path:
-    """The folder with index.html and what it loads, wherever the package is installed."""
-    return Path(str(resources.files(__name__) / "static"))
+def built_folder() -> Path:
+    """The folder with index.html and, in `static`, what it loads, wherever the package is installed.
+
+    It is not there where the page is not built.
+    """
+    return Path(str(resources.files(__name__) / "dist"))

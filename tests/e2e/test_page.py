@@ -1,22 +1,25 @@
-"""A real browser on the page, over the API with the in-memory twin."""
+"""A real browser on the page: every view but a record's way, over the API with the in-memory twin."""
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
-import uvicorn
-from fastapi import FastAPI
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import Route, expect
 
 from api.access import Access
 from api.app import create_app
-from tests.e2e import chromium
-from tests.unit.flights_and_weather import APP, CHANGED, MARKUP, RUNNING, materialize, questions
+from lineage_service.answers import Application, Graph, UnavailableError
+from lineage_service.questions_memory import MemoryLineage, MemoryQuestions
+from tests.e2e.browser import opened, served, violations
+from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, materialize, questions
+
+NOT_FOUND = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 
 
 @pytest.fixture(scope="module")
@@ -25,167 +28,360 @@ def url() -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", log_config=None))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+# -- from view to view --------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Page]:
-    path = chromium.find()
-    if path is None:
-        if os.environ.get("LINEAGE_TEST_CHROMIUM") == "required":  # what .ci/run says
-            pytest.fail("no Chromium", pytrace=False)
-        pytest.skip("no Chromium: apt-get install chromium")
-    with chromium.opened(path) as page:
-        yield page
-
-
-@pytest.fixture
-def page(browser: chromium.Page) -> Iterator[chromium.Page]:
-    browser.errors.clear()
-    browser.go("about:blank")
-    yield browser
-    assert browser.errors == []
-
-
-def test_from_the_list_to_a_records_way_and_back(page, url):
-    page.go(url)
-    page.until_text("incomplete: 3 blocks missing, 40 dropped")
-    page.click("td a", "delays.py")
-    page.until("document.querySelectorAll('svg .node').length === 11")
-    assert "84" in page.evaluate(
-        "[...document.querySelectorAll('svg .flows')].map((each) => each.lastChild.textContent)"
-    )
-    page.click("svg a[aria-label*='/data/delayed']")
-    page.until_text("72 records, 50 on this page")
-    page.click("a", "write#0#1")
-    page.until_text("Where it came from")
-    page.until_text("flights.csv:")
-    page.until_text(CHANGED)
+def test_from_the_list_to_the_records_and_back(page, url):
+    page.goto(url)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.locator("main")).to_contain_text("incomplete: 3 blocks missing, 40 dropped")
+    page.get_by_role("link", name="delays.py").click()
+    expect(page.locator(".operations tbody tr")).to_have_count(11)
+    expect(page.locator(".canvas[data-elements]")).to_have_attribute("data-elements", re.compile(r"^\d+$"))
     assert page.evaluate("document.activeElement.tagName") == "H1"
-    page.evaluate("history.back()")
-    page.until_text("72 records, 50 on this page")
+    page.locator(".operations tr", has_text="/data/delayed").get_by_role("link").click()
+    expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
+    assert page.title() == "saveAsTextFile (8) · Lineage Master"
+    page.go_back()
+    expect(page.locator(".operations tbody tr")).to_have_count(11)
+    page.go_back()
+    expect(page.locator("tbody tr")).to_have_count(2)
 
 
-def test_an_address_that_was_sent_opens_the_same_trace(page, url):
-    path = quote("/data/weather.csv", safe="")
-    page.go(f"{url}#/app/{APP}/trace?path={path}&row=1")
-    page.until_text("What became of it")
-    assert page.evaluate("document.title") == "read#0#1 of textFile · Lineage Master"
-    assert "Not exact: the way through mapPartitions (9)" in page.text()
-    assert "Nothing came before it." in page.text()
+def test_a_row_of_a_record_leads_to_its_way(page, url):
+    page.goto(f"{url}#/app/{APP}/nodes/8")
+    page.locator("td code").nth(1).click()
+    expect(page).to_have_url(re.compile(r"#/app/.*/trace\?node=8&partition=\d+&offset=\d+$"))
+    page.go_back()
+    expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
 
 
-def test_layers_follow_the_graph(page, url):
-    page.go(f"{url}#/app/{APP}/trace?node=8&partition=0&offset=0&direction=backward")
-    page.until("document.querySelectorAll('.backward .layer').length === 5")
-    sides = page.evaluate(
-        "[...document.querySelectorAll('.backward .layer')].map((each) =>"
-        " [...each.querySelectorAll('h3 .number')].map((number) => number.textContent).join(' '))"
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("#/?text=tweet", "tweets"),
+        ("#/?state=ended", "delays.py"),
+        (f"#/app/{APP}", "saveAsTextFile"),
+        (f"#/app/{APP}?open=none", "operations are drawn by themselves"),
+        (f"#/app/{APP}/nodes/0?text=UA1001%2C", "1 match"),
+        (f"#/app/{APP}/nodes/0?partition=1&offset=130", "read#1#"),
+        ("#/nowhere", "This page has no such view."),
+    ],
+)
+def test_an_address_that_was_sent_opens_the_same_view(page, url, address, said):
+    page.goto(url + address)
+    expect(page.locator("main")).to_contain_text(said)
+
+
+def test_the_title_and_the_trail_say_where_one_is(page, url):
+    page.goto(f"{url}#/app/{APP}/nodes/0")
+    expect(page).to_have_title("textFile (0) · Lineage Master")
+    expect(page.locator("#trail a")).to_have_text(["Applications", APP])
+    page.locator("#trail a").last.click()
+    expect(page.locator("h1")).to_contain_text("delays.py")
+
+
+# -- the list -----------------------------------------------------------------------------------------
+
+
+def test_applications_are_searched_as_one_types(page, url):
+    page.goto(url)
+    page.get_by_label("Name or id").press_sequentially("twe")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert "text=twe" in page.url
+    page.get_by_label("Name or id").fill("nothing is called so")
+    expect(page.locator("main")).to_contain_text("No application is like that.")
+    page.get_by_label("Name or id").fill("")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_label("Lineage").select_option("complete")
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_applications_come_in_pages(page, url):
+    page.goto(f"{url}#/?limit=1")
+    page.get_by_role("link", name="Older applications").click()
+    expect(page.get_by_role("link", name="delays.py")).to_be_visible()
+    page.get_by_role("link", name="Newest applications").click()
+    expect(page.get_by_role("link", name="tweets")).to_be_visible()
+
+
+def test_without_an_application_the_page_says_how_to_get_one(page):
+    with served(create_app(MemoryQuestions())) as url:
+        page.goto(url)
+        expect(page.locator("main")).to_contain_text("spark.lineage.enabled=true")
+
+
+# -- an application -----------------------------------------------------------------------------------
+
+
+def test_stages_close_and_open_again(page, url):
+    page.goto(f"{url}#/app/{APP}")
+    canvas = page.locator(".canvas[data-elements]")
+    expect(canvas).to_have_attribute("data-elements", "24")  # 11 operations, 10 edges, 3 stages
+    page.get_by_role("button", name="Close all stages").click()
+    expect(canvas).to_have_attribute("data-elements", "5")  # 3 stages, 2 lines
+    assert page.url.endswith("?open=none")
+    page.get_by_role("button", name="Open all stages").click()
+    expect(canvas).to_have_attribute("data-elements", "24")
+
+
+def test_an_application_says_what_is_missing(page, url):
+    page.goto(f"{url}#/app/{RUNNING}")
+    expect(page.locator(".notice.care")).to_contain_text("its end has not arrived")
+    expect(page.locator("main")).to_contain_text("still running")
+    expect(page.locator(".canvas[data-elements]")).to_be_visible()
+    with page.expect_response("**/graph"):
+        page.get_by_role("button", name="Look again").click()
+    expect(page.locator(".canvas[data-elements]")).to_be_visible()
+
+
+def test_an_operation_without_an_exact_relation_says_so(page, url):
+    page.goto(f"{url}#/app/{APP}")
+    expect(page.locator(".operations")).to_contain_text("not exact: mapPartitions: any output of a split")
+    page.goto(f"{url}#/app/{APP}/nodes/9")
+    expect(page.locator(".notice.care")).to_contain_text("Not exact: mapPartitions")
+
+
+def test_an_application_without_operations_says_so(page):
+    nothing = Application(
+        application_id="empty",
+        name="Empty",
+        state="running",
+        started=0,
+        ended=None,
+        complete=False,
+        missing_blocks=0,
+        counters={},
     )
-    assert sides == ["0 3", "1 4", "2 5", "6", "7"]
+    graph = Graph(application_id="empty", nodes=(), edges=())
+    lineage = MemoryLineage(application=nothing, graph=graph, records={}, flows=())
+    with served(create_app(MemoryQuestions([lineage]))) as url:
+        page.goto(f"{url}#/app/empty")
+        expect(page.locator("main")).to_contain_text("This application has registered no operation yet.")
 
 
-def test_a_truncated_trace_says_so_and_leads_on(page, url):
-    page.go(f"{url}#/app/{APP}/trace?node=10&partition=1&offset=0&direction=backward&limit=5")
-    page.until_text("Truncated: at most 5 records of each operation are listed here.")
-    page.until_text("24 records, 5 listed")
-    page.click("a", "Next page")
-    page.until("location.hash.includes('cursor=5')")
-    page.until_text("First page")
-
-
-def test_an_incomplete_application_says_so(page, url):
-    page.go(f"{url}#/app/{RUNNING}/trace?node=1&partition=0&offset=0")
-    page.until_text("Incomplete: ")
-    page.until_text("no text to show")
-    page.click("summary", "Its values on the way")
-    page.evaluate("document.querySelector('details').open = true")
-    page.until_text("spark.lineage.detailed=true")
+# -- records ------------------------------------------------------------------------------------------
 
 
 def test_records_are_searched_and_paged(page, url):
-    page.go(f"{url}#/app/{APP}/nodes/0")
-    page.until_text("261 records, 50 on this page")
-    page.click("a", "Next page")
-    page.until_text("read#0#50")
-    page.evaluate("document.querySelector('input[name=text]').value = 'UA1001,'")
-    page.click("button", "Search")
-    page.until_text("1 match, 1 on this page")
-    assert "text=UA1001" in page.evaluate("location.hash")
+    page.goto(f"{url}#/app/{APP}/nodes/0")
+    expect(page.locator("main")).to_contain_text("261 records, 50 on this page")
+    page.get_by_role("link", name="Next page").click()
+    expect(page.get_by_role("link", name="read#0#50")).to_be_visible()
+    page.get_by_label("Text in the record").fill("UA1001,")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("main")).to_contain_text("1 match")
+    assert "text=UA1001" in page.url
+    assert "cursor" not in page.url
+    page.get_by_label("Text in the record").fill("no flight has this")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("main")).to_contain_text("No record matches.")
 
 
-def test_a_trace_goes_into_neo4j_from_the_page(page, url):
-    page.go(f"{url}#/app/{APP}/trace?node=8&partition=0&offset=0")
-    page.click("button", "Put into Neo4j")
-    page.until_text("9 records and 8 links stand in Neo4j")
-    page.until_text("MATCH (f:LineageFlow")
+def test_all_records_are_had_as_csv(page, url):
+    page.goto(f"{url}#/app/{APP}/nodes/0")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV of all").click()
+    assert saved.value.suggested_filename == f"{APP}-0.csv"
+    lines = saved.value.path().read_text().splitlines()
+    assert len(lines) == 262
+    assert lines[0].startswith("record_id,")
+    expect(page.get_by_role("button", name="CSV: all 261 rows")).to_be_visible()
 
 
-def test_pointing_at_a_record_lights_up_its_way(page, url):
-    page.go(f"{url}#/app/{APP}/trace?node=6&partition=0&offset=0")
-    page.until("document.querySelectorAll('tr[data-hash]').length > 6")
-    page.evaluate(
-        "document.querySelector('tr[data-hash*=\"#0#read\"]')"
-        ".dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))"
-    )
-    lit = page.evaluate("[...document.querySelectorAll('tr.lit')].map((each) => each.dataset.hash)")
-    assert any(each.startswith(f"{APP}#8#write") for each in lit)
-    assert not any(each.startswith(f"{APP}#3#read") for each in lit)
+# -- keys ---------------------------------------------------------------------------------------------
+
+
+def test_a_record_is_reached_without_a_mouse(page, url):
+    page.goto(url)
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="tweets")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name="delays.py")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".canvas[data-elements]")).to_be_visible()
+    page.locator(".canvas").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.locator("#status")).to_contain_text("operator")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text("21 records")
+    page.keyboard.press("Shift+Tab")
+    page.locator("td a").first.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/trace"))
+
+
+def test_the_drawing_is_walked_by_arrows_and_says_where_it_is(page, url):
+    page.goto(f"{url}#/app/{APP}")
+    expect(page.locator(".canvas[data-elements]")).to_be_visible()
+    page.locator(".canvas").focus()
+    page.keyboard.press("ArrowDown")
+    first = page.locator(".details").inner_text()
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".details").inner_text() != first
+    assert page.locator("#status").inner_text() == page.locator(".details").inner_text()
+    page.keyboard.press("Escape")
+    expect(page.locator(".details")).to_contain_text("Point at an operation")
+
+
+# -- what the page looks like -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser, url, theme):
+    views = {
+        "#/": "delays.py",
+        f"#/app/{APP}": "saveAsTextFile",
+        f"#/app/{RUNNING}": "tweets.py:4",
+        f"#/app/{APP}/nodes/8": "on this page",
+        f"#/app/{APP}/nodes/9?text=late": "match",
+        "#/nowhere": "no such view",
+    }
+    with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
+        for address, text in views.items():
+            page.goto(url + address)
+            expect(page.locator("main")).to_contain_text(text)
+            if address == f"#/app/{APP}":
+                expect(page.locator(".canvas[data-elements]")).to_be_visible()
+            assert violations(page) == [], address
+        assert page.errors == []
+
+
+def test_the_theme_is_the_readers_choice(browser, url):
+    with opened(browser, color_scheme="dark") as page:
+        page.goto(url)
+        background = "getComputedStyle(document.body).backgroundColor"
+        dark = page.evaluate(background)
+        page.locator("#theme").click()
+        assert page.evaluate(background) != dark
+        page.reload()
+        expect(page.locator("#theme")).to_have_text("○ Light")
+        assert page.evaluate(background) != dark
+        page.locator("#theme").click()
+        assert page.evaluate(background) == dark
+
+
+def test_nothing_is_wider_than_a_laptop(page, url):
+    for address in ("#/", f"#/app/{APP}", f"#/app/{APP}/nodes/8"):
+        page.goto(url + address)
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.locator("tbody tr").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+
+
+# -- what goes wrong ----------------------------------------------------------------------------------
 
 
 def test_markup_in_the_data_stays_text(page, url):
-    page.go(f"{url}#/app/{APP}/nodes/3")
-    page.until_text(MARKUP)
-    assert page.evaluate("document.querySelectorAll('main img').length") == 0
-    page.go(f"{url}#/app/{quote(MARKUP, safe='')}")
-    page.until_text("there is no application")
-    assert page.evaluate("document.querySelectorAll('main img').length") == 0
-    assert (
-        page.errors == ["Failed to load resource: the server responded with a status of 404 (Not Found)"] * 2
-    )
+    page.goto(f"{url}#/app/{APP}/nodes/3")
+    expect(page.locator("main")).to_contain_text(MARKUP)
+    assert page.locator("main img").count() == 0
+    page.goto(f"{url}#/app/{quote(MARKUP, safe='')}")
+    expect(page.locator("main")).to_contain_text("there is no application")
+    assert page.locator("main img").count() == 0
+    assert set(page.errors) == {NOT_FOUND}
     page.errors.clear()
 
 
-def test_failures_are_told_and_can_be_tried_again(page, url):
-    page.go(url)
-    page.until_text("delays.py")
-    page.evaluate("window.real = fetch; window.fetch = () => Promise.reject(new TypeError('down')); 0")
-    page.click("td a", "delays.py")
-    page.until_text("The service does not answer")
-    page.evaluate("window.fetch = window.real; 0")
-    page.click("button", "Try again")
-    page.until("document.querySelectorAll('svg .node').length === 11")
-    page.evaluate("location.hash = '#/nowhere'")
-    page.until_text("This page has no such view.")
+def test_a_service_that_is_away_is_told_and_can_be_tried_again(page, url):
+    page.goto(url)
+    expect(page.get_by_role("link", name="delays.py")).to_be_visible()
+    page.route("**/api/**", lambda route: route.abort())
+    page.get_by_role("link", name="delays.py").click()
+    expect(page.get_by_role("alert")).to_contain_text("Is `lineage serve` still running?")
+    page.unroute("**/api/**")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".operations tbody tr")).to_have_count(11)
+    page.errors.clear()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["#/", f"#/app/{APP}", f"#/app/{APP}/nodes/0", "#/lag"],
+    ids=["list", "graph", "records", "lag"],
+)
+def test_every_view_tells_a_store_that_does_not_answer(page, url, address):
+    def unavailable(route: Route) -> None:
+        route.fulfill(
+            status=503,
+            headers={"Retry-After": "3"},
+            content_type="application/problem+json",
+            body='{"title": "The service cannot answer now", "detail": "the flow store is away"}',
+        )
+
+    page.route("**/api/**", unavailable)
+    page.goto(url + address)
+    expect(page.get_by_role("alert")).to_contain_text("the flow store is away")
+    expect(page.locator("main")).to_contain_text("The service asks for patience: 3 s.")
+    page.unroute("**/api/**")
+    if address != "#/lag":
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator("tbody tr").first).to_be_visible()
+    page.errors.clear()
+
+
+def test_a_question_that_is_out_of_time_says_so(page, url):
+    page.route(
+        "**/api/**/records**",
+        lambda route: route.fulfill(
+            status=504,
+            content_type="application/problem+json",
+            body='{"title": "The time budget is spent", "detail": "the search took longer than 30 s"}',
+        ),
+    )
+    page.goto(f"{url}#/app/{APP}/nodes/0")
+    expect(page.get_by_role("alert")).to_contain_text("the search took longer than 30 s")
+    page.errors.clear()
+
+
+def test_a_slow_answer_does_not_come_over_a_newer_one(page, url):
+    held: list[Route] = []
+    page.route("**/nodes/1/records**", lambda route: held.append(route))
+    page.goto(f"{url}#/app/{APP}/nodes/1")
+    expect(page.locator("h1")).to_be_visible()
+    page.goto(f"{url}#/app/{APP}/nodes/8")
+    expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
+    for route in held:
+        route.abort()
+    expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
+    page.errors.clear()
 
 
 def test_the_page_asks_for_the_token_once(page):
     token, unauthorized = "the-token-of-a-test", "the server responded with a status of 401 (Unauthorized)"
     with served(create_app(questions(), materialize=materialize, access=Access.of(token))) as url:
-
-        def give(text: str) -> None:
-            page.until_text("This service asks for its token")
-            page.evaluate(f"document.querySelector('input[name=token]').value = '{text}'")
-            page.click("button", "Go on")
-
-        page.go(f"{url}#/app/{APP}/trace?node=8&partition=0&offset=0")
-        give("another-token-than-that")
-        page.until_text("That is not this service's token.")
-        give(f" {token} ")
-        page.until_text("Where it came from")
-        page.click("button", "Put into Neo4j")
-        page.until_text("9 records and 8 links stand in Neo4j")
-        page.go(f"{url}#/")
-        page.until_text("delays.py")
+        page.goto(f"{url}#/app/{APP}/nodes/8")
+        expect(page.locator("h1")).to_have_text("This service asks for its token")
+        assert violations(page) == []
+        page.get_by_label("Token").fill("another-token-than-that")
+        page.get_by_role("button", name="Go on").click()
+        expect(page.get_by_role("alert")).to_contain_text("That is not this service's token.")
+        page.get_by_label("Token").fill(f" {token} ")
+        page.get_by_role("button", name="Go on").click()
+        expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
+        page.goto(f"{url}#/")
+        expect(page.get_by_role("link", name="delays.py")).to_be_visible()
         assert token not in page.evaluate("location.href + document.cookie + JSON.stringify(localStorage)")
     assert len(page.errors) >= 2
     assert all(unauthorized in each for each in page.errors)
+    page.errors.clear()
+
+
+class Down(MemoryQuestions):
+    def applications(self) -> tuple[Application, ...]:
+        raise UnavailableError("the flow store /data/flows cannot be read")
+
+
+def test_the_services_own_words_are_shown(page):
+    with served(create_app(Down())) as url:
+        page.goto(url)
+        expect(page.get_by_role("alert")).to_contain_text("the flow store /data/flows cannot be read")
     page.errors.clear()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -31,13 +32,19 @@ def test_the_wheel_holds_the_statements_the_page_the_locks_and_the_hook(wheel: P
     assert {
         "lineage_master.pth",
         "cypher/flow/upsert.cypher",
-        "ui/static/index.html",
+        "ui/__init__.py",
         "api/examples.json",
         "lineage_service/stack/kafka.lock",
         "lineage_service/stack/neo4j.lock",
         "spark_agent/hook.py",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "perf/", "examples/"))]
+    # The page as it is built, and nothing of what it is built from.
+    built = {name for name in names if name.startswith("ui/") and not name.endswith(".py")}
+    page = ROOT / "ui" / "dist"
+    assert built == {f"ui/dist/{path.relative_to(page)}" for path in page.rglob("*") if path.is_file()}
+    if os.environ.get("LINEAGE_TEST_NODE") == "required":  # what .ci/run says
+        assert "ui/dist/index.html" in built
 
 
 def test_an_environment_without_the_service_has_the_agent_and_says_what_is_missing(

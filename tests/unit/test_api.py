@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 
 from api.app import create_app
-from api.page import HEADERS
+from api.page import HEADERS, add_page
 from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.group import MemoryGroup
 from lineage_service.lag import LagWatch
 from lineage_service.metrics import LagMetrics, new_registry
 from lineage_service.unfinished import Unfinished
+from scripts import page_types
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, CHANGED, RUNNING, materialize, questions
-from ui import static_folder
+from ui import built_folder
 
 BASE = f"/api/applications/{APP}"
 FIRST_OUTPUT = {"direction": "backward", "node": "8", "partition": 0, "offset": 0}
@@ -44,6 +47,31 @@ def test_one_application_answers_as_in_the_list(client):
     assert client.get(BASE).json() == listed[1]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [
+        ({"text": "TWEETS"}, [RUNNING]),
+        ({"text": "local-"}, [APP]),
+        ({"text": "neither"}, []),
+        ({"state": "ended"}, [APP]),
+        ({"complete": "false"}, [RUNNING]),
+        ({"complete": "true", "state": "running"}, []),
+    ],
+)
+def test_applications_are_searched_by_name_or_id_state_and_completeness(client, parameters, found):
+    answer = client.get("/api/applications", params=parameters).json()
+    assert [each["application_id"] for each in answer["applications"]] == found
+    assert answer["next"] is None
+
+
+def test_a_search_for_applications_goes_on_behind_its_cursor(client):
+    first = client.get("/api/applications", params={"text": "e", "limit": 1}).json()
+    assert [each["application_id"] for each in first["applications"]] == [RUNNING]
+    second = client.get("/api/applications", params={"text": "e", "limit": 1, "cursor": first["next"]}).json()
+    assert [each["application_id"] for each in second["applications"]] == [APP]
+    assert second["next"] is None
+
+
 def test_the_graph_has_nodes_with_datasets_and_edges_with_flows(client):
     graph = client.get(f"{BASE}/graph").json()
     assert [node["node"] for node in graph["nodes"]] == list(range(11))
@@ -56,6 +84,7 @@ def test_the_graph_has_nodes_with_datasets_and_edges_with_flows(client):
         f"{APP}#5",
     }
     assert all(edge["flows"] > 0 for edge in graph["edges"])
+    assert {edge["target"] for edge in graph["edges"] if edge["shuffle"]} == {f"{APP}#6"}
 
 
 @pytest.mark.parametrize("node", ["8", f"{APP}%238"])
@@ -327,25 +356,49 @@ def test_answers_are_not_cached_nor_given_to_other_sites(client):
     assert not [name for name in answer.headers if name.startswith("access-control-")]
 
 
-def test_the_page_and_its_files_are_served_with_their_policy(client):
-    page = client.get("/")
+def served_from(folder: Path) -> Client:
+    app = FastAPI()
+    add_page(app, folder)
+    return Client(app)
+
+
+def test_the_page_and_its_files_are_served_with_their_policy(tmp_path):
+    (tmp_path / "static").mkdir()
+    (tmp_path / "index.html").write_text("<!doctype html>")
+    (tmp_path / "static" / "main.js").write_text("0")
+    client = served_from(tmp_path)
+    page, script = client.get("/"), client.get("/static/main.js")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'self'" in page.headers["content-security-policy"]
-    files = [path.name for path in static_folder().iterdir()]
-    assert {"index.html", "app.js", "style.css"} <= set(files)
-    for name in files:
-        answer = client.get(f"/static/{name}")
+    assert "unsafe" not in page.headers["content-security-policy"]
+    for answer in (page, script):
         assert answer.status_code == 200
         assert {key: answer.headers[key] for key in HEADERS} == HEADERS
+    assert client.get("/static/index.html").status_code == 404
 
 
-def test_the_page_loads_nothing_from_elsewhere_and_has_no_inline_script():
-    for path in static_folder().iterdir():
+def test_a_sentence_stands_in_the_place_of_a_page_that_is_not_built(tmp_path):
+    answer = served_from(tmp_path / "dist").get("/")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "make page" in answer.text
+    assert "/docs" in answer.text
+
+
+def test_the_page_is_told_what_every_answer_holds():
+    assert page_types.FILE.read_text(encoding="utf-8") == page_types.typescript(), (
+        "the API's answers have changed: python -m scripts.page_types"
+    )
+
+
+def test_the_pages_sources_make_no_markup_of_data_and_load_nothing_from_elsewhere():
+    sources = built_folder().parent
+    for path in [sources / "index.html", *sources.glob("src/**/*.*"), *sources.glob("public/**/*.*")]:
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        assert "http://" not in text
-        assert "https://" not in text
-        assert "innerHTML" not in text
-    index = (static_folder() / "index.html").read_text(encoding="utf-8")
+        assert "http://" not in text, path
+        assert "https://" not in text, path
+        assert "innerHTML" not in text, path
+    index = (sources / "index.html").read_text(encoding="utf-8")
     assert "<style" not in index
     assert index.count("<script") == index.count('<script type="module" src=') == 1
 

@@ -1,0 +1,131 @@
+"""Builds, checks and tests the web page with Node.js, and does only what is not done yet.
+
+    python -m scripts.page build|check|test|format
+
+`build` makes ui/dist from ui/, unless the same sources are built there already. `check` is TypeScript's check
+and the format, which `format` mends; `test` runs the tests of modules (Vitest). Where there is no Node.js, or
+npm cannot download, each says so in one line and is done: the service works without its page. With
+LINEAGE_TEST_NODE=required that is a failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from scripts.environment import EnvironmentFailed, alone, say
+
+ROOT = Path(__file__).resolve().parents[1]
+UI = ROOT / "ui"
+DIST = UI / "dist"
+#: As package.json says it: the first that Vite runs on.
+NEEDED = (20, 19)
+_SOURCES = (
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "vite.config.ts",
+    "src",
+    "public",
+)
+_COMMANDS = ("build", "check", "test", "format")
+
+
+class PageNotBuilt(Exception):
+    """There is nothing to build the page with; the message says what to do."""
+
+
+def run(command: str) -> None:
+    """Raises PageNotBuilt, and CalledProcessError where the page's own check or test fails."""
+    with alone(UI / "node_modules"):
+        if command == "build" and _is_made(DIST, made := _digest(_SOURCES)):
+            return
+        npm = _npm()
+        _install(npm)
+        if command == "build":
+            say("Building the page ...")
+            _quietly([npm, "run", "build"], "the page cannot be built")
+            (DIST / ".made").write_text(made)
+        else:
+            subprocess.run([npm, "run", "--silent", command], cwd=UI, check=True)
+
+
+def _npm() -> str:
+    """Path of npm, where Node.js is new enough."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    wanted = ".".join(map(str, NEEDED))
+    if npm is None or node is None:
+        raise PageNotBuilt(f"there is no Node.js on this machine: install Node.js {wanted} or later with npm")
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    if numbers < NEEDED:
+        raise PageNotBuilt(f"Node.js {version} is too old: install {wanted} or later")
+    return npm
+
+
+def _install(npm: str) -> None:
+    """The packages of the lock file, if they are not there."""
+    folder, made = UI / "node_modules", _digest(("package-lock.json",))
+    if _is_made(folder, made):
+        return
+    say("Installing what builds the page ...")
+    _quietly([npm, "ci", "--no-audit", "--no-fund"], "npm cannot install what builds the page")
+    (folder / ".made").write_text(made)
+
+
+def _quietly(command: Sequence[str], failure: str) -> None:
+    done = subprocess.run(
+        command, cwd=UI, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode != 0:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        said = next((line for line in lines if "rror" in line), lines[-1] if lines else "nothing")
+        raise PageNotBuilt(f"{failure}: {said[:200]}")
+
+
+def _is_made(folder: Path, digest: str) -> bool:
+    stamp = folder / ".made"
+    return stamp.is_file() and stamp.read_text() == digest
+
+
+def _digest(names: Iterable[str]) -> str:
+    """Of the contents of these files and folders of the page."""
+    found = hashlib.sha256()
+    for name in names:
+        place = UI / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file():
+                found.update(f"{path.relative_to(UI)}\n".encode())
+                found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1 or arguments[0] not in _COMMANDS:
+        say("usage: python3 -m scripts.page build|check|test|format", sys.stderr)
+        return 2
+    try:
+        run(arguments[0])
+    except subprocess.CalledProcessError as error:
+        return error.returncode or 1
+    except EnvironmentFailed as error:
+        say(f"page: {error}", sys.stderr)
+        return 1
+    except PageNotBuilt as error:
+        without = "the API is served without its page" if arguments[0] == "build" else "left out"
+        say(f"page: {error}; {without}", sys.stderr)
+        return 1 if os.environ.get("LINEAGE_TEST_NODE") == "required" else 0
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

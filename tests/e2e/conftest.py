@@ -1,0 +1,46 @@
+"""The browser of the page's tests: one for a module, a page of its own for each test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+# Of a module, not of the session: its loop runs in this thread, and other tests start loops of their own.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    from tests.e2e import browser as chromium
+
+    path = chromium.find()
+    if path is None:
+        _without("Chromium", "CHROMIUM", "no Chromium: apt-get install chromium")
+    if not chromium.is_page_built() or not chromium.AXE.is_file():
+        _without("page", "NODE", "the page is not built: make page (it needs Node.js)")
+    assert path is not None
+    with sync_playwright() as playwright:
+        made = chromium.launch(playwright, path)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    from tests.e2e.browser import opened
+
+    with opened(browser) as made:
+        yield made
+        assert made.errors == []  # type: ignore[attr-defined]  # as `opened` makes it
+
+
+def _without(what: str, name: str, advice: str) -> None:
+    if os.environ.get(f"LINEAGE_TEST_{name}") == "required":  # what .ci/run says
+        pytest.fail(f"no {what}: {advice}", pytrace=False)
+    pytest.skip(advice)

@@ -1,0 +1,213 @@
+// Types of the API's answers, from its OpenAPI document.
+// Do not edit: `python -m scripts.page_types` makes this file.
+
+/** One Spark application. */
+export interface Application {
+  application_id: string;
+  name: string;
+  state: "running" | "ended";
+  started: number;
+  ended: number | null;
+  complete: boolean;
+  missing_blocks: number;
+  counters: { [name: string]: number };
+  missing: string;
+}
+
+/** An application that runs or is not complete. */
+export interface ApplicationLag {
+  application_id: string;
+  name: string;
+  state: "running" | "ended";
+  messages: number;
+  seconds: number;
+  incomplete_runs: number;
+  missing_blocks: number;
+  missing_runs: number;
+  missing_events: number;
+  dropped: number;
+  missing: string;
+}
+
+/** One page of the applications. */
+export interface Applications {
+  applications: Application[];
+  next: string | null;
+}
+
+/** Where the records of a source or sink live. */
+export interface Dataset {
+  namespace: string;
+  name: string;
+  format: string;
+}
+
+/** `source` sends records to `target`. */
+export interface Edge {
+  source: string;
+  target: string;
+  flows: number | null;
+  shuffle: boolean;
+}
+
+/** One record went into a node and came out of it. */
+export interface Flow {
+  hash_in: string;
+  hash_out: string;
+  node_id: string;
+}
+
+/** The operations of one application and what they send each other. */
+export interface Graph {
+  application_id: string;
+  nodes: Node[];
+  edges: Edge[];
+}
+
+/** What waits in Kafka for the consumer group. */
+export interface GroupLag {
+  name: string;
+  members: number | null;
+  messages: number;
+  seconds: number | null;
+  rate: number | null;
+  incoming_rate: number | null;
+  drain_seconds: number | null;
+  dead_letters: number;
+  partitions: PartitionLag[];
+}
+
+/** What a probe asks for. */
+export interface Health {
+  status: "ok";
+}
+
+/** One part of a request that does not hold. */
+export interface InvalidField {
+  where: string;
+  message: string;
+}
+
+/** How far the stores are behind. */
+export interface Lag {
+  group: GroupLag;
+  applications: ApplicationLag[];
+  unread_applications: number;
+}
+
+/** How much of a trace now stands in Neo4j. */
+export interface Materialized {
+  records: number;
+  links: number;
+  truncated: boolean;
+  query: string;
+}
+
+/** One operation of an application. */
+export interface Node {
+  node_id: string;
+  node: number;
+  name: string;
+  description: string;
+  kind: "source" | "operator" | "sink";
+  call_site: string;
+  exact: boolean;
+  reason: string;
+  dataset: Dataset | null;
+  records: number | null;
+  has_values: boolean;
+}
+
+/** What waits in one topic partition. */
+export interface PartitionLag {
+  topic: string;
+  partition: number;
+  committed: number | null;
+  first: number;
+  next: number;
+  messages: number;
+  seconds: number | null;
+}
+
+/** Problem details (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  errors?: InvalidField[] | null;
+  next?: string | null;
+}
+
+/** What stands at one position of one partition of a node. */
+export interface Record {
+  record_id: string;
+  partition: number;
+  offset: number;
+  key?: string | null;
+  value?: string | null;
+  value_type?: string | null;
+  source?: SourceRow | null;
+}
+
+/** One page of a node's records. */
+export interface RecordPage {
+  node_id: string;
+  total: number | null;
+  records: Record[];
+  next: string | null;
+  warnings: string[];
+}
+
+/** A physical row of a file. */
+export interface SourceRow {
+  path: string;
+  row: number;
+  line: number;
+  text: string | null;
+  warning: string | null;
+}
+
+/** What one record came from, or what became of it, node by node. */
+export interface Trace {
+  direction: "backward" | "forward";
+  start: Record[];
+  start_node: string;
+  complete: boolean;
+  exact: boolean;
+  truncated: boolean;
+  nodes: TracedNode[];
+  flows: Flow[];
+  next: string | null;
+  how: string;
+}
+
+/** The records of one node that a trace reached. */
+export interface TracedNode {
+  node_id: string;
+  name: string;
+  kind: string;
+  exact: boolean;
+  total: number;
+  records: Record[];
+}
+
+/** What the record looked like at one node of its way. */
+export interface ValueStep {
+  node_id: string;
+  name: string;
+  record_id: string;
+  type: string;
+  value: string;
+  cut: boolean;
+}
+
+/** The intermediate values of one record. */
+export interface Values {
+  node_id: string;
+  record_id: string;
+  captured: boolean;
+  how: string;
+  steps: ValueStep[];
+}

@@ -1,0 +1,191 @@
+// All applications: a search, and a table whose rows lead to their graphs. Follows those that still run.
+
+import type { Application, Applications } from "./api";
+import type { Problem } from "./client";
+import { h, replace } from "./dom";
+import { type Polling, poll } from "./poll";
+import { type ApplicationsRoute, applicationHref, applicationsHref, queryOf } from "./route";
+import { fail, loading, notice } from "./states";
+import { table } from "./table";
+import type { View, ViewContext } from "./view";
+import { completeness, count, duration, number, time } from "./words";
+
+const PAGE = 100;
+const EVERY_MS = 5_000;
+/** After the last key, before a search is sent. */
+const PAUSE_MS = 250;
+/** What the API knows of this view's parameters. */
+const PARAMETERS = ["text", "state", "complete", "cursor", "limit"];
+
+export function applicationsView(
+  place: HTMLElement,
+  context: ViewContext,
+  first: ApplicationsRoute,
+): View<ApplicationsRoute> {
+  let route = first;
+  let polling: Polling | null = null;
+  let shown = "";
+  let typing: ReturnType<typeof setTimeout> | undefined;
+  const list = h("div", {}, loading());
+  const form = searchForm((isTyped) => {
+    clearTimeout(typing);
+    typing = setTimeout(
+      () => context.navigate({ view: "applications", query: form.query() }, { replace: true }),
+      isTyped ? PAUSE_MS : 0,
+    );
+  });
+  context.title("Applications");
+  replace(place, h("h1", { tabindex: -1 }, "Applications"), form.element, list);
+
+  const show = (page: Applications) => {
+    const text = JSON.stringify(page);
+    if (text === shown) return; // nothing new: the reader keeps focus and marked text
+    shown = text;
+    const focused = document.activeElement?.closest("tr")?.dataset.key;
+    replace(list, page.applications.length > 0 ? tableOf(page.applications) : nothing(route), pages(route, page.next));
+    if (focused !== undefined) {
+      list.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
+    }
+    context.announce(
+      `${count(page.applications.length, "application")}${page.next === null ? "" : ", and older ones"}`,
+    );
+  };
+  const start = () => {
+    polling?.stop();
+    shown = "";
+    form.set(route.query);
+    const parameters = new URLSearchParams([...route.query].filter(([name]) => PARAMETERS.includes(name)));
+    if (!parameters.has("limit")) parameters.set("limit", String(PAGE));
+    polling = poll(
+      async (signal) => show(await context.client.applications(parameters, { signal })),
+      EVERY_MS,
+      (problem: unknown) => {
+        shown = "";
+        if ((problem as Problem).status === 401) polling?.stop();
+        fail(list, problem, () => polling?.now());
+      },
+    );
+  };
+  start();
+  return {
+    update(now) {
+      route = now;
+      start();
+    },
+    close() {
+      clearTimeout(typing);
+      polling?.stop();
+    },
+  };
+}
+
+function searchForm(changed: (isTyped: boolean) => void) {
+  const text = h("input", { name: "text", type: "search", size: 28, input: () => changed(true) });
+  const choice = (name: string, options: [string, string][]) =>
+    h(
+      "select",
+      { name, change: () => changed(false) },
+      options.map(([value, word]) => h("option", { value }, word)),
+    );
+  const state = choice("state", [
+    ["", "any"],
+    ["running", "running"],
+    ["ended", "ended"],
+  ]);
+  const complete = choice("complete", [
+    ["", "any"],
+    ["true", "complete"],
+    ["false", "incomplete"],
+  ]);
+  const fields = { text, state, complete };
+  const element = h(
+    "form",
+    {
+      class: "fields",
+      role: "search",
+      submit: (event: SubmitEvent) => {
+        event.preventDefault();
+        changed(false);
+      },
+    },
+    h("label", {}, h("span", {}, "Name or id"), text),
+    h("label", {}, h("span", {}, "State"), state),
+    h("label", {}, h("span", {}, "Lineage"), complete),
+  );
+  return {
+    element,
+    query: () => queryOf(Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.value]))),
+    set(query: URLSearchParams) {
+      for (const [name, field] of Object.entries(fields)) {
+        // What is being typed is newer than the address.
+        if (field !== document.activeElement || field.tagName === "SELECT") field.value = query.get(name) ?? "";
+      }
+    },
+  };
+}
+
+function tableOf(applications: Application[]): HTMLElement {
+  const counter =
+    (name: string) =>
+    ({ counters }: Application) =>
+      counters[name] === undefined ? "" : number(counters[name]);
+  return table({
+    caption: "Applications, newest first",
+    rows: applications,
+    key: ({ application_id }) => application_id,
+    opens: true,
+    columns: [
+      {
+        name: "Application",
+        cell: ({ application_id: id, name }) => [
+          h("a", { href: applicationHref(id) }, name),
+          h("div", { class: "id" }, id),
+        ],
+      },
+      {
+        name: "Started",
+        kind: "narrow",
+        cell: ({ started }) => h("time", { datetime: new Date(started).toISOString() }, time(started)),
+      },
+      {
+        name: "State",
+        cell: ({ started, ended }) =>
+          ended === null ? "running" : `ended after ${duration((ended - started) / 1000)}`,
+      },
+      {
+        name: "Lineage",
+        cell: (each) => h("span", { class: each.complete ? null : "warning", title: each.missing }, completeness(each)),
+      },
+      { name: "Flows", kind: "count", cell: counter("flows") },
+      { name: "Runs", kind: "count", cell: counter("runs") },
+      { name: "Blocks", kind: "count", cell: counter("blocks") },
+    ],
+  });
+}
+
+const isFiltered = ({ query }: ApplicationsRoute) => ["text", "state", "complete"].some((name) => query.get(name));
+
+const nothing = (route: ApplicationsRoute) =>
+  isFiltered(route)
+    ? notice("empty", "No application is like that.")
+    : notice(
+        "empty",
+        "No application has sent lineage yet. Run a job with ",
+        h("code", {}, "--conf spark.lineage.enabled=true"),
+        ".",
+      );
+
+function pages({ query }: ApplicationsRoute, next: string | null): HTMLElement {
+  const to = (cursor: string | null) => {
+    const changed = new URLSearchParams(query);
+    if (cursor === null) changed.delete("cursor");
+    else changed.set("cursor", cursor);
+    return applicationsHref(changed);
+  };
+  return h(
+    "nav",
+    { class: "pages", "aria-label": "Pages" },
+    query.has("cursor") && h("a", { href: to(null) }, "Newest applications"),
+    next !== null && h("a", { href: to(next), rel: "next" }, "Older applications"),
+  );
+}

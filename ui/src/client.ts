@@ -1,0 +1,181 @@
+// Asks the API. Every failure is a Problem with words for people; an answer that nobody waits for any more is given up.
+// The service's token, where it asks for one, is kept for as long as the tab is open and goes nowhere but into the header.
+
+import type {
+  Application,
+  Applications,
+  Problem as Details,
+  Graph,
+  Lag,
+  Materialized,
+  RecordPage,
+  Trace,
+  Values,
+} from "./api";
+
+const KEPT = "lineage-token";
+
+export type Parameters = { [name: string]: string | number | boolean | null | undefined } | URLSearchParams;
+
+/** What went wrong; `message` is for people. `status` is 0 where nobody answered. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  constructor(
+    readonly title: string,
+    message: string,
+    readonly status: number,
+    /** Of a trace that took too long (504): the cursor of what was found so far. */
+    readonly next: string | null = null,
+    /** Seconds to wait before asking again, where the service says so. */
+    readonly retryAfter: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+/** Whether this failure only says that nobody waits any more. */
+export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
+
+export interface Asked {
+  signal?: AbortSignal | undefined;
+}
+
+export interface Client {
+  applications(parameters?: Parameters, asked?: Asked): Promise<Applications>;
+  application(id: string, asked?: Asked): Promise<Application>;
+  graph(id: string, asked?: Asked): Promise<Graph>;
+  records(id: string, node: string | number, parameters?: Parameters, asked?: Asked): Promise<RecordPage>;
+  trace(id: string, parameters: Parameters, asked?: Asked): Promise<Trace>;
+  values(id: string, parameters: Parameters, asked?: Asked): Promise<Values>;
+  /** Puts a trace into Neo4j. */
+  materialize(id: string, parameters: Parameters, asked?: Asked): Promise<Materialized>;
+  lag(asked?: Asked): Promise<Lag>;
+  /**
+   * All pages of records or of a trace as one CSV text, at most `rows` rows (counting goes by pages, so it may be a
+   * page more). `told` hears how many rows are there so far.
+   */
+  csv(
+    id: string,
+    what: { node: string | number } | "trace",
+    parameters: Parameters,
+    options?: Asked & { rows?: number; told?: (rows: number) => void },
+  ): Promise<{ text: Blob; rows: number; isAll: boolean }>;
+}
+
+const CSV_PAGE = 10_000;
+
+/** A client of the service that served this page: addresses are relative, so it works behind a path prefix. */
+export function makeClient(): Client {
+  const of = (id: string, ...more: (string | number)[]) => ["api", "applications", id, ...more];
+  return {
+    applications: (parameters, asked) => answer(["api", "applications"], parameters, asked),
+    application: (id, asked) => answer(of(id), {}, asked),
+    graph: (id, asked) => answer(of(id, "graph"), {}, asked),
+    records: (id, node, parameters, asked) => answer(of(id, "nodes", node, "records"), parameters, asked),
+    trace: (id, parameters, asked) => answer(of(id, "trace"), parameters, asked),
+    values: (id, parameters, asked) => answer(of(id, "values"), parameters, asked),
+    materialize: (id, parameters, asked) => answer(of(id, "trace", "graph"), parameters, asked, "POST"),
+    lag: (asked) => answer(["api", "lag"], {}, asked),
+    csv: (id, what, parameters, options) =>
+      csv(what === "trace" ? of(id, "trace") : of(id, "nodes", what.node, "records"), parameters, options),
+  };
+}
+
+/** The parameters that hold something, as a query. */
+function queryOf(parameters: Parameters): URLSearchParams {
+  if (parameters instanceof URLSearchParams) return new URLSearchParams(parameters);
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
+  }
+  return query;
+}
+
+async function answer<T>(parts: (string | number)[], parameters: Parameters = {}, asked: Asked = {}, method = "GET") {
+  const response = await ask(parts, queryOf(parameters), "application/json", asked, method);
+  return (await response.json()) as T;
+}
+
+async function ask(
+  parts: (string | number)[],
+  query: URLSearchParams,
+  accept: string,
+  { signal }: Asked,
+  method = "GET",
+): Promise<Response> {
+  const path = parts.map((part) => encodeURIComponent(part)).join("/");
+  const token = sessionStorage.getItem(KEPT);
+  const headers = { Accept: accept, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) };
+  let response: Response;
+  try {
+    response = await fetch(query.size > 0 ? `${path}?${query}` : path, { method, headers, signal: signal ?? null });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Problem("The service does not answer", "Is `lineage serve` still running?", 0);
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const body: Partial<Details> = await response.json().catch(() => ({}));
+  const retry = Number(response.headers.get("Retry-After") ?? Number.NaN);
+  return new Problem(
+    body.title ?? "The service failed",
+    body.detail ?? `It answered ${response.status} ${response.statusText}`.trim(),
+    response.status,
+    body.next ?? null,
+    Number.isFinite(retry) ? retry : null,
+  );
+}
+
+async function csv(
+  parts: (string | number)[],
+  parameters: Parameters,
+  options: Asked & { rows?: number; told?: (rows: number) => void } = {},
+): Promise<{ text: Blob; rows: number; isAll: boolean }> {
+  const most = options.rows ?? Number.POSITIVE_INFINITY;
+  const query = queryOf(parameters);
+  query.set("limit", String(Math.min(CSV_PAGE, most)));
+  const pages: string[] = [];
+  let rows = 0;
+  for (;;) {
+    const response = await ask(parts, query, "text/csv", options);
+    const page = await response.text();
+    const headEnds = page.indexOf("\n") + 1;
+    pages.push(pages.length === 0 ? page : page.slice(headEnds));
+    rows += countRows(page.slice(headEnds));
+    options.told?.(rows);
+    const next = response.headers.get("Lineage-Next");
+    if (next === null || rows >= most)
+      return { text: new Blob(pages, { type: "text/csv" }), rows, isAll: next === null };
+    query.set("cursor", next);
+  }
+}
+
+/** Rows of a CSV text without its header (RFC 4180): line ends within quotes end none. */
+export function countRows(text: string): number {
+  let rows = 0;
+  let isQuoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) isQuoted = !isQuoted;
+    else if (code === 0x0a && !isQuoted) rows += 1;
+  }
+  return text === "" || text.endsWith("\n") ? rows : rows + 1;
+}
+
+/** From now on every question carries this token. A header takes only visible ASCII; the service has no other tokens. */
+export function keepToken(token: string): void {
+  sessionStorage.setItem(KEPT, token.replace(/[^\x21-\x7e]/g, ""));
+}
+
+/** Gives a file to the reader. */
+export function save(content: Blob, name: string): void {
+  const address = URL.createObjectURL(content);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // some browsers fetch it only after the click
+}

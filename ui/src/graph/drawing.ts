@@ -1,0 +1,311 @@
+// Draws a picture with Cytoscape: pans, zooms, follows the pointer and the keys. Knows nothing of where a click leads.
+
+import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
+import { inSlices } from "../slices";
+import { colour } from "../theme";
+import { flowsOf, labelOf, sizeOf } from "./labels";
+import type { Placed } from "./layered";
+import type { DrawnBox, Picture } from "./model";
+import { isArrow, neighbour, segments, topmost } from "./walk";
+
+export interface Hears {
+  /** A click, or Enter on the current box. */
+  opened(box: DrawnBox): void;
+  /** The pointer or the keys came to a box, or left it. `byKey`: say it to those who hear. */
+  current(box: DrawnBox | null, byKey: boolean): void;
+}
+
+export interface Drawing {
+  /** In small steps; is there when all of it stands, or another one is shown. */
+  show(picture: Picture, placed: Placed): Promise<void>;
+  /** Marks a box; with `isSought` it is brought into sight. */
+  point(id: string | null, isSought: boolean): void;
+  zoom(by: number): void;
+  fit(): void;
+  close(): void;
+}
+
+/** Elements that are made at a time: the page answers in between. */
+const SLICE = 40;
+/** Between the drawing and its border. */
+const MARGIN = 16;
+/** Text below this size on the screen is not read; the drawing then starts at its top instead of as a whole. */
+const READABLE = 0.8;
+const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
+
+export function drawing(place: HTMLElement, hears: Hears): Drawing {
+  allowStyles();
+  const graph: Core = cytoscape({
+    container: place,
+    style: styles(),
+    autoungrabify: true,
+    boxSelectionEnabled: false,
+    layout: { name: "preset" },
+    textureOnViewport: true, // while it is moved: a picture of it
+    userZoomingEnabled: false, // the wheel scrolls the page; with Ctrl it zooms, below
+    ...ZOOM,
+  });
+  let shown: Picture = { boxes: [], lines: [], open: [], closed: [], lineless: 0 };
+  let places: Placed["boxes"] = {};
+  let current: string | null = null;
+  let showing = new AbortController();
+
+  const boxOf = (id: string | null) => shown.boxes.find((box) => box.id === id) ?? null;
+  const mark = (id: string | null) => {
+    graph.batch(() => {
+      graph.elements(".current, .lit").removeClass("current lit");
+      if (id === null) return;
+      const node = graph.getElementById(id);
+      node.addClass("current");
+      node.union(node.predecessors()).union(node.successors()).edges().addClass("lit");
+    });
+    current = id;
+  };
+
+  graph.on("tap", "node", ({ target }: EventObject) => {
+    const box = boxOf(target.id());
+    if (box !== null) hears.opened(box);
+  });
+  graph.on("mouseover", "node", ({ target }: EventObject) => {
+    place.style.cursor = "pointer";
+    mark(target.id());
+    hears.current(boxOf(target.id()), false);
+  });
+  graph.on("mouseout", "node", () => {
+    place.style.cursor = "";
+    mark(null);
+    hears.current(null, false);
+  });
+
+  const byWheel = (event: WheelEvent) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const { left, top } = place.getBoundingClientRect();
+    zoom(Math.exp(-event.deltaY / 400), { x: event.clientX - left, y: event.clientY - top });
+  };
+  const byKey = (event: KeyboardEvent) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (isArrow(event.key)) {
+      const to = boxOf(current) === null ? topmost(places) : neighbour(places, shown.lines, current ?? "", event.key);
+      if (to !== null) go(to);
+    } else if (event.key === "Enter" || event.key === " ") {
+      const box = boxOf(current);
+      if (box !== null) hears.opened(box);
+    } else if (event.key === "Escape") {
+      mark(null);
+      hears.current(null, false);
+    } else if (event.key === "+" || event.key === "=") zoom(1.25);
+    else if (event.key === "-") zoom(0.8);
+    else if (event.key === "0") fit();
+    else return;
+    event.preventDefault();
+  };
+  const go = (id: string) => {
+    mark(id);
+    see(id);
+    hears.current(boxOf(id), true);
+  };
+  const see = (id: string) => {
+    const node = graph.getElementById(id);
+    if (node.empty()) return;
+    const box = node.renderedBoundingBox({});
+    const isSeen = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= graph.width() && box.y2 <= graph.height();
+    if (!isSeen) graph.center(node);
+  };
+  const zoom = (by: number, at = { x: graph.width() / 2, y: graph.height() / 2 }) =>
+    graph.zoom({ level: graph.zoom() * by, renderedPosition: at });
+  /** All of it; or, at the beginning, its top where all could not be read. */
+  const fit = (least = 0) => {
+    const { left, top, width, height } = extent(shown, places);
+    const all = Math.min((graph.width() - 2 * MARGIN) / width, (graph.height() - 2 * MARGIN) / height, 1);
+    const level = Math.max(all, least, ZOOM.minZoom);
+    const isWhole = height * level <= graph.height();
+    graph.viewport({
+      zoom: level,
+      pan: {
+        x: graph.width() / 2 - (left + width / 2) * level,
+        y: isWhole ? graph.height() / 2 - (top + height / 2) * level : MARGIN - top * level,
+      },
+    });
+  };
+  const restyle = () => graph.style(styles());
+
+  place.addEventListener("wheel", byWheel, { passive: false });
+  place.addEventListener("keydown", byKey);
+  document.addEventListener("theme", restyle);
+
+  return {
+    async show(picture, placed) {
+      showing.abort();
+      showing = new AbortController();
+      const { signal } = showing;
+      const isFirst = shown.boxes.length === 0;
+      [shown, places] = [picture, placed.boxes];
+      graph.elements().remove();
+      if (isFirst) fit(READABLE);
+      await inSlices(elements(picture, placed), SLICE, (slice) => graph.add([...slice]), signal);
+      if (signal.aborted) return;
+      if (boxOf(current) !== null) mark(current);
+      else current = null;
+    },
+    point(id, isSought) {
+      mark(id);
+      if (id !== null && isSought) see(id);
+    },
+    zoom: (by) => {
+      zoom(by);
+    },
+    fit: () => fit(),
+    close() {
+      showing.abort();
+      document.removeEventListener("theme", restyle);
+      place.removeEventListener("wheel", byWheel);
+      place.removeEventListener("keydown", byKey);
+      graph.destroy();
+    },
+  };
+}
+
+/** What of the plane the drawing takes; frames are around what they hold. */
+function extent({ boxes }: Picture, places: Placed["boxes"]) {
+  const all = boxes.map((box) => ({ at: places[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) }));
+  const side = (pick: (box: (typeof all)[number]) => number) => all.map(pick);
+  const left = Math.min(...side(({ at, width }) => at.x - width / 2)) - MARGIN;
+  const top = Math.min(...side(({ at, height }) => at.y - height / 2)) - 2 * MARGIN;
+  return {
+    left,
+    top,
+    width: Math.max(...side(({ at, width }) => at.x + width / 2)) + MARGIN - left,
+    height: Math.max(...side(({ at, height }) => at.y + height / 2)) + MARGIN - top,
+  };
+}
+
+function elements(picture: Picture, placed: Placed): ElementDefinition[] {
+  const boxes = picture.boxes.map((box): ElementDefinition => {
+    const isFrame = box.type === "group" && box.isOpen;
+    const parent = box.type === "operation" && box.group !== null ? { parent: box.group } : {};
+    return {
+      group: "nodes",
+      data: { id: box.id, label: labelOf(box), ...sizeOf(box), ...parent },
+      position: placed.boxes[box.id] ?? { x: 0, y: 0 },
+      classes: classesOf(box, isFrame),
+    };
+  });
+  const lines = picture.lines.map((line): ElementDefinition => {
+    const [source, target] = [placed.boxes[line.source], placed.boxes[line.target]];
+    const bends = placed.bends[line.id] ?? [];
+    const bent = source && target ? segments(source, target, bends) : { weights: [], distances: [] };
+    return {
+      group: "edges",
+      data: { id: line.id, source: line.source, target: line.target, label: flowsOf(line), ...bent },
+      classes: [bent.weights.length > 0 && "bent", line.isShuffle && "shuffle"].filter(Boolean).join(" "),
+    };
+  });
+  return [...boxes, ...lines];
+}
+
+function classesOf(box: DrawnBox, isFrame: boolean): string {
+  if (isFrame) return "frame";
+  if (box.type === "group") return "closed";
+  return [box.operation.kind, !box.operation.exact && "inexact"].filter(Boolean).join(" ");
+}
+
+function styles(): StylesheetJson {
+  const of = (name: string) => colour(`--${name}`);
+  return [
+    {
+      selector: "node",
+      style: {
+        shape: "round-rectangle",
+        width: "data(width)",
+        height: "data(height)",
+        label: "data(label)",
+        "font-family": "system-ui, sans-serif",
+        "font-size": 12,
+        "line-height": 1.2,
+        "text-wrap": "wrap",
+        "text-valign": "center",
+        "text-halign": "center",
+        "text-max-width": "1000px", // lines end where the label says
+        color: of("ink"),
+        "background-color": of("operator-fill"),
+        "border-width": 1,
+        "border-color": of("line"),
+        "overlay-opacity": 0,
+      },
+    },
+    {
+      selector: ".source",
+      style: { "background-color": of("source-fill"), "border-color": of("source"), "border-width": 1.5 },
+    },
+    {
+      selector: ".sink",
+      style: { "background-color": of("sink-fill"), "border-color": of("sink"), "border-width": 1.5 },
+    },
+    { selector: ".inexact", style: { "border-style": "dashed", "border-color": of("care") } },
+    {
+      selector: ".closed",
+      style: { "background-color": of("stage-fill"), "border-style": "double", "border-width": 4 },
+    },
+    {
+      selector: ".frame",
+      style: {
+        "background-color": of("stage-fill"),
+        "border-color": of("rule"),
+        color: of("soft"),
+        padding: "14px",
+        "text-valign": "top",
+        "text-halign": "center",
+        "text-margin-y": 16,
+        "text-background-opacity": 0,
+      },
+    },
+    {
+      selector: "edge",
+      style: {
+        width: 1.2,
+        "curve-style": "straight",
+        "line-color": of("line"),
+        "target-arrow-color": of("line"),
+        "target-arrow-shape": "triangle",
+        "arrow-scale": 0.8,
+        label: "data(label)",
+        "font-family": "system-ui, sans-serif",
+        "font-size": 10.5,
+        color: of("soft"),
+        "text-background-color": of("card"),
+        "text-background-opacity": 0.9,
+        "text-background-padding": "2px",
+        "overlay-opacity": 0,
+      },
+    },
+    {
+      selector: ".bent",
+      style: {
+        "curve-style": "round-segments",
+        "edge-distances": "node-position",
+        "segment-weights": "data(weights)",
+        "segment-distances": "data(distances)",
+        "segment-radii": 12,
+      },
+    },
+    { selector: ".shuffle", style: { width: 2, "line-style": "dashed" } },
+    {
+      selector: ".lit",
+      style: { "line-color": of("chosen"), "target-arrow-color": of("chosen"), width: 2.2, "z-index": 9 },
+    },
+    { selector: "node.current", style: { "border-color": of("chosen"), "border-width": 3, "border-style": "solid" } },
+  ] as unknown as StylesheetJson; // its types know no arrays by data() and no radii
+}
+
+/**
+ * Cytoscape puts one rule into a <style> of its own, which the Content-Security-Policy refuses, unless an element of
+ * that name is there. The rule is in style.css.
+ */
+function allowStyles(): void {
+  const name = "__________cytoscape_stylesheet";
+  if (document.getElementById(name) !== null) return;
+  const instead = document.createElement("meta");
+  instead.id = name;
+  document.head.append(instead);
+}

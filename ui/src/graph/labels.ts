@@ -1,0 +1,69 @@
+// What stands on boxes and lines of the drawing, and how much room it takes. Pure.
+
+import { fileName, share, short } from "../words";
+import type { LayoutRequest } from "./layered";
+import { type DrawnBox, type DrawnLine, type Picture, summary } from "./model";
+
+const WIDTH = 196;
+const LINE = 15;
+const PADDING = 16;
+/** As many characters of the drawing's font as are sure to fit. */
+const CHARACTERS = 29;
+
+export const cut = (text: string, most = CHARACTERS): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+
+/** The end of a text, where its beginning tells less: paths, call sites. */
+export const cutFront = (text: string, most = CHARACTERS): string =>
+  text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
+
+export function labelOf(box: DrawnBox): string {
+  if (box.type === "operation") {
+    const { name, call_site, dataset, records } = box.operation;
+    return [
+      cut(name),
+      call_site !== "" && cutFront(fileName(call_site)),
+      dataset !== null && cutFront(fileName(dataset.name)),
+      records === null ? "not counted" : `${short(records)} ${records === 1 ? "record" : "records"}`,
+    ]
+      .filter((each) => each !== false)
+      .join("\n");
+  }
+  if (box.isOpen) return cut(box.group.name, 40);
+  const { operations, sources, sinks, names } = summary(box.group);
+  const ends = [sources > 0 && `${sources} in`, sinks > 0 && `${sinks} out`].filter((each) => each !== false);
+  return [
+    cut(box.group.name),
+    share(operations, operations, "operation") + (ends.length > 0 ? ` (${ends.join(", ")})` : ""),
+    cut(names),
+  ].join("\n");
+}
+
+export const flowsOf = ({ flows }: DrawnLine): string => (flows === null ? "" : short(flows));
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+export function sizeOf(box: DrawnBox): Size {
+  return { width: WIDTH, height: PADDING + LINE * labelOf(box).split("\n").length };
+}
+
+/** The question for the layout: closed groups and operations are boxes, open groups hold theirs. */
+export function layoutOf(picture: Picture): LayoutRequest {
+  return {
+    boxes: picture.boxes.map((box) => ({
+      id: box.id,
+      ...sizeOf(box),
+      ...(box.type === "operation" && box.group !== null ? { parent: box.group } : {}),
+    })),
+    lines: picture.lines.map((line) => ({
+      id: line.id,
+      source: line.source,
+      target: line.target,
+      width: 8 + 7 * flowsOf(line).length,
+      height: 14,
+    })),
+  };
+}

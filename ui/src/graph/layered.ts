@@ -1,0 +1,181 @@
+// A layered layout, top to bottom (dagre: Sugiyama's method). Pure, and slow for large graphs: the page runs it in a
+// worker (layout.ts).
+//
+// Boxes within a box are laid out by themselves first; then the outer ones, each as large as what it holds. That keeps
+// the pieces small, so that hundreds of boxes take a moment, and boxes of one holder together. Lines from holder to
+// holder all take the bends of one line between the two.
+
+import { Graph, layout } from "@dagrejs/dagre";
+import { grouped } from "../grouped";
+
+export interface Box {
+  id: string;
+  width: number;
+  height: number;
+  /** The box that holds this one; a holder has none itself. */
+  parent?: string;
+}
+
+export interface Line {
+  id: string;
+  source: string;
+  target: string;
+  /** Of its label, for which room is left. */
+  width?: number;
+  height?: number;
+}
+
+export interface LayoutRequest {
+  boxes: Box[];
+  lines: Line[];
+  /** Between neighbours, and between layers. */
+  gap?: { x: number; y: number };
+}
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+export interface Placed {
+  /** Middle of each box. */
+  boxes: { [id: string]: Point };
+  /** Where each line bends, its ends left out. */
+  bends: { [id: string]: Point[] };
+}
+
+interface Piece extends Placed {
+  width: number;
+  height: number;
+}
+
+/** Around what a holder holds; at the top, room for its name. */
+const PADDING = 18;
+const TITLE = 20;
+/** Beyond so many boxes the layers are found in a simpler way, which takes half of the time. */
+const LARGE = 60;
+
+export function layered({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequest): Placed {
+  const holder = new Map(boxes.map(({ id, parent }) => [id, parent ?? id]));
+  const known = lines.filter(({ source, target }) => source !== target && holder.has(source) && holder.has(target));
+  const members = grouped(
+    boxes.filter(({ parent }) => parent !== undefined),
+    ({ parent }) => parent ?? "",
+  );
+  const inner = new Map<string, Piece>();
+  for (const [id, held] of members) {
+    const within = known.filter(({ source, target }) => holder.get(source) === id && holder.get(target) === id);
+    inner.set(id, piece(held, within, gap));
+  }
+  const between = new Map<string, Line>();
+  for (const line of known) {
+    const [source, target] = [holder.get(line.source) ?? "", holder.get(line.target) ?? ""];
+    if (source === target) continue;
+    const id = JSON.stringify([source, target]);
+    const { width = 0, height = 0 } = between.get(id) ?? {};
+    const room = { width: Math.max(width, line.width ?? 0), height: Math.max(height, line.height ?? 0) };
+    between.set(id, { id, source, target, ...room });
+  }
+  const outer = piece(
+    boxes
+      .filter(({ parent }) => parent === undefined)
+      .map(({ id, width, height }) => {
+        const held = inner.get(id);
+        if (held === undefined) return { id, width, height };
+        return { id, width: held.width + 2 * PADDING, height: held.height + 2 * PADDING + TITLE };
+      }),
+    [...between.values()],
+    gap,
+  );
+  return together(known, holder, inner, outer);
+}
+
+/** The inner pieces in their places of the outer one. */
+function together(lines: Line[], holder: Map<string, string>, inner: Map<string, Piece>, outer: Piece): Placed {
+  const placed: Placed = { boxes: { ...outer.boxes }, bends: {} };
+  const corner = (id: string): Point => {
+    const [middle, held] = [outer.boxes[id] ?? { x: 0, y: 0 }, inner.get(id)];
+    return { x: middle.x - (held?.width ?? 0) / 2, y: middle.y - (held?.height ?? 0) / 2 + TITLE / 2 };
+  };
+  for (const [id, held] of inner) {
+    const at = corner(id);
+    for (const [member, { x, y }] of Object.entries(held.boxes)) placed.boxes[member] = { x: at.x + x, y: at.y + y };
+  }
+  for (const { id, source, target } of lines) {
+    const [from, to] = [holder.get(source) ?? "", holder.get(target) ?? ""];
+    if (from !== to) {
+      placed.bends[id] = outer.bends[JSON.stringify([from, to])] ?? [];
+      continue;
+    }
+    const at = corner(from);
+    placed.bends[id] = (inner.get(from)?.bends[id] ?? []).map(({ x, y }) => ({ x: at.x + x, y: at.y + y }));
+  }
+  return placed;
+}
+
+/** Boxes that hold none, from (0, 0) on. */
+function piece(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Piece {
+  let made: Placed;
+  try {
+    made = byDagre(boxes, lines, gap);
+  } catch {
+    made = inRows(boxes, lines, gap); // dagre gives up on some graphs ("not possible to find intersection")
+  }
+  const places = boxes.map(({ id, width, height }) => ({ at: made.boxes[id] ?? { x: 0, y: 0 }, width, height }));
+  const left = Math.min(...places.map(({ at, width }) => at.x - width / 2));
+  const top = Math.min(...places.map(({ at, height }) => at.y - height / 2));
+  const moved = ({ x, y }: Point): Point => ({ x: x - left, y: y - top });
+  return {
+    width: Math.max(...places.map(({ at, width }) => at.x + width / 2)) - left,
+    height: Math.max(...places.map(({ at, height }) => at.y + height / 2)) - top,
+    boxes: Object.fromEntries(Object.entries(made.boxes).map(([id, at]) => [id, moved(at)])),
+    bends: Object.fromEntries(Object.entries(made.bends).map(([id, points]) => [id, points.map(moved)])),
+  };
+}
+
+function byDagre(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placed {
+  const graph = new Graph({ directed: true, multigraph: true });
+  const ranker = boxes.length > LARGE ? "tight-tree" : "network-simplex";
+  graph.setGraph({ rankdir: "TB", nodesep: gap.x, ranksep: gap.y, edgesep: 14, ranker });
+  for (const { id, width, height } of boxes) graph.setNode(id, { width, height });
+  for (const { id, source, target, width = 0, height = 0 } of lines) {
+    graph.setEdge(source, target, { width, height, labelpos: "c" }, id);
+  }
+  layout(graph);
+  const placed: Placed = { boxes: {}, bends: {} };
+  for (const { id } of boxes) {
+    const { x, y } = graph.node(id) as Point;
+    placed.boxes[id] = { x, y };
+  }
+  for (const edge of graph.edges()) {
+    const { points = [] } = graph.edge(edge) as { points?: Point[] };
+    placed.bends[edge.name ?? ""] = points.slice(1, -1).map(({ x, y }) => ({ x, y }));
+  }
+  return placed;
+}
+
+/** Row by row: each box below all that it reads, in the order in which it was given. Lines are straight. */
+export function inRows(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placed {
+  const row = new Map(boxes.map(({ id }) => [id, 0]));
+  // Settled after as many rounds as there are boxes; more would mean a cycle, which then stays flat.
+  for (let round = 0, isChanged = true; isChanged && round < boxes.length; round += 1) {
+    isChanged = false;
+    for (const { source, target } of lines) {
+      if ((row.get(target) ?? 0) > (row.get(source) ?? 0)) continue;
+      row.set(target, (row.get(source) ?? 0) + 1);
+      isChanged = true;
+    }
+  }
+  const placed: Placed = { boxes: {}, bends: {} };
+  let top = 0;
+  for (const [, each] of [...grouped(boxes, ({ id }) => row.get(id) ?? 0)].sort(([one], [other]) => one - other)) {
+    const height = Math.max(...each.map((box) => box.height));
+    let left = -each.reduce((sum, { width }) => sum + width + gap.x, -gap.x) / 2;
+    for (const { id, width } of each) {
+      placed.boxes[id] = { x: left + width / 2, y: top + height / 2 };
+      left += width + gap.x;
+    }
+    top += height + gap.y;
+  }
+  return placed;
+}

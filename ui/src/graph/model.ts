@@ -1,0 +1,235 @@
+// What of an application's graph is drawn. Pure: takes the API's graph, gives groups, boxes and lines.
+//
+// A stage is what Spark runs in one task: operations with no shuffle between them. The API says of each edge whether
+// records move between tasks on it (`shuffle`). A stage of the drawing is a connected piece of the other edges among
+// operations that have as many shuffles above them; so the graph of the stages has no cycles, and reads top to bottom.
+// What an operation of one stage reads without a shuffle from one with fewer shuffles above it (a join with data that
+// is partitioned already) is a line between two stages.
+//
+// Never more than `LIMIT` elements are drawn: stages are drawn closed where the whole does not fit, a very large one in
+// parts, and very many side by side as one.
+
+import type { Edge, Graph, Node as Operation } from "../api";
+import { grouped } from "../grouped";
+
+/** Boxes and lines together. */
+export const LIMIT = 500;
+/** Operations of a group; larger stages come in parts. */
+const PART = 80;
+/** Groups at the first sight. */
+const GROUPS = 120;
+/** What is opened by itself: more than these are not read at a glance. */
+const AT_A_GLANCE = 150;
+
+export interface Group {
+  /** Smallest number of its operations: it names the group in the address. */
+  id: string;
+  name: string;
+  members: Operation[];
+}
+
+export interface OperationBox {
+  type: "operation";
+  id: string;
+  operation: Operation;
+  /** The open group that holds it. */
+  group: string | null;
+}
+
+export interface GroupBox {
+  type: "group";
+  id: string;
+  group: Group;
+  isOpen: boolean;
+}
+
+export type DrawnBox = OperationBox | GroupBox;
+
+export interface DrawnLine {
+  id: string;
+  source: string;
+  target: string;
+  /** Of all edges that it stands for; null where none of them was counted. */
+  flows: number | null;
+  edges: number;
+  isShuffle: boolean;
+}
+
+export interface Picture {
+  boxes: DrawnBox[];
+  lines: DrawnLine[];
+  /** Groups that are open, in the order in which they were opened. */
+  open: string[];
+  /** Groups that were asked to be open and are not, since all would be too much. */
+  closed: string[];
+  /** Lines that are left out since there are too many. */
+  lineless: number;
+}
+
+/** How many shuffles are above each operation at most. Along a cycle, which no job has, it stays as it is found. */
+export function depths(graph: Graph): Map<string, number> {
+  const depth = new Map(graph.nodes.map(({ node_id }) => [node_id, 0]));
+  const into = new Map<string, number>(graph.nodes.map(({ node_id }) => [node_id, 0]));
+  const edges = edgesOf(graph);
+  for (const { target } of edges) into.set(target, (into.get(target) ?? 0) + 1);
+  const out = grouped(edges, ({ source }) => source);
+  const ready = graph.nodes.map(({ node_id }) => node_id).filter((id) => into.get(id) === 0);
+  for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
+    for (const { target, shuffle } of out.get(id) ?? []) {
+      depth.set(target, Math.max(depth.get(target) ?? 0, (depth.get(id) ?? 0) + (shuffle ? 1 : 0)));
+      const left = (into.get(target) ?? 0) - 1;
+      into.set(target, left);
+      if (left === 0) ready.push(target);
+    }
+  }
+  return depth;
+}
+
+/** Edges whose ends are both in the graph. */
+function edgesOf(graph: Graph): Edge[] {
+  const known = new Set(graph.nodes.map(({ node_id }) => node_id));
+  return graph.edges.filter(({ source, target }) => source !== target && known.has(source) && known.has(target));
+}
+
+/** The stages, the upper ones first. */
+export function stages(graph: Graph): { members: Operation[]; depth: number }[] {
+  const depth = depths(graph);
+  const leader = new Map(graph.nodes.map(({ node_id }) => [node_id, node_id]));
+  const lead = (id: string): string => {
+    let at = id;
+    for (let next = leader.get(at) ?? at; next !== at; next = leader.get(at) ?? at) {
+      leader.set(at, leader.get(next) ?? next);
+      at = next;
+    }
+    return at;
+  };
+  for (const { source, target, shuffle } of edgesOf(graph)) {
+    if (!shuffle && depth.get(source) === depth.get(target)) leader.set(lead(source), lead(target));
+  }
+  const found = grouped(graph.nodes, ({ node_id }) => lead(node_id));
+  return [...found.values()]
+    .map((members) => ({
+      members: members.sort((one, other) => one.node - other.node),
+      depth: depth.get(members[0]?.node_id ?? "") ?? 0,
+    }))
+    .sort((one, other) => one.depth - other.depth || first(one.members) - first(other.members));
+}
+
+const first = (members: Operation[]) => members[0]?.node ?? 0;
+
+/** The stages as groups of a drawable size: large ones in parts, very many of them several as one. */
+export function groups(graph: Graph): Group[] {
+  const found = stages(graph);
+  const parts = found.flatMap(({ members }, at) => partsOf(members, `Stage ${at + 1}`));
+  if (parts.length <= GROUPS) return parts;
+  const each = Math.ceil(parts.length / GROUPS);
+  return Array.from({ length: Math.ceil(parts.length / each) }, (_, at) => {
+    const together = parts.slice(at * each, (at + 1) * each);
+    return group(
+      together.flatMap(({ members }) => members),
+      `${together[0]?.name} to ${together.at(-1)?.name.toLowerCase()}`,
+    );
+  }).flatMap((large) => partsOf(large.members, large.name));
+}
+
+function partsOf(members: Operation[], name: string): Group[] {
+  if (members.length <= PART) return [group(members, name)];
+  const parts = Math.ceil(members.length / PART);
+  // In the order of their numbers: a node is registered after what it reads.
+  return Array.from({ length: parts }, (_, at) =>
+    group(
+      members.slice(Math.floor((at * members.length) / parts), Math.floor(((at + 1) * members.length) / parts)),
+      `${name}, part ${at + 1} of ${parts}`,
+    ),
+  );
+}
+
+const group = (members: Operation[], name: string): Group => ({
+  id: String(Math.min(...members.map(({ node }) => node))),
+  name,
+  members,
+});
+
+/** Which groups are open where nobody chose: all, where that is read at a glance. */
+export function opened(all: Group[], graph: Graph): string[] {
+  const size = graph.nodes.length + graph.edges.length;
+  return size <= AT_A_GLANCE ? all.map(({ id }) => id) : [];
+}
+
+/** The picture with these groups open; where that is too much, those that were opened first are closed again. */
+export function picture(graph: Graph, all: Group[], open: string[], limit = LIMIT): Picture {
+  const known = open.filter((id) => all.some((each) => each.id === id));
+  const edges = edgesOf(graph);
+  const of = (from: number) => drawn(edges, all, new Set(known.slice(from)));
+  const size = (made: { boxes: DrawnBox[]; lines: DrawnLine[] }) => made.boxes.length + made.lines.length;
+  // The fewer are open, the fewer are drawn; so the first that fits is found by halving.
+  let [from, to] = [0, known.length];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    if (size(of(middle)) <= limit) to = middle;
+    else from = middle + 1;
+  }
+  const made = of(from);
+  const room = Math.max(0, limit - made.boxes.length);
+  const lines =
+    made.lines.length <= room
+      ? made.lines
+      : [...made.lines].sort((one, other) => (other.flows ?? 0) - (one.flows ?? 0)).slice(0, room);
+  return {
+    boxes: made.boxes,
+    lines,
+    open: known.slice(from),
+    closed: known.slice(0, from),
+    lineless: made.lines.length - lines.length,
+  };
+}
+
+function drawn(edges: Edge[], all: Group[], open: Set<string>): { boxes: DrawnBox[]; lines: DrawnLine[] } {
+  const boxes: DrawnBox[] = [];
+  /** What an operation is drawn as. */
+  const shownAs = new Map<string, string>();
+  for (const each of all) {
+    // One operation by itself needs no frame.
+    const isFramed = each.members.length > 1;
+    const isOpen = open.has(each.id);
+    const holder = `group ${each.id}`;
+    if (isFramed) boxes.push({ type: "group", id: holder, group: each, isOpen });
+    for (const operation of each.members) {
+      const isShown = isOpen || !isFramed;
+      shownAs.set(operation.node_id, isShown ? operation.node_id : holder);
+      if (isShown) {
+        boxes.push({ type: "operation", id: operation.node_id, operation, group: isFramed ? holder : null });
+      }
+    }
+  }
+  const lines = new Map<string, DrawnLine>();
+  for (const edge of edges) {
+    const [source, target] = [shownAs.get(edge.source) ?? "", shownAs.get(edge.target) ?? ""];
+    if (source === target) continue;
+    const id = `${source} > ${target}`;
+    const line = lines.get(id) ?? { id, source, target, flows: null, edges: 0, isShuffle: false };
+    line.edges += 1;
+    line.isShuffle ||= edge.shuffle;
+    if (edge.flows !== null) line.flows = (line.flows ?? 0) + edge.flows;
+    lines.set(id, line);
+  }
+  return { boxes, lines: [...lines.values()] };
+}
+
+/** What of a group stands on its closed box. */
+export interface Summary {
+  operations: number;
+  sources: number;
+  sinks: number;
+  names: string;
+}
+
+export function summary({ members }: Group): Summary {
+  const names = [...new Set(members.map(({ name }) => name))];
+  return {
+    operations: members.length,
+    sources: members.filter(({ kind }) => kind === "source").length,
+    sinks: members.filter(({ kind }) => kind === "sink").length,
+    names: names.length > 4 ? `${names.slice(0, 4).join(", ")} …` : names.join(", "),
+  };
+}

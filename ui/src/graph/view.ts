@@ -1,0 +1,323 @@
+// An application: what it is, the graph of its operations by stages, and the same as a table beside it.
+
+import type { Application, Graph, Node as Operation } from "../api";
+import { type Child, h, replace } from "../dom";
+import { type ApplicationRoute, recordsHref } from "../route";
+import { fail, loading, notice } from "../states";
+import { pause } from "../slices";
+import { table } from "../table";
+import type { View, ViewContext } from "../view";
+import { completeness, count, duration, fileName, nodeNumber, number, time } from "../words";
+import { type Drawing, drawing } from "./drawing";
+import { layoutOf } from "./labels";
+import { layOut } from "./layout";
+import { type DrawnBox, type Group, groups, opened, type Picture, picture, summary } from "./model";
+
+const HELP =
+  "Arrow keys go from operation to operation, Enter opens one or a stage, + and - zoom, 0 shows all, Escape leaves. " +
+  "The table beside it holds the same.";
+
+export function graphView(place: HTMLElement, context: ViewContext, first: ApplicationRoute): View<ApplicationRoute> {
+  let route = first;
+  const ending = new AbortController();
+  let laying = new AbortController();
+  let canvas: Drawing | null = null;
+  let loaded: { graph: Graph; all: Group[] } | null = null;
+  let shown: Picture | null = null;
+
+  const id = route.application;
+  const heading = h("h1", { tabindex: -1 }, id);
+  const about = h("div", {}, loading());
+  const body = h("div");
+  context.title(id);
+  replace(place, heading, about, body);
+
+  const load = async () => {
+    const asked = { signal: ending.signal };
+    try {
+      const [application, graph] = await Promise.all([
+        context.client.application(id, asked),
+        context.client.graph(id, asked),
+      ]);
+      replace(heading, application.name, " ", h("small", {}, id));
+      context.title(application.name);
+      replace(about, facts(application, load));
+      if (graph.nodes.length === 0) {
+        replace(body, notice("empty", "This application has registered no operation yet."));
+        return;
+      }
+      loaded = { graph, all: groups(graph) };
+      await pause(); // one piece of work at a time
+      build(graph, loaded.all);
+      await pause();
+      if (ending.signal.aborted) return;
+      canvas?.close();
+      canvas = drawing(box, { opened: open, current: tell });
+      await draw();
+      context.announce(`${application.name}: ${count(graph.nodes.length, "operation")}`);
+    } catch (error) {
+      fail(about, error, load);
+    }
+  };
+
+  // -- what stands around the drawing ---------------------------------------------------------------
+
+  const details = h("p", { class: "details" });
+  const said = h("div");
+  const box = h("div", {
+    class: "canvas",
+    tabindex: 0,
+    role: "application",
+    "aria-label": "Graph of operations",
+    "aria-describedby": "graph-help",
+  });
+
+  const build = (graph: Graph, all: Group[]) => {
+    const button = (text: string, name: string, click: () => void) =>
+      h("button", { type: "button", title: name, "aria-label": name, click }, text);
+    const framed = all.filter(({ members }) => members.length > 1);
+    replace(
+      body,
+      h(
+        "div",
+        { class: "tools" },
+        framed.length > 0 && [
+          button("Open all stages", "Open all stages", () => toggle(all.map((each) => each.id))),
+          button("Close all stages", "Close all stages", () => toggle([])),
+        ],
+        button("+", "Zoom in", () => canvas?.zoom(1.25)),
+        button("−", "Zoom out", () => canvas?.zoom(0.8)),
+        button("Show all", "Show all of the drawing", () => canvas?.fit()),
+        h("span", { class: "soft" }, legend(graph, framed)),
+      ),
+      said,
+      h(
+        "div",
+        { class: "beside" },
+        h("div", { class: "drawn" }, box, details, h("p", { class: "soft small", id: "graph-help" }, HELP)),
+        operations(id, graph, (node, isSought) => canvas?.point(node === null ? null : shownAs(node), isSought)),
+      ),
+    );
+    tell(null, false);
+  };
+
+  /** The box that an operation is drawn as. */
+  const shownAs = (nodeId: string): string | null => {
+    if (shown?.boxes.some((each) => each.id === nodeId)) return nodeId;
+    const holder = loaded?.all.find(({ members }) => members.some(({ node_id }) => node_id === nodeId));
+    return holder === undefined ? null : `group ${holder.id}`;
+  };
+
+  // -- the drawing ------------------------------------------------------------------------------------
+
+  const draw = async () => {
+    if (loaded === null) return;
+    const { graph, all } = loaded;
+    laying.abort();
+    laying = new AbortController();
+    const { signal } = laying;
+    const made = picture(graph, all, wanted(route, all, graph));
+    box.setAttribute("aria-busy", "true");
+    delete box.dataset.elements;
+    const placed = await layOut(layoutOf(made), signal).catch((error: unknown) => {
+      if (signal.aborted) return null;
+      throw error;
+    });
+    if (placed === null || ending.signal.aborted) return;
+    shown = made;
+    await canvas?.show(made, placed);
+    if (signal.aborted) return;
+    box.removeAttribute("aria-busy");
+    box.dataset.elements = String(made.boxes.length + made.lines.length); // for who measures
+    replace(said, leftOut(made, graph, all));
+  };
+
+  const toggle = (open: string[]) => {
+    const query = new URLSearchParams(route.query);
+    query.set("open", open.length === 0 ? "none" : open.length === loaded?.all.length ? "all" : open.join(","));
+    context.navigate({ ...route, query }, { replace: true });
+  };
+
+  const open = (chosen: DrawnBox) => {
+    if (chosen.type === "operation") {
+      context.navigate({
+        view: "records",
+        application: id,
+        node: String(chosen.operation.node),
+        query: new URLSearchParams(),
+      });
+      return;
+    }
+    const others = (shown?.open ?? []).filter((each) => each !== chosen.group.id);
+    toggle(chosen.isOpen ? others : [...others, chosen.group.id]);
+    context.announce(`${chosen.group.name} ${chosen.isOpen ? "closed" : "opened"}`);
+  };
+
+  const tell = (now: DrawnBox | null, byKey: boolean) => {
+    replace(
+      details,
+      now === null
+        ? h("span", { class: "soft" }, "Point at an operation to read about it; a click opens its records.")
+        : inWords(now),
+    );
+    if (now !== null && byKey) context.announce(details.textContent ?? "");
+  };
+
+  void load();
+  return {
+    update(now) {
+      route = now;
+      draw().catch((error: unknown) => fail(about, error, load));
+    },
+    close() {
+      ending.abort();
+      laying.abort();
+      canvas?.close();
+    },
+  };
+}
+
+/** The groups that the address asks to be open, the ones opened last at the end. */
+function wanted(route: ApplicationRoute, all: Group[], graph: Graph): string[] {
+  const asked = route.query.get("open");
+  if (asked === null) return opened(all, graph);
+  if (asked === "all") return all.map(({ id }) => id);
+  return asked === "none" ? [] : asked.split(",");
+}
+
+function leftOut(made: Picture, graph: Graph, all: Group[]): Child {
+  const drawn = made.boxes.filter(({ type }) => type === "operation").length;
+  return [
+    drawn < graph.nodes.length &&
+      h(
+        "p",
+        { class: "soft" },
+        `${number(drawn)} of ${count(graph.nodes.length, "operation")} are drawn by themselves; the others are in closed stages. A click on a stage opens it.`,
+      ),
+    made.closed.length > 0 &&
+      notice(
+        "care",
+        `Not all of ${count(all.length, "stage")} fit into one drawing: ${count(made.closed.length, "stage")} stayed closed.`,
+      ),
+    made.lineless > 0 &&
+      notice("care", `${count(made.lineless, "line")} with few flows are left out of the drawing; the table has them.`),
+  ];
+}
+
+function legend(graph: Graph, framed: Group[]): string {
+  return [
+    "Lines: flows",
+    graph.edges.some(({ shuffle }) => shuffle) && "dashed: a shuffle",
+    framed.length > 0 && "grey: a stage (between shuffles)",
+    graph.nodes.some(({ exact }) => !exact) && "dashed box: not exact",
+  ]
+    .filter((each) => each !== false)
+    .join(" · ");
+}
+
+function inWords(box: DrawnBox): Child {
+  if (box.type === "group") {
+    const { operations, names } = summary(box.group);
+    return [
+      h("strong", {}, box.group.name),
+      ` ${box.isOpen ? "(open)" : "(closed)"}: ${count(operations, "operation")}: ${names}`,
+    ];
+  }
+  const { name, node, kind, call_site, dataset, records, exact, reason, description } = box.operation;
+  const parts = [
+    `${kind} ${node}`,
+    description !== name && description,
+    call_site !== "" && call_site,
+    dataset?.name,
+    records === null ? "records not counted" : count(records, "record"),
+    !exact && `not exact: ${reason}`,
+  ];
+  return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
+}
+
+function facts(application: Application, again: () => void): Child {
+  const { started, ended, counters, missing, complete, state } = application;
+  const told = Object.entries(counters).filter(([, value]) => value > 0);
+  return [
+    h(
+      "p",
+      {},
+      "Started ",
+      h("time", { datetime: new Date(started).toISOString() }, time(started)),
+      ended === null ? ", still running. " : `, ended after ${duration((ended - started) / 1000)}. `,
+      "Lineage: ",
+      h("span", { class: complete ? null : "warning" }, completeness(application)),
+      ". ",
+      told.length > 0 &&
+        h(
+          "span",
+          { class: "soft" },
+          told.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`).join(" · "),
+        ),
+    ),
+    !complete &&
+      notice(
+        "care",
+        state === "running"
+          ? "This application still runs: counts grow until it has ended."
+          : "Not all lineage of this application is here: answers about it may lack records.",
+        missing !== "" && ` What is missing: ${missing}.`,
+        " ",
+        lookAgain(again),
+      ),
+  ];
+}
+
+function lookAgain(again: () => void): HTMLElement {
+  const button: HTMLButtonElement = h(
+    "button",
+    {
+      type: "button",
+      click: () => {
+        button.disabled = true;
+        again();
+      },
+    },
+    "Look again",
+  );
+  return button;
+}
+
+function operations(
+  application: string,
+  graph: Graph,
+  pointed: (nodeId: string | null, isSought: boolean) => void,
+): HTMLElement {
+  const from = new Map<string, string[]>();
+  for (const { source, target } of graph.edges) from.set(target, [...(from.get(target) ?? []), nodeNumber(source)]);
+  const made = table<Operation>({
+    caption: "Operations",
+    rows: graph.nodes,
+    key: ({ node_id }) => node_id,
+    opens: true,
+    columns: [
+      { name: "No.", kind: "count", cell: ({ node }) => node },
+      {
+        name: "Operation",
+        cell: ({ node, name, call_site, dataset, exact, reason }) => [
+          h("a", { href: recordsHref(application, node) }, name),
+          dataset !== null && h("div", { class: "id" }, dataset.name),
+          call_site !== "" && h("div", { class: "id", title: call_site }, fileName(call_site)),
+          !exact && h("div", { class: "warning" }, `not exact: ${reason}`),
+        ],
+      },
+      { name: "Kind", cell: ({ kind }) => kind },
+      { name: "Records", kind: "count", cell: ({ records }) => (records === null ? "not counted" : number(records)) },
+      { name: "From", cell: ({ node_id }) => (from.get(node_id) ?? []).join(", ") },
+    ],
+  });
+  made.classList.add("operations");
+  const point = (event: Event) => {
+    const row = event.target instanceof Element ? event.target.closest("tr") : null;
+    pointed(row?.dataset.key ?? null, event.type === "focusin");
+  };
+  made.addEventListener("mouseover", point);
+  made.addEventListener("focusin", point);
+  made.addEventListener("mouseleave", () => pointed(null, false));
+  return made;
+}

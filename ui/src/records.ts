@@ -1,0 +1,255 @@
+// The records of one node: what the node is, a search, and a table page by page. Each row leads to the record's way.
+
+import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
+import { save } from "./client";
+import { type Child, h, replace } from "./dom";
+import { queryOf, type RecordsRoute, recordsHref, traceHref } from "./route";
+import { fail, loading, notice } from "./states";
+import { table } from "./table";
+import type { View, ViewContext } from "./view";
+import { completeness, count, fileName, nodeNumber, number } from "./words";
+
+const PAGE = 50;
+const PARAMETERS = ["text", "key", "partition", "offset", "cursor", "limit"];
+/** Of one file: what a spreadsheet takes. */
+const CSV_ROWS = 1_000_000;
+
+export function recordsView(place: HTMLElement, context: ViewContext, first: RecordsRoute): View<RecordsRoute> {
+  let route = first;
+  let asking = new AbortController();
+  let saving: AbortController | null = null;
+  const heading = h("h1", { tabindex: -1 }, `Node ${nodeNumber(route.node)}`);
+  const [about, found] = [h("div"), h("div", { class: "stale" }, loading())];
+  const form = searchForm((query) => context.navigate({ ...route, query }));
+  replace(place, heading, about, form.element, found);
+
+  const parameters = () =>
+    new URLSearchParams([...route.query].filter(([name, value]) => PARAMETERS.includes(name) && value !== ""));
+
+  const describe = async () => {
+    const { application, node } = route;
+    const { signal } = asking;
+    try {
+      const [graph, whole] = await Promise.all([
+        context.client.graph(application, { signal }),
+        context.client.application(application, { signal }),
+      ]);
+      const operation = operationOf(graph, node);
+      if (operation === undefined) return; // the question for its records says so
+      replace(heading, operation.name, " ", h("small", {}, `${operation.kind} ${operation.node}`));
+      context.title(`${operation.name} (${operation.node})`);
+      replace(about, facts(operation), warnings(operation, whole));
+    } catch (error) {
+      if (!signal.aborted && about.childElementCount === 0) replace(about); // the records' failure says it
+      void error;
+    }
+  };
+
+  const show = async () => {
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
+    form.set(route.query);
+    place.setAttribute("aria-busy", "true");
+    void describe();
+    const query = parameters();
+    if (!query.has("limit")) query.set("limit", String(PAGE));
+    try {
+      const page = await context.client.records(route.application, route.node, query, { signal });
+      replace(found, ...results(page));
+      context.announce(total(page));
+    } catch (error) {
+      fail(found, error, show);
+    }
+    if (!signal.aborted) place.removeAttribute("aria-busy");
+  };
+
+  const isFiltered = () => ["text", "key", "partition"].some((name) => route.query.get(name));
+
+  const total = ({ total: all, records }: RecordPage) => {
+    const shown = records.length > 0 && records.length !== all ? `, ${number(records.length)} on this page` : "";
+    if (all === null) return `${isFiltered() ? "Matches" : "Records"} not counted${shown}`;
+    return `${isFiltered() ? count(all, "match", "matches") : count(all, "record")}${shown}`;
+  };
+
+  const results = (page: RecordPage): Child[] => [
+    h("p", { class: "soft" }, total(page)),
+    page.warnings.map((each) => notice("care", each)),
+    page.records.length > 0
+      ? recordTable(route.application, page)
+      : notice(
+          "empty",
+          page.next !== null
+            ? "No match so far: the search goes on on the next page."
+            : isFiltered()
+              ? "No record matches."
+              : "This node has no records.",
+        ),
+    pages(page.next),
+  ];
+
+  const pages = (next: string | null) => {
+    const to = (cursor: string | null) => {
+      const query = new URLSearchParams(route.query);
+      if (cursor === null) query.delete("cursor");
+      else query.set("cursor", cursor);
+      return recordsHref(route.application, route.node, query);
+    };
+    return h(
+      "nav",
+      { class: "pages", "aria-label": "Pages" },
+      route.query.has("cursor") && h("a", { href: to(null) }, "First page"),
+      next !== null && h("a", { href: to(next), rel: "next" }, "Next page"),
+      csvButton(),
+    );
+  };
+
+  const csvButton = () => {
+    const button: HTMLButtonElement = h(
+      "button",
+      {
+        type: "button",
+        click: async () => {
+          saving?.abort();
+          saving = new AbortController();
+          button.disabled = true;
+          const query = parameters();
+          query.delete("cursor");
+          try {
+            const { text, rows, isAll } = await context.client.csv(route.application, { node: route.node }, query, {
+              signal: saving.signal,
+              rows: CSV_ROWS,
+              told: (so_far) => {
+                button.textContent = `CSV: ${number(so_far)} rows …`;
+              },
+            });
+            save(text, `${route.application}-${nodeNumber(route.node)}.csv`);
+            button.textContent = isAll ? `CSV: all ${count(rows, "row")}` : `CSV: the first ${count(rows, "row")}`;
+          } catch (error) {
+            button.textContent = "CSV failed: try again";
+            button.title = error instanceof Error ? error.message : "";
+          }
+          button.disabled = false;
+        },
+      },
+      "CSV of all",
+    );
+    return button;
+  };
+
+  context.title(`Node ${nodeNumber(route.node)}`);
+  void show();
+  return {
+    update(now) {
+      if (now.node !== route.node) replace(about);
+      route = now;
+      void show();
+    },
+    close() {
+      asking.abort();
+      saving?.abort();
+    },
+  };
+}
+
+const operationOf = (graph: Graph, name: string): Operation | undefined =>
+  graph.nodes.find(({ node_id, node }) => name === node_id || name === String(node));
+
+function facts({ description, call_site, dataset, records, has_values }: Operation): Child {
+  const known: [string, string][] = [
+    ["Operation", description],
+    ["Called at", call_site],
+    [
+      "Dataset",
+      dataset === null ? "" : `${dataset.name} (${[dataset.format, dataset.namespace].filter(Boolean).join(", ")})`,
+    ],
+    ["Records", records === null ? "not counted" : number(records)],
+    ["Values", has_values ? "captured" : ""],
+  ];
+  const told = known.filter(([, value]) => value !== "");
+  return h(
+    "dl",
+    { class: "facts" },
+    told.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
+}
+
+const warnings = (node: Operation, application: Application): Child => [
+  !node.exact && notice("care", `Not exact: ${node.reason}. Traces through here list all that may have taken part.`),
+  !application.complete &&
+    notice(
+      "care",
+      `This application's lineage is ${completeness(application)}${application.missing === "" ? "" : ` (${application.missing})`}. Records may be missing here.`,
+    ),
+];
+
+function searchForm(search: (query: URLSearchParams) => void) {
+  const field = (name: string, label: string, attributes = {}) => {
+    const input = h("input", { name, ...attributes });
+    return { input, label: h("label", {}, h("span", {}, label), input) };
+  };
+  const count = { type: "number", min: 0, step: 1, class: "short" };
+  const fields = [
+    field("text", "Text in the record", { type: "search", size: 30 }),
+    field("key", "Key is exactly", { type: "search" }),
+    field("partition", "Partition", count),
+    field("offset", "From its offset", count),
+  ];
+  const element = h(
+    "form",
+    {
+      class: "fields",
+      role: "search",
+      submit: (event: SubmitEvent) => {
+        event.preventDefault();
+        search(queryOf(Object.fromEntries(fields.map(({ input }) => [input.name, input.value]))));
+      },
+    },
+    fields.map(({ label }) => label),
+    h("button", { type: "submit" }, "Search"),
+  );
+  return {
+    element,
+    set(query: URLSearchParams) {
+      for (const { input } of fields) input.value = query.get(input.name) ?? "";
+    },
+  };
+}
+
+function recordTable(application: string, page: RecordPage): HTMLElement {
+  const has = (part: "key" | "value" | "source") => page.records.some((record) => record[part] != null);
+  const node = nodeNumber(page.node_id);
+  const text = (value: string | null | undefined) => value != null && h("code", {}, value);
+  return table<Row>({
+    caption: "Records",
+    rows: page.records,
+    key: ({ record_id }) => record_id,
+    opens: true,
+    columns: [
+      {
+        name: "Record",
+        kind: "narrow",
+        cell: ({ record_id, partition, offset }) =>
+          h("a", { href: traceHref(application, { node, partition, offset }) }, record_id),
+      },
+      { name: "Key", isUsed: has("key"), cell: ({ key }) => text(key) },
+      { name: "Value", isUsed: has("value"), cell: ({ value }) => text(value) },
+      {
+        name: "Row",
+        isUsed: has("source"),
+        cell: ({ source }) =>
+          source != null && [
+            source.text === null ? h("em", {}, "no text to show") : h("code", {}, source.text),
+            source.warning !== null && h("div", { class: "warning" }, `⚠ ${source.warning}`),
+          ],
+      },
+      {
+        name: "Where",
+        kind: "narrow",
+        isUsed: has("source"),
+        cell: ({ source }) =>
+          source != null && h("span", { title: source.path }, `${fileName(source.path)}:${source.line}`),
+      },
+    ],
+  });
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { applicationHref, href, parse, type Route, recordsHref, traceHref } from "./route";
+
+const there = (hash: string) => {
+  const route = parse(hash);
+  if (route.view === "nowhere") throw new Error(route.why);
+  return route;
+};
+
+describe("an address", () => {
+  test.each([
+    "#/",
+    "#/?text=wind&state=ended",
+    "#/lag",
+    "#/app/local-1",
+    "#/app/local-1?open=3%2C7",
+    "#/app/a%2Fb%23c%20%C3%A9/nodes/12?text=%C3%BC+x&cursor=0%3A3",
+    "#/app/local-1/trace?node=8&partition=0&offset=3",
+    "#/app/local-1/trace?record=local-1%238%23write%230%233&direction=forward&whole=1",
+    "#/app/local-1/trace?path=%2Fdata%2Fx.csv&row=1&centre=a&centre=b",
+    "#/app/local-1/trace?node=8&key=A",
+  ])("comes out of its route as it went in: %s", (hash) => {
+    expect(href(there(hash))).toBe(hash);
+  });
+
+  test("of the page itself is the list", () => {
+    for (const hash of ["", "#", "#/"]) expect(parse(hash).view).toBe("applications");
+  });
+
+  test.each([
+    "#/nowhere",
+    "#/app",
+    "#/app/a/b",
+    "#/app/a/nodes",
+    "#/app/a/trace",
+    "#/app/%ff",
+    "#/lag/x",
+    "#/app/a/trace?node=1&partition=0",
+  ])("that means nothing says so: %s", (hash) => {
+    expect(parse(hash).view).toBe("nowhere");
+  });
+
+  test("of a trace says where it starts, in which direction and what else the view keeps", () => {
+    const route = there("#/app/a/trace?node=8&partition=2&offset=3&whole=1&limit=50&centre=x") as Extract<
+      Route,
+      { view: "trace" }
+    >;
+    expect(route.start).toEqual({ node: "8", partition: 2, offset: 3 });
+    expect([route.direction, route.whole]).toEqual(["both", true]);
+    expect(route.query.toString()).toBe("limit=50&centre=x");
+  });
+
+  test("is made with what names may hold", () => {
+    expect(applicationHref("a/b#c")).toBe("#/app/a%2Fb%23c");
+    expect(recordsHref("a", 3)).toBe("#/app/a/nodes/3");
+    expect(traceHref("a", { path: "/x y&z", row: 2 })).toBe("#/app/a/trace?path=%2Fx+y%26z&row=2");
+  });
+});

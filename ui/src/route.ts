@@ -1,0 +1,156 @@
+// What an address of this page means, and back. Pure. Every state that one may want to send to a colleague is in here:
+//   #/?text=&state=&cursor=          applications
+//   #/app/APP?open=&at=              an application's graph
+//   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
+//   #/app/APP/trace?...              a record's way (the API's parameters)
+//   #/lag                            how far the stores are behind
+// Parameters that a view does not know are left alone: old links keep working.
+
+export type Direction = "both" | "backward" | "forward";
+
+/** Where a trace starts; exactly one of these. */
+export type Start =
+  | { record: string; node?: string }
+  | { node: string; partition: number; offset: number }
+  | { node: string; key: string }
+  | { path: string; row: number };
+
+export interface ApplicationsRoute {
+  view: "applications";
+  query: URLSearchParams;
+}
+
+export interface ApplicationRoute {
+  view: "application";
+  application: string;
+  query: URLSearchParams;
+}
+
+export interface RecordsRoute {
+  view: "records";
+  application: string;
+  node: string;
+  query: URLSearchParams;
+}
+
+export interface TraceRoute {
+  view: "trace";
+  application: string;
+  start: Start;
+  direction: Direction;
+  whole: boolean;
+  /** What else stands in the address: the view's own. */
+  query: URLSearchParams;
+}
+
+export interface LagRoute {
+  view: "lag";
+}
+
+/** An address that leads nowhere; `why` is for people. */
+export interface NoRoute {
+  view: "nowhere";
+  why: string;
+}
+
+export type Route = ApplicationsRoute | ApplicationRoute | RecordsRoute | TraceRoute | LagRoute | NoRoute;
+
+const TRACE_PARAMETERS = ["record", "node", "partition", "offset", "key", "path", "row", "direction", "whole"];
+
+/** The route of `location.hash`. */
+export function parse(hash: string): Route {
+  const text = hash.replace(/^#\/?/, "");
+  const mark = text.indexOf("?");
+  const query = new URLSearchParams(mark < 0 ? "" : text.slice(mark + 1));
+  let parts: string[];
+  try {
+    parts = (mark < 0 ? text : text.slice(0, mark)).split("/").map(decodeURIComponent);
+  } catch {
+    return { view: "nowhere", why: "This address is not percent-encoded UTF-8." };
+  }
+  const [word = "", application = "", place = "", node = "", ...more] = parts;
+  if (more.length === 0) {
+    if (word === "") return { view: "applications", query };
+    if (word === "lag" && application === "") return { view: "lag" };
+    if (word === "app" && application !== "") {
+      if (place === "" && node === "") return { view: "application", application, query };
+      if (place === "nodes" && node !== "") return { view: "records", application, node, query };
+      if (place === "trace" && node === "") return traceRoute(application, query);
+    }
+  }
+  return { view: "nowhere", why: "This page has no such view." };
+}
+
+function traceRoute(application: string, query: URLSearchParams): TraceRoute | NoRoute {
+  const start = startOf(query);
+  if (start === null) {
+    return { view: "nowhere", why: "This address of a trace does not say which record it starts at." };
+  }
+  const asked = query.get("direction");
+  const direction = asked === "backward" || asked === "forward" ? asked : "both";
+  const rest = new URLSearchParams([...query].filter(([name]) => !TRACE_PARAMETERS.includes(name)));
+  return { view: "trace", application, start, direction, whole: query.get("whole") === "1", query: rest };
+}
+
+function startOf(query: URLSearchParams): Start | null {
+  const node = query.get("node");
+  const [partition, offset, row] = [position(query, "partition"), position(query, "offset"), position(query, "row")];
+  const [record, key, path] = [query.get("record"), query.get("key"), query.get("path")];
+  if (record !== null) return node === null ? { record } : { record, node };
+  if (node !== null && partition !== null && offset !== null) return { node, partition, offset };
+  if (node !== null && key !== null) return { node, key };
+  if (path !== null && row !== null) return { path, row };
+  return null;
+}
+
+function position(query: URLSearchParams, name: string): number | null {
+  const text = query.get(name);
+  return text !== null && /^\d{1,16}$/.test(text) ? Number(text) : null;
+}
+
+/** The address of a route, to be an `href` of this page. */
+export function href(route: Exclude<Route, NoRoute>): string {
+  switch (route.view) {
+    case "applications":
+      return hash([], route.query);
+    case "lag":
+      return hash(["lag"]);
+    case "application":
+      return hash(["app", route.application], route.query);
+    case "records":
+      return hash(["app", route.application, "nodes", route.node], route.query);
+    case "trace": {
+      const query = new URLSearchParams(Object.entries(route.start).map(([name, value]) => [name, String(value)]));
+      if (route.direction !== "both") query.set("direction", route.direction);
+      if (route.whole) query.set("whole", "1");
+      for (const [name, value] of route.query) query.append(name, value);
+      return hash(["app", route.application, "trace"], query);
+    }
+  }
+}
+
+function hash(parts: string[], query = new URLSearchParams()): string {
+  const asked = query.toString();
+  return `#/${parts.map(encodeURIComponent).join("/")}${asked === "" ? "" : `?${asked}`}`;
+}
+
+/** A query with only those parameters that hold something. */
+export function queryOf(parameters: { [name: string]: string | number | null | undefined }): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
+  }
+  return query;
+}
+
+export const applicationsHref = (query = new URLSearchParams()): string => href({ view: "applications", query });
+
+export const applicationHref = (application: string, query = new URLSearchParams()): string =>
+  href({ view: "application", application, query });
+
+export const recordsHref = (application: string, node: string | number, query = new URLSearchParams()): string =>
+  href({ view: "records", application, node: String(node), query });
+
+/** The way of one record, both sides. */
+export const traceHref = (application: string, start: Start, query = new URLSearchParams()): string =>
+  href({ view: "trace", application, start, direction: "both", whole: false, query });

@@ -1,0 +1,18 @@
+// Much work in small pieces, so that the page answers in between.
+
+/** Lets the browser draw and hear what waits. */
+export const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+/** Does the work slice by slice, with a pause after each but the last; stops where the signal says so. */
+export async function inSlices<Item>(
+  items: readonly Item[],
+  size: number,
+  work: (slice: readonly Item[]) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (let at = 0; at < items.length; at += size) {
+    if (at > 0) await pause();
+    if (signal?.aborted) return;
+    work(items.slice(at, at + size));
+  }
+}

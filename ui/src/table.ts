@@ -1,0 +1,51 @@
+// Tables of rows with named columns.
+
+import { type Child, h } from "./dom";
+import { moveByKeys, openByRow } from "./keys";
+import { inSlices } from "./slices";
+
+/** Rows that are made at a time: the page answers in between. */
+const SLICE = 60;
+
+export interface Column<Row> {
+  name: string;
+  /** Of the cells: `count` for numbers, `narrow` for what must not wrap. */
+  kind?: "count" | "narrow";
+  cell(row: Row): Child;
+  /** Left out where no row fills it. */
+  isUsed?: boolean;
+}
+
+export interface TableOptions<Row> {
+  caption: string;
+  columns: Column<Row>[];
+  rows: readonly Row[];
+  /** Becomes `data-key` of the row. */
+  key?: (row: Row) => string;
+  /** A click anywhere in a row follows its first link. */
+  opens?: boolean;
+}
+
+export function table<Row>({ caption, columns, rows, key, opens = false }: TableOptions<Row>): HTMLElement {
+  const used = columns.filter(({ isUsed = true }) => isUsed);
+  const body = h("tbody", { class: opens && "opens" });
+  void inSlices(rows, SLICE, (slice) => {
+    body.append(
+      ...slice.map((row) =>
+        h(
+          "tr",
+          { "data-key": key?.(row) },
+          used.map(({ kind, cell }) => h("td", { class: kind }, cell(row))),
+        ),
+      ),
+    );
+  });
+  moveByKeys(body);
+  if (opens) openByRow(body);
+  const head = used.map(({ name, kind }) => h("th", { scope: "col", class: kind }, name));
+  return h(
+    "div",
+    { class: "scroll" },
+    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), body),
+  );
+}

@@ -1,0 +1,46 @@
+// Light or dark: the reader's system decides until the reader does. Kept in this browser.
+
+const KEPT = "lineage-theme";
+
+export type Theme = "system" | "light" | "dark";
+
+const ORDER: Theme[] = ["system", "light", "dark"];
+
+/** Makes the button switch the theme, and sets the one that was chosen before. `changed` hears of every change. */
+export function startTheme(button: HTMLButtonElement): void {
+  let theme = kept();
+  const set = () => {
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    button.textContent = { system: "◐ System", light: "○ Light", dark: "● Dark" }[theme];
+    button.setAttribute("aria-label", `Theme: ${theme}. Change it`);
+    document.dispatchEvent(new Event("theme"));
+  };
+  button.addEventListener("click", () => {
+    theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length] ?? "system";
+    localStorage.setItem(KEPT, theme);
+    set();
+  });
+  // Drawings are told as well when the system changes.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    document.dispatchEvent(new Event("theme")),
+  );
+  set();
+}
+
+function kept(): Theme {
+  const found = localStorage.getItem(KEPT);
+  return found === "light" || found === "dark" ? found : "system";
+}
+
+/** What a custom property like `--ink` is now, as a colour that a canvas takes. */
+export function colour(name: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+export const isStill = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,0 +1,42 @@
+// A number over the last minutes, as a small line. The points are pure; the element is drawn anew on each look.
+
+import { s } from "./dom";
+
+export interface Look {
+  /** Milliseconds. */
+  at: number;
+  value: number | null;
+}
+
+const [WIDTH, HEIGHT] = [160, 36];
+
+/** Those of the looks that are not older than `span` milliseconds before the newest. */
+export function recent(looks: readonly Look[], span: number): Look[] {
+  const newest = looks.at(-1)?.at ?? 0;
+  return looks.filter(({ at }) => at >= newest - span);
+}
+
+/** Points of the line in a box of the width and height: the newest right, zero at the bottom. */
+export function points(looks: readonly Look[], span: number, width = WIDTH, height = HEIGHT): [number, number][] {
+  const newest = looks.at(-1)?.at ?? 0;
+  const most = Math.max(1, ...looks.map(({ value }) => value ?? 0));
+  return looks
+    .filter((look): look is { at: number; value: number } => look.value !== null)
+    .map(({ at, value }) => [width - ((newest - at) / span) * width, height - 2 - (value / most) * (height - 4)]);
+}
+
+export function trend(looks: readonly Look[], span: number, label: string): SVGElement {
+  const line = points(looks, span).map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`);
+  return s(
+    "svg",
+    {
+      class: "trend",
+      width: WIDTH,
+      height: HEIGHT,
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      role: "img",
+      "aria-label": label,
+    },
+    s("polyline", { points: line.join(" ") }),
+  );
+}
