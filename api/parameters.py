@@ -207,6 +207,13 @@ class TraceParameters(_Parameters):
     depth: int | None = Field(
         default=None, ge=1, le=_MAX_DEPTH, description="Follow at most this many operations.", examples=[3]
     )
+    only: str | None = Field(
+        default=None,
+        max_length=_MAX_ID,
+        pattern=_NODE,
+        description=f"List records of this node only and count the others: {_NODE_HELP}.",
+        examples=["3"],
+    )
     limit: int = Field(
         default=100, ge=1, le=MAX_LIMIT, description="At most this many records of each node.", examples=[100]
     )

@@ -181,6 +181,8 @@ class TraceQuery:
     row: int | None = None
     to: str | None = None
     depth: int | None = None
+    #: List records of this node only; the others are counted.
+    only: str | None = None
     limit: int = 100
     cursor: str | None = None
     values: bool = False

@@ -129,6 +129,7 @@ class MemoryQuestions:
         index = self._index(application_id)
         start_node, start = _start(index, query)
         to = None if query.to is None else index.node(query.to)
+        only = None if query.only is None else index.node(query.only)
         way, reached = _reach(index, start_node, start, query, to)
 
         first = _skipped(query.cursor)
@@ -137,7 +138,7 @@ class MemoryQuestions:
         nodes = []
         for node in way:
             found = sorted(reached[node.node_id], key=lambda each: _place(index, each))
-            page = found[first:last]
+            page = found[first:last] if only in (None, node) else []
             shown.update(page)
             records = (index.records[each][1] for each in page)
             nodes.append(
@@ -153,7 +154,7 @@ class MemoryQuestions:
                     ),
                 )
             )
-        more = any(node.total > last for node in nodes)
+        more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)
         return Trace(
             direction=query.direction,
             start=tuple(index.records[each][1] for each in start),
@@ -161,7 +162,7 @@ class MemoryQuestions:
             complete=index.lineage.application.complete,
             # What the start came out of is in question backward; what it went into, forward.
             exact=all(node.exact for node in (way if query.direction == "backward" else way[1:])),
-            truncated=more or first > 0,
+            truncated=any(node.total > len(node.records) for node in nodes),
             nodes=tuple(nodes),
             flows=tuple(
                 flow for flow in index.lineage.flows if flow.hash_in in shown and flow.hash_out in shown

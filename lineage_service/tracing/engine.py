@@ -7,8 +7,9 @@ each node once, with its whole set. Steps of an operation are passed through and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Timer
 from time import monotonic
 
@@ -148,17 +149,27 @@ class TraceWalk:
         return len(inside) > 0
 
     def page(
-        self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
+        self,
+        limit: int,
+        after: Mapping[int, tuple[int, int]] | None,
+        check: Callable[[], None],
+        among: Set[int] | None = None,
     ) -> Walked:
-        """Up to `limit` records of each node that is done: the first, or those after a (split, offset)."""
+        """Up to `limit` records of each node that is done: the first, or those after a (split, offset).
+
+        With `among`, records of these nodes only; the others have their totals.
+        """
         self._walk.check = check
         reached = [
             _reached(self.snapshot, self._walk, each, limit, after)
+            if among is None or each in among
+            else _counted(self.snapshot, self._walk, each)
             for each in self.done_nodes()
             if _is_public(self.snapshot, each) or each in self._starts
         ]
         listed = [each for each in reached if each.total]
-        flows = _flows(self.snapshot, self._walk, listed, check)
+        is_one = among is not None and len(among) < 2  # no record flows within its node
+        flows = [] if is_one else _flows(self.snapshot, self._walk, listed, check)
         return Walked(tuple(listed), tuple(flows), self._walk.is_exact, self.is_whole)
 
 
@@ -189,6 +200,10 @@ def _reached(
             run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
             page.append(Position(node, split, offset, run))
     return Reached(node, total, tuple(page), has_more=left > 0)
+
+
+def _counted(snapshot: Snapshot, main: Walk, node: int) -> Reached:
+    return replace(_reached(snapshot, main, node, 0, None), has_more=False)
 
 
 _BEYOND = (1 << 63, 0)

@@ -7,7 +7,7 @@ application too, where one job reads what another wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Generic, Protocol, TypeVar
 
 from lineage_service.answers import Direction, NotFoundError
@@ -63,9 +63,16 @@ class Walk(Protocol[A]):
         """
 
     def page(
-        self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
+        self,
+        limit: int,
+        after: Mapping[int, tuple[int, int]] | None,
+        check: Callable[[], None],
+        among: Set[int] | None = None,
     ) -> Walked:
-        """Up to `limit` records of each node that is done: the first, or those after a (split, offset)."""
+        """Up to `limit` records of each node that is done: the first, or those after a (split, offset).
+
+        With `among`, records of these nodes only; the others have their totals.
+        """
 
 
 class RowsBefore(Protocol):
@@ -133,11 +140,15 @@ class Journey(Generic[W, A]):
                 is_new |= self._follow(application_id, check)
 
     def page(
-        self, limit: int, after: Mapping[str, tuple[int, int]] | None, check: Callable[[], None]
+        self,
+        limit: int,
+        after: Mapping[str, tuple[int, int]] | None,
+        check: Callable[[], None],
+        only: str | None = None,
     ) -> list[tuple[OpenedApplication[W], Walked]]:
         """Up to `limit` records of each node that is done, application by application; see Walk.page.
 
-        `after` has node ids.
+        `after` has node ids. With `only`, a node id, records of that node.
         """
         pages = []
         for application_id, (opened, walk) in self.legs.items():
@@ -149,7 +160,11 @@ class Journey(Generic[W, A]):
                     for of, _, number in found
                     if of == application_id and number.isdigit()
                 }
-            pages.append((opened, walk.page(limit, mine, check)))
+            among = None
+            if only is not None:
+                of, _, number = only.rpartition("#")
+                among = {int(number)} if of == application_id else set()
+            pages.append((opened, walk.page(limit, mine, check, among)))
         return pages
 
     def _follow(self, application_id: str, check: Callable[[], None]) -> bool:

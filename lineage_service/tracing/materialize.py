@@ -57,7 +57,9 @@ class Materializer:
         )
 
     def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:
-        return self._questions.trace(application_id, replace(query, limit=limit, values=True, across=False))
+        return self._questions.trace(
+            application_id, replace(query, limit=limit, values=True, across=False, only=None)
+        )
 
 
 def _text(record: Record) -> str | None:

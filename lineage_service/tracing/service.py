@@ -45,6 +45,7 @@ from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.starts import (
     holders_named,
     no_such_key,
+    node_id_named,
     node_named,
     place_named,
     record_named,
@@ -128,13 +129,15 @@ class LineageQuestions:
         opened = self._open(application_id)
         question = cursors.digest(application_id, query)
         page = cursors.read(query.cursor, question)
+        walk = cursors.digest(application_id, replace(query, only=None))  # whatever is listed of it
         to = node_named(opened.snapshot, query.to).number if query.to else None
+        only = node_id_named(opened.snapshot, query.only) if query.only else None
         journey: LocalJourney | None = None
         cursor = opened.snapshot.database.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
                 node, start = self._start(opened, cursor, query, check)
-                journey = self._walks.take(question)
+                journey = self._walks.take(walk)
                 if journey is None:
                     journey = self._journey(opened, query, to, start)
                 if not (page.so_far and journey.has_found):
@@ -142,7 +145,7 @@ class LineageQuestions:
                 first = self._show(
                     opened, cursor, node, _distinct(start)[: query.limit], values=query.values, check=check
                 )
-                legs = journey.page(query.limit, page.after, check)
+                legs = journey.page(query.limit, page.after, check, only)
                 shown = [self._leg(*leg, query, check) for leg in legs]
                 return trace_of(query, node, first, journey, legs, shown)
         except TimeBudgetError as error:
@@ -151,7 +154,7 @@ class LineageQuestions:
             raise
         finally:
             if journey is not None:
-                self._walks.keep(question, journey)
+                self._walks.keep(walk, journey)
 
     def _journey(
         self, opened: Opened, query: TraceQuery, to: int | None, start: Sequence[Position]

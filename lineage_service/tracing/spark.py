@@ -30,7 +30,13 @@ from lineage_service.tracing.spark_engine import Arrived, SparkTraceWalk, reache
 from lineage_service.tracing.spark_sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark
-from lineage_service.tracing.starts import holders_named, no_such_key, node_named, place_named
+from lineage_service.tracing.starts import (
+    holders_named,
+    no_such_key,
+    node_id_named,
+    node_named,
+    place_named,
+)
 from lineage_service.tracing.topology import TopologyNode
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
@@ -92,12 +98,13 @@ class SparkTracing:
         opened = self._open(application_id)
         page = cursors.read(query.cursor, cursors.digest(application_id, query))
         to = node_named(opened.snapshot, query.to).number if query.to else None
+        only = node_id_named(opened.snapshot, query.only) if query.only else None
         main = self._walk(opened.snapshot, has_origins=False)
         node, start = self._start(opened.snapshot, main, query)
         journey = self._journey(opened, query, to, node, start)
         journey.advance(unlimited)
         first = reached_at(main, node.number, start, query.limit).positions
-        legs = journey.page(query.limit, page.after, unlimited)
+        legs = journey.page(query.limit, page.after, unlimited, only)
         texts = self._shown_texts(first, legs, query)
         return trace_of(
             query,

@@ -7,8 +7,8 @@ sets that are no larger than a page, the page that is listed, and the flows betw
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 from pyspark.sql import DataFrame
@@ -132,17 +132,27 @@ class SparkTraceWalk:
         return offset in arrived.offsets
 
     def page(
-        self, limit: int, after: Mapping[int, tuple[int, int]] | None, check: Callable[[], None]
+        self,
+        limit: int,
+        after: Mapping[int, tuple[int, int]] | None,
+        check: Callable[[], None],
+        among: Set[int] | None = None,
     ) -> Walked:
-        """Up to `limit` records of each node: the first, or those after a (split, offset)."""
+        """Up to `limit` records of each node: the first, or those after a (split, offset).
+
+        With `among`, records of these nodes only; the others have their totals.
+        """
         check()
         nodes = self._walk.snapshot.topology.nodes
         reached = [
             reached_at(self._walk, each, self._sets[each], limit, after)
+            if among is None or each in among
+            else replace(reached_at(self._walk, each, self._sets[each], 0), has_more=False)
             for each in self.done_nodes()
             if nodes[each].is_public or each in self._starts
         ]
-        flows = _flows(self._new_walk(True), reached)
+        is_one = among is not None and len(among) < 2  # no record flows within its node
+        flows = [] if is_one else _flows(self._new_walk(True), reached)
         return Walked(tuple(reached), tuple(flows), self._walk.is_exact, self.is_whole)
 
 

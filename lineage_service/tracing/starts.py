@@ -12,7 +12,7 @@ from lineage_service.tracing.topology import Run, TopologyNode
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 
-__all__ = ["holders_named", "no_such_key", "node_named", "place_named", "record_named"]
+__all__ = ["holders_named", "no_such_key", "node_id_named", "node_named", "place_named", "record_named"]
 
 
 def node_named(wiring: Wiring, text: str) -> TopologyNode:
@@ -24,6 +24,17 @@ def node_named(wiring: Wiring, text: str) -> TopologyNode:
         if found is not None:
             return found
     raise NotFoundError(f"application {topology.application_id} has no node {text}")
+
+
+def node_id_named(wiring: Wiring, name: str) -> str:
+    """The id of a node of this application, by its number too, or of another one on the way.
+
+    Raises NotFoundError.
+    """
+    application_id, _, _ = name.rpartition("#")
+    if application_id not in ("", wiring.topology.application_id):
+        return name
+    return contract.node_id(wiring.topology.application_id, node_named(wiring, name).number)
 
 
 def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyNode, int, int]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lineage_service.answers import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
+from lineage_service.answers import InvalidQueryError, NotFoundError, TimeBudgetError, Trace, TraceQuery
 from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing import cursors, service
@@ -122,6 +122,40 @@ def test_a_cursor_belongs_to_its_question(whole: Arriving) -> None:
     other = {**vars_of(START), "depth": 1, "cursor": page.next}
     with pytest.raises(InvalidQueryError, match="belongs to another question"):
         questions.trace(APP, TraceQuery(**other))
+
+
+def test_the_records_of_one_node_are_listed_alone_page_by_page_and_the_others_counted(
+    whole: Arriving,
+) -> None:
+    questions = LineageQuestions(whole.store, time_budget_s=60)
+    every = questions.trace(APP, START)
+    found: list[tuple[int, int]] = []
+    cursor = None
+    while True:
+        asked = {**vars_of(START), "only": "0", "limit": 7, "cursor": cursor}
+        page = questions.trace(APP, TraceQuery(**asked))
+        assert page.truncated
+        assert page.flows == ()
+        assert [(each.name, each.total) for each in page.nodes] == [
+            (each.name, each.total) for each in every.nodes
+        ]
+        assert [each.name for each in page.nodes if each.records] == ["n0"]
+        found += places(page)
+        cursor = page.next
+        if cursor is None:
+            break
+    assert found == places(every)
+
+
+def test_a_node_that_is_not_on_the_way_lists_nothing_and_one_that_is_not_there_is_refused(
+    whole: Arriving,
+) -> None:
+    questions = LineageQuestions(whole.store, time_budget_s=60)
+    page = questions.trace(APP, TraceQuery(**{**vars_of(START), "only": "another-application#0"}))
+    assert not any(each.records for each in page.nodes)
+    assert page.next is None
+    with pytest.raises(NotFoundError, match="no node 99"):
+        questions.trace(APP, TraceQuery(**{**vars_of(START), "only": "99"}))
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.hex()))

@@ -148,6 +148,8 @@ def test_depth_and_keys_are_the_same(actions: tuple[Application, Path], spark: S
     }
     page = agree(application, tracing, **counts, depth=2)
     grouped = [node.node_id for node in page.nodes if node.name == "reduceByKey"]
+    of_one = agree(application, tracing, **counts, only=grouped[0], limit=1)
+    assert [len(node.records) for node in of_one.nodes if node.node_id != grouped[0]].count(0) > 0
     agree(application, tracing, direction="backward", node=grouped[0], key="1")
     agree(application, tracing, direction="forward", node=grouped[0], key="1")
 

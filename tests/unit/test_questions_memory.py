@@ -57,6 +57,18 @@ def test_the_pages_of_a_trace_make_up_the_whole(asked):
     assert set(found) == hashes(whole)
 
 
+def test_the_records_of_one_node_are_listed_alone_and_the_others_counted(asked):
+    start = {"direction": "backward", "node": "10", "partition": 0, "offset": 0}
+    whole = asked.trace(APP, TraceQuery(**start))
+    first = asked.trace(APP, TraceQuery(**start, only="0", limit=2))
+    rest = asked.trace(APP, TraceQuery(**start, only="0", cursor=first.next))
+    assert [node.total for node in first.nodes] == [node.total for node in whole.nodes]
+    assert hashes(first) | hashes(rest) == {each for each in hashes(whole) if each.startswith(f"{APP}#0#")}
+    assert first.truncated
+    assert rest.truncated
+    assert rest.next is None
+
+
 def test_depth_counts_operations(asked):
     trace = asked.trace(APP, TraceQuery(direction="backward", node="8", partition=0, offset=0, depth=2))
     assert [node.node_id for node in trace.nodes] == [f"{APP}#8", f"{APP}#7", f"{APP}#6"]
