@@ -302,7 +302,7 @@ function styles(): StylesheetJson {
  * Cytoscape puts one rule into a <style> of its own, which the Content-Security-Policy refuses, unless an element of
  * that name is there. The rule is in style.css.
  */
-function allowStyles(): void {
+export function allowStyles(): void {
   const name = "__________cytoscape_stylesheet";
   if (document.getElementById(name) !== null) return;
   const instead = document.createElement("meta");

@@ -1,0 +1,281 @@
+// The drawing of a way: Cytoscape puts a picture's elements where its placement says. Pointing, clicking and keys are
+// told to the view; everything drawn here also stands in the list beside it.
+
+import cytoscape, { type Core, type ElementDefinition } from "cytoscape";
+import { h, replace } from "../dom";
+import { allowStyles } from "../graph/drawing";
+import { isStill } from "../theme";
+import { number } from "../words";
+import { isArrow, neighbour } from "./keys";
+import { look } from "./look";
+import type { Side, Way } from "./model";
+import { foldedName, furtherName, headName, type Link, moreName, type Picture } from "./picture";
+import type { Placement } from "./placement";
+import { named } from "./sentences";
+import { around, type Bounds, boundsOf, into, type Sight, whole } from "./sight";
+import { shortened } from "./texts";
+import type { Ways } from "./ways";
+
+const STEP = 1.3;
+/** Elements that are put into the drawing at a time, so that nothing waits long meanwhile. */
+const AT_A_TIME = 50;
+/** The first frame has most to do of its own. */
+const FIRST = 8;
+/** Width of a heading's character, about. */
+const CHARACTER = 6.4;
+
+/** What a click or Enter on something drawn asks for. */
+export type Chosen =
+  | { kind: "record"; hash: string }
+  | { kind: "more"; node: string }
+  | { kind: "further"; side: Side }
+  | { kind: "folded"; side: Side };
+
+export interface Heard {
+  chosen(what: Chosen): void;
+  /** A record is pointed at, or none any more. */
+  pointed(hash: string | null): void;
+  /** The keys came to a record, or to something else that is called so. */
+  came(name: string, label: string): void;
+  /** Escape. */
+  left(): void;
+}
+
+export interface Drawing {
+  show(way: Way, ways: Ways, picture: Picture, placement: Placement): void;
+  /** Lights up these records and what joins them; null: nothing special. */
+  light(hashes: ReadonlySet<string> | null, current: string | null): void;
+  close(): void;
+}
+
+/** Fills the stage, which stands in the page already: Cytoscape measures it. */
+export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
+  allowStyles();
+  const canvas = h("div", { class: "way-canvas" });
+  const holder = h("div", {
+    class: "way-drawing",
+    tabindex: 0,
+    role: "application",
+    "aria-label":
+      "Drawing of the way. Arrow keys go from record to record, Enter goes to the way of one, Escape shows all. The records stand in the list below, too.",
+  });
+  const button = (label: string, title: string, does: () => void) =>
+    h("button", { type: "button", title, "aria-label": title, click: does }, label);
+  replace(holder, canvas);
+  const place = h(
+    "div",
+    { class: "way-frame" },
+    holder,
+    h(
+      "div",
+      { class: "way-zoom", role: "group", "aria-label": "Zoom" },
+      button("+", "Larger", () => zoom(STEP)),
+      button("−", "Smaller", () => zoom(1 / STEP)),
+      button("All", "Show all", () => all()),
+    ),
+  );
+  replace(stage, place);
+  const graph: Core = cytoscape({
+    container: canvas,
+    style: look(),
+    minZoom: 0.05,
+    maxZoom: 2.5,
+    userZoomingEnabled: false, // the wheel scrolls the page
+    boxSelectionEnabled: false,
+    autoungrabify: true,
+    autounselectify: true,
+  });
+  let shown: { ways: Ways; placement: Placement; bounds: Bounds; centre: string | null } | null = null;
+  let steps = 0;
+  let current: string | null = null;
+
+  const frame = () => ({ width: graph.width(), height: graph.height() });
+  const see = ({ zoom, pan }: Sight, isMoved = false): void => {
+    if (zoom === graph.zoom() && pan.x === graph.pan().x && pan.y === graph.pan().y) return;
+    graph.stop();
+    if (isMoved && !isStill()) graph.animate({ zoom, pan: { ...pan } }, { duration: 150 });
+    else graph.viewport({ zoom, pan: { ...pan } });
+  };
+  const all = (): void => {
+    if (shown !== null) see(whole(shown.bounds, frame()));
+  };
+  const zoom = (factor: number): void => {
+    const { width, height } = frame();
+    graph.zoom({ level: graph.zoom() * factor, renderedPosition: { x: width / 2, y: height / 2 } });
+  };
+  const settle = (): void => {
+    if (shown === null || graph.width() === 0) return;
+    see(around(shown.bounds, frame(), shown.placement.spots.get(current ?? shown.centre ?? "")));
+  };
+
+  const what = (name: string): Chosen | null => chosenOf(graph.getElementById(name).data());
+  const choose = (name: string): void => {
+    const chosen = what(name);
+    if (chosen !== null) heard.chosen(chosen);
+  };
+  graph.on("tap", "node", ({ target }) => choose(target.id()));
+  graph.on("mouseover", "node.record", ({ target }) => {
+    canvas.classList.add("pointing");
+    heard.pointed(target.id());
+  });
+  graph.on("mouseover", "node.stub", () => canvas.classList.add("pointing"));
+  graph.on("mouseout", "node.record, node.stub", () => {
+    canvas.classList.remove("pointing");
+    heard.pointed(null);
+  });
+
+  const go = (name: string): void => {
+    current = name;
+    const element = graph.getElementById(name);
+    graph.nodes(".current").removeClass("current");
+    element.addClass("current");
+    const spot = shown?.placement.spots.get(name);
+    if (shown !== null && spot !== undefined)
+      see(into({ zoom: graph.zoom(), pan: { ...graph.pan() } }, shown.bounds, frame(), spot), true);
+    heard.pointed(element.hasClass("record") ? name : null);
+    heard.came(name, String(element.data("label")).replace("\n", ", "));
+  };
+  holder.addEventListener("keydown", (event) => {
+    if (shown === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    const from = current ?? shown.centre ?? shown.placement.rows[0]?.[0] ?? null;
+    if (isArrow(event.key) && from !== null) {
+      event.preventDefault();
+      const next = neighbour(shown.placement, shown.ways, from, event.key);
+      if (next !== null) go(next);
+      else if (current === null) go(from);
+    } else if ((event.key === "Enter" || event.key === " ") && current !== null) {
+      event.preventDefault();
+      choose(current);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      current = null;
+      graph.nodes(".current").removeClass("current");
+      all();
+      heard.left();
+    } else if (event.key === "+" || event.key === "-") {
+      event.preventDefault();
+      zoom(event.key === "+" ? STEP : 1 / STEP);
+    } else if (event.key === "0") {
+      event.preventDefault();
+      all();
+    }
+  });
+
+  const restyle = (): void => {
+    graph.style(look());
+  };
+  document.addEventListener("theme", restyle);
+  const sized = new ResizeObserver(() => {
+    graph.resize();
+    settle();
+  });
+  sized.observe(holder);
+
+  async function fill(elements: readonly ElementDefinition[], step: number): Promise<void> {
+    for (let at = 0, to = FIRST; at < elements.length; at = to, to += AT_A_TIME) {
+      graph.batch(() => {
+        graph.add(elements.slice(at, to));
+      });
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))); // after the frame that draws them
+      if (step !== steps) return; // another picture, or none any more
+    }
+    place.dataset.elements = String(elements.length);
+  }
+
+  return {
+    show(way, ways, picture, placement) {
+      const [first] = way.centre.records;
+      const centre = first === undefined ? null : `${way.centre.id}#${first.record_id}`;
+      shown = { ways, placement, bounds: boundsOf(placement), centre };
+      current = null;
+      steps += 1;
+      delete place.dataset.elements;
+      graph.elements().remove();
+      settle();
+      void fill(elementsOf(way, picture, placement), steps);
+    },
+    light(hashes, lit) {
+      graph.batch(() => {
+        graph.elements().removeClass("lit dim current");
+        if (lit !== null) graph.getElementById(lit).addClass("current");
+        if (current !== null) graph.getElementById(current).addClass("current");
+        if (hashes === null) return;
+        graph.nodes(".record").forEach((node) => {
+          node.addClass(hashes.has(node.id()) ? "lit" : "dim");
+        });
+        graph.edges().forEach((edge) => {
+          edge.addClass(hashes.has(edge.data("source")) && hashes.has(edge.data("target")) ? "lit" : "dim");
+        });
+      });
+    },
+    close() {
+      document.removeEventListener("theme", restyle);
+      sized.disconnect();
+      steps += 1;
+      graph.destroy();
+    },
+  };
+}
+
+function chosenOf(data: { kind?: string; of?: string }): Chosen | null {
+  const of = data.of ?? "";
+  switch (data.kind) {
+    case "record":
+      return { kind: "record", hash: of };
+    case "more":
+      return { kind: "more", node: of };
+    case "further":
+      return { kind: "further", side: of as Side };
+    case "folded":
+      return { kind: "folded", side: of as Side };
+    default:
+      return null;
+  }
+}
+
+function elementsOf(way: Way, picture: Picture, placement: Placement): ElementDefinition[] {
+  const elements: ElementDefinition[] = [];
+  const add = (id: string, classes: string, data: { label: string; kind: string; of: string }): void => {
+    const spot = placement.spots.get(id);
+    if (spot === undefined) return;
+    const { x, y, width, height } = spot;
+    elements.push({ data: { id, width, height, ...data }, position: { x, y }, classes });
+  };
+  for (const { node, boxes, more } of picture.groups) {
+    const where = node.application === way.centre.application ? "" : ` · in ${node.application}`;
+    const total = boxes.length < node.total ? `${number(boxes.length)} of ${number(node.total)}` : number(node.total);
+    const bound = node.exact ? "" : " · not exact";
+    const classes = ["group", node.kind, where === "" ? "" : "foreign", node.exact ? "" : "inexact"];
+    const label = shortened(`${named(node)} · ${total}${bound}${where}`, boxes.length > 1 || more > 0 ? 60 : 32);
+    add(node.id, classes.join(" "), { label: "", kind: "group", of: node.id });
+    add(headName(node.id), "head", { label, kind: "group", of: node.id });
+    const head = elements.at(-1);
+    if (head !== undefined) head.data.width = Math.min(head.data.width, label.length * CHARACTER + 8);
+    for (const box of boxes) {
+      const label = `${box.hasWarning ? "⚠ " : ""}${box.text}${box.place === "" ? "" : `\n${box.place}`}`;
+      add(box.hash, `record ${node.kind}${box.isCentre ? " centre" : ""}`, { label, kind: "record", of: box.hash });
+    }
+    if (more > 0) add(moreName(node.id), "stub", { label: `+${number(more)} more`, kind: "more", of: node.id });
+  }
+  for (const [side, nodes] of picture.folded) {
+    add(foldedName(side), "stub", {
+      label: `${number(nodes.length)} more operations\nin the list below`,
+      kind: "folded",
+      of: side,
+    });
+  }
+  for (const side of picture.further) {
+    const label = side === "backward" ? "↑ one operation further back" : "↓ one operation further on";
+    add(furtherName(side), "stub", { label, kind: "further", of: side });
+  }
+  const known = new Set(elements.map((element) => element.data.id));
+  const join = (link: Link, classes: string): void => {
+    if (!known.has(link.from) || !known.has(link.to)) return;
+    const id = `${classes} ${link.from} > ${link.to}`;
+    const label = link.flows > 1 ? `${number(link.flows)} flows` : "";
+    elements.push({ data: { id, source: link.from, target: link.to, label }, classes });
+  };
+  for (const link of picture.links) join(link, "flow");
+  for (const bundle of picture.bundles) join(bundle, "bundle");
+  return elements;
+}

@@ -1,0 +1,37 @@
+// Which record the arrow keys lead to: left and right along a layer, up and down to what the record is linked with,
+// else to the nearest of the next layer.
+
+import type { Placement } from "./placement";
+import type { Ways } from "./ways";
+
+export type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
+
+export const isArrow = (key: string): key is Arrow => /^Arrow(Up|Down|Left|Right)$/.test(key);
+
+/** The name of the record, or of what stands for others; null where there is nothing that way. */
+export function neighbour(placement: Placement, ways: Ways, from: string, arrow: Arrow): string | null {
+  const layer = placement.rows.findIndex((row) => row.includes(from));
+  const row = placement.rows[layer];
+  if (row === undefined) return null;
+  if (arrow === "ArrowLeft" || arrow === "ArrowRight") {
+    return row[row.indexOf(from) + (arrow === "ArrowRight" ? 1 : -1)] ?? null;
+  }
+  const isUp = arrow === "ArrowUp";
+  const others = new Set(isUp ? ways.inputs(from) : ways.outputs(from));
+  const rows = isUp ? placement.rows.slice(0, layer).reverse() : placement.rows.slice(layer + 1);
+  for (const each of rows) {
+    const linked = each.filter((name) => others.has(name));
+    if (linked.length > 0) return nearest(placement, from, linked);
+  }
+  const next = rows.find((each) => each.length > 0);
+  return next === undefined ? null : nearest(placement, from, next);
+}
+
+function nearest(placement: Placement, from: string, names: readonly string[]): string | null {
+  const { x, y } = placement.spots.get(from) ?? { x: 0, y: 0 };
+  const distance = (name: string): number => {
+    const other = placement.spots.get(name) ?? { x, y };
+    return Math.hypot(other.x - x, other.y - y);
+  };
+  return [...names].sort((a, b) => distance(a) - distance(b))[0] ?? null;
+}

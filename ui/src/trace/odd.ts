@@ -1,0 +1,74 @@
+// Rows that are far from all the others: the reading of 1048 among readings below 43. A remark for people, no proof.
+//
+// Rows are split at the delimiter that most of them share. In each column of numbers, a few values (at most FEW) are
+// odd when each is FAR times as far from the median as any other. Knows nothing of what the columns mean.
+
+const DELIMITERS = ["\t", ";", "|", ",", " "];
+const LEAST_ROWS = 8;
+const FEW = 3;
+const FAR = 3;
+/** Share of the rows that must have a column, and a number in it. */
+const SHARE = 0.9;
+
+export interface Odd {
+  /** Index among the given texts. */
+  readonly row: number;
+  /** Counted from 1. */
+  readonly column: number;
+  readonly value: number;
+  /** Of the other rows. */
+  readonly least: number;
+  readonly most: number;
+}
+
+/** The oddest rows first, each once. */
+export function oddRows(texts: readonly string[]): readonly Odd[] {
+  if (texts.length < LEAST_ROWS) return [];
+  const rows = splitRows(texts);
+  const width = Math.max(...rows.map((row) => row.length));
+  const found = new Map<number, readonly [number, Odd]>();
+  for (let column = 0; column < width; column++) {
+    for (const [times, odd] of oddIn(rows, column)) {
+      const known = found.get(odd.row);
+      if (known === undefined || known[0] < times) found.set(odd.row, [times, odd]);
+    }
+  }
+  return [...found.values()].sort((a, b) => b[0] - a[0] || a[1].row - b[1].row).map(([, odd]) => odd);
+}
+
+function splitRows(texts: readonly string[]): readonly (readonly string[])[] {
+  for (const delimiter of DELIMITERS) {
+    const rows = texts.map((text) => text.split(delimiter));
+    const widths = new Map<number, number>();
+    for (const row of rows) widths.set(row.length, (widths.get(row.length) ?? 0) + 1);
+    const [width, count] = [...widths].sort((a, b) => b[1] - a[1])[0] ?? [1, 0];
+    if (width > 1 && count >= SHARE * texts.length) return rows;
+  }
+  return texts.map((text) => [text]);
+}
+
+function oddIn(rows: readonly (readonly string[])[], column: number): (readonly [number, Odd])[] {
+  const numbers: { row: number; value: number }[] = [];
+  rows.forEach((fields, row) => {
+    const field = fields[column]?.trim();
+    const value = field ? Number(field) : Number.NaN;
+    if (Number.isFinite(value)) numbers.push({ row, value });
+  });
+  if (numbers.length < Math.max(LEAST_ROWS, SHARE * rows.length)) return [];
+  numbers.sort((a, b) => a.value - b.value);
+  const median = numbers[numbers.length >> 1]?.value ?? 0;
+  const byDistance = [...numbers].sort((a, b) => Math.abs(b.value - median) - Math.abs(a.value - median));
+  for (let few = 1; few <= FEW; few++) {
+    const [last, next] = [byDistance[few - 1], byDistance[few]];
+    if (last === undefined || next === undefined) return [];
+    const [far, near] = [Math.abs(last.value - median), Math.abs(next.value - median)];
+    if (near > 0 && far >= FAR * near) {
+      const others = byDistance.slice(few).map((each) => each.value);
+      const [least, most] = [others.reduce((a, b) => Math.min(a, b)), others.reduce((a, b) => Math.max(a, b))];
+      return byDistance
+        .slice(0, few)
+        .map(({ row, value }) => [Math.abs(value - median) / near, { row, column: column + 1, value, least, most }]);
+    }
+  }
+  return [];
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { madeUp, type Shape } from "./fixture";
+import { neighbour } from "./keys";
+import { type Picture, pictureOf } from "./picture";
+import { type Placement, placementOf, type Spot } from "./placement";
+import { type Ways, waysOf } from "./ways";
+
+const SHAPES: Shape[] = [
+  { depth: 2, wide: 3, records: 9, fan: 2 },
+  { depth: 12, wide: 4, records: 30, fan: 2 },
+  { depth: 2, wide: 30, records: 4, fan: 1 },
+  { depth: 90, wide: 2, records: 2, fan: 1 },
+];
+
+function made(seed: number, shape: Shape): { picture: Picture; placement: Placement; ways: Ways } {
+  const { way } = madeUp(seed, shape);
+  const ways = waysOf(way.flows);
+  const picture = pictureOf(way, ways, { more: new Map(), further: new Set(["backward"]) });
+  return { picture, placement: placementOf(picture), ways };
+}
+
+const overlap = (a: Spot, b: Spot): boolean =>
+  Math.abs(a.x - b.x) < (a.width + b.width) / 2 && Math.abs(a.y - b.y) < (a.height + b.height) / 2;
+
+describe.each(SHAPES)("of %j", (shape) => {
+  const { picture, placement, ways } = made(4, shape);
+  const spot = (name: string): Spot => placement.spots.get(name) as Spot;
+
+  test("nothing lies on anything else", () => {
+    const groups = picture.groups.map((group) => spot(group.node.id));
+    const others = placement.rows.flat().map(spot);
+    for (const all of [groups, others]) {
+      all.forEach((a, at) => {
+        for (const b of all.slice(at + 1)) expect(overlap(a, b)).toBe(false);
+      });
+    }
+  });
+
+  test("records stand within their operation, and every operation lies below what it comes from", () => {
+    for (const group of picture.groups) {
+      const around = spot(group.node.id);
+      for (const box of group.boxes) {
+        expect(Math.abs(spot(box.hash).x - around.x)).toBeLessThanOrEqual((around.width - spot(box.hash).width) / 2);
+        expect(Math.abs(spot(box.hash).y - around.y)).toBeLessThanOrEqual((around.height - spot(box.hash).height) / 2);
+      }
+    }
+    for (const { from, to } of picture.links) expect(spot(from).y).toBeLessThan(spot(to).y);
+  });
+
+  test("the arrow keys lead to everything that is drawn", () => {
+    const start = picture.groups.find((group) => group.node.side === "centre")?.boxes[0]?.hash as string;
+    const seen = new Set([start]);
+    for (const each of seen) {
+      for (const arrow of ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"] as const) {
+        const next = neighbour(placement, ways, each, arrow);
+        if (next !== null) seen.add(next);
+      }
+    }
+    expect(seen).toEqual(new Set(placement.rows.flat()));
+  });
+});
+
+test("left and right are each other's way back, and up leads to what the record came from", () => {
+  const { placement, ways } = made(5, { depth: 3, wide: 3, records: 9, fan: 2 });
+  for (const row of placement.rows) {
+    for (const each of row) {
+      const right = neighbour(placement, ways, each, "ArrowRight");
+      if (right !== null) expect(neighbour(placement, ways, right, "ArrowLeft")).toBe(each);
+      const up = neighbour(placement, ways, each, "ArrowUp");
+      const drawn = ways.inputs(each).filter((other) => placement.spots.has(other));
+      if (drawn.length > 0) expect(drawn).toContain(up);
+    }
+  }
+});

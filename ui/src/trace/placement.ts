@@ -1,0 +1,177 @@
+// Where everything of a picture stands: layers from top to bottom as the data went, the operations of a layer side by
+// side, their records in lines. The same picture always stands the same way. Lengths are in the drawing's own units.
+
+import type { Side } from "./model";
+import { foldedName, furtherName, type Group, headName, moreName, type Picture } from "./picture";
+
+export const BOX = { width: 204, height: 40 } as const;
+export const HEADER = 20;
+const GAP = 8;
+const PAD = 7;
+const BETWEEN_GROUPS = 30;
+const BETWEEN_LAYERS = 40;
+const COLUMNS = 4;
+const WIDEST = 1900;
+
+/** Centre and size, as Cytoscape has them. */
+export interface Spot {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface Placement {
+  /** Of groups by node id, of records by hash, of the others by the names below. */
+  readonly spots: ReadonlyMap<string, Spot>;
+  /** Layers from top to bottom, each its records in reading order: lines, then from left to right. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+interface Block {
+  readonly group: Group;
+  readonly columns: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export function placementOf(picture: Picture): Placement {
+  const layers = new Map<number, Block[]>();
+  for (const group of picture.groups) {
+    layers.set(group.node.layer, [...(layers.get(group.node.layer) ?? []), blockOf(group)]);
+  }
+  const order = [...layers.keys()].sort((a, b) => Math.abs(a) - Math.abs(b));
+  const middles = new Map<string, number>(); // node id -> x, of what is placed already
+  const lines = new Map<number, { block: Block; x: number; y: number }[]>();
+  const heights = new Map<number, number>();
+  for (const layer of order) {
+    const blocks = sortedByNeighbours(layers.get(layer) ?? [], picture, middles);
+    const { placed, height } = shelved(blocks);
+    for (const each of placed) middles.set(each.block.group.node.id, each.x);
+    lines.set(layer, placed);
+    heights.set(layer, height);
+  }
+
+  const spots = new Map<string, Spot>();
+  const rows: string[][] = [];
+  let top = 0;
+  const standIn = (name: string): void => {
+    spots.set(name, { x: 0, y: top + BOX.height / 2, width: 1.6 * BOX.width, height: BOX.height });
+    rows.push([name]);
+    top += BOX.height + BETWEEN_LAYERS;
+  };
+  const further = (side: Side): void => {
+    if (picture.further.has(side)) standIn(furtherName(side));
+  };
+  // What is folded stands where most of it was: on the record's side of it are only its neighbours.
+  const folded = [...picture.folded].map(([side, nodes]) => {
+    const all = nodes.map((node) => node.layer);
+    return { side, before: side === "backward" ? Math.max(...all) + 0.5 : Math.min(...all) - 0.5 };
+  });
+  const fold = (from: number, to: number): void => {
+    for (const { side, before } of folded) if (from < before && before <= to) standIn(foldedName(side));
+  };
+  further("backward");
+  let last = Number.NEGATIVE_INFINITY;
+  for (const layer of order.sort((a, b) => a - b)) {
+    fold(last, layer);
+    last = layer;
+    const row: { name: string; spot: Spot }[] = [];
+    for (const { block, x, y } of lines.get(layer) ?? []) row.push(...placeBlock(block, x, top + y, spots));
+    row.sort((a, b) => a.spot.y - b.spot.y || a.spot.x - b.spot.x);
+    rows.push(row.map((each) => each.name));
+    top += (heights.get(layer) ?? 0) + BETWEEN_LAYERS;
+  }
+  fold(last, Number.POSITIVE_INFINITY);
+  further("forward");
+  return { spots, rows };
+}
+
+function blockOf(group: Group): Block {
+  const items = Math.max(1, group.boxes.length + (group.more > 0 ? 1 : 0));
+  const columns = Math.min(items, Math.max(COLUMNS + 1, Math.ceil(Math.sqrt(items))));
+  const lines = Math.ceil(items / columns);
+  return {
+    group,
+    columns,
+    width: columns * (BOX.width + GAP) - GAP + 2 * PAD,
+    height: HEADER + lines * (BOX.height + GAP) - GAP + 2 * PAD,
+  };
+}
+
+/** By the mean place of what each is joined with, nearer to the record (barycentres, after Sugiyama). */
+function sortedByNeighbours(
+  blocks: readonly Block[],
+  picture: Picture,
+  middles: ReadonlyMap<string, number>,
+): readonly Block[] {
+  const nodeOf = new Map<string, string>();
+  for (const group of picture.groups) {
+    nodeOf.set(group.node.id, group.node.id);
+    for (const box of group.boxes) nodeOf.set(box.hash, group.node.id);
+  }
+  const sums = new Map<string, { sum: number; count: number }>();
+  const add = (id: string | undefined, other: string | undefined): void => {
+    const middle = other === undefined ? undefined : middles.get(other);
+    if (id === undefined || middle === undefined) return;
+    const known = sums.get(id) ?? { sum: 0, count: 0 };
+    sums.set(id, { sum: known.sum + middle, count: known.count + 1 });
+  };
+  for (const link of [...picture.links, ...picture.bundles]) {
+    const [from, to] = [nodeOf.get(link.from), nodeOf.get(link.to)];
+    add(from, to);
+    add(to, from);
+  }
+  const mean = (block: Block): number => {
+    const known = sums.get(block.group.node.id);
+    return known === undefined ? 0 : known.sum / known.count;
+  };
+  return [...blocks].sort((a, b) => mean(a) - mean(b) || Number(a.group.node.number) - Number(b.group.node.number));
+}
+
+/** Side by side around x = 0, on as many lines as the width needs. y is a block's top. */
+function shelved(blocks: readonly Block[]): { placed: { block: Block; x: number; y: number }[]; height: number } {
+  const shelves: Block[][] = [[]];
+  let width = 0;
+  for (const block of blocks) {
+    const shelf = shelves.at(-1) as Block[];
+    if (shelf.length > 0 && width + block.width > WIDEST) {
+      shelves.push([block]);
+      width = block.width + BETWEEN_GROUPS;
+    } else {
+      shelf.push(block);
+      width += block.width + BETWEEN_GROUPS;
+    }
+  }
+  const placed: { block: Block; x: number; y: number }[] = [];
+  let y = 0;
+  for (const shelf of shelves) {
+    let left = -(shelf.reduce((sum, block) => sum + block.width + BETWEEN_GROUPS, -BETWEEN_GROUPS) / 2);
+    for (const block of shelf) {
+      placed.push({ block, x: left + block.width / 2, y });
+      left += block.width + BETWEEN_GROUPS;
+    }
+    y += Math.max(...shelf.map((block) => block.height), 0) + BETWEEN_GROUPS;
+  }
+  return { placed, height: y - BETWEEN_GROUPS };
+}
+
+function placeBlock(block: Block, x: number, top: number, spots: Map<string, Spot>): { name: string; spot: Spot }[] {
+  const { group, columns, width, height } = block;
+  spots.set(group.node.id, { x, y: top + height / 2, width, height });
+  spots.set(headName(group.node.id), { x, y: top + PAD / 2 + HEADER / 2, width: width - 2, height: HEADER });
+  const names = group.boxes.map((box) => box.hash);
+  if (group.more > 0) names.push(moreName(group.node.id));
+  return names.map((name, index) => {
+    const column = index % columns;
+    const line = Math.floor(index / columns);
+    const spot = {
+      x: x - width / 2 + PAD + column * (BOX.width + GAP) + BOX.width / 2,
+      y: top + HEADER + PAD + line * (BOX.height + GAP) + BOX.height / 2,
+      width: BOX.width,
+      height: BOX.height,
+    };
+    spots.set(name, spot);
+    return { name, spot };
+  });
+}

@@ -1,0 +1,59 @@
+// Records as rows of a table, as this view lists them: the link to each one's own way, what it holds, where it stands.
+
+import { type Child, h } from "../dom";
+import type { Start } from "../route";
+import { table } from "../table";
+import { fileName, nodeNumber } from "../words";
+import type { TraceRecord } from "./answers";
+import { hashOf } from "./model";
+
+/** Where the way of a record is. It is drawn as this one is: the same directions, whole or not. */
+export type LinkTo = (nodeId: string, record: TraceRecord) => string;
+
+export const startOf = (nodeId: string, record: TraceRecord): Start => ({
+  node: nodeNumber(nodeId),
+  partition: record.partition,
+  offset: record.offset,
+});
+
+/** A table of records of one operation; columns that no record fills are left out. Rows have the hash as their key. */
+export function recordTable(
+  nodeId: string,
+  records: readonly TraceRecord[],
+  caption: string,
+  linkTo: LinkTo,
+): HTMLElement {
+  const has = (part: "key" | "value" | "source"): boolean => records.some((record) => record[part] != null);
+  return table<TraceRecord>({
+    caption,
+    rows: records,
+    key: (record) => hashOf(nodeId, record),
+    opens: true,
+    columns: [
+      {
+        name: "Record",
+        kind: "narrow",
+        cell: (record) => h("a", { href: linkTo(nodeId, record) }, record.record_id),
+      },
+      { name: "Row", isUsed: has("source"), cell: sourceText },
+      {
+        name: "Where",
+        kind: "narrow",
+        isUsed: has("source"),
+        cell: ({ source }) => source && h("span", { title: source.path }, `${fileName(source.path)}:${source.line}`),
+      },
+      { name: "Key", isUsed: has("key"), cell: ({ key }) => text(key) },
+      { name: "Value", isUsed: has("value"), cell: ({ value }) => text(value) },
+    ],
+  });
+}
+
+const text = (value: string | null | undefined): Child => value != null && h("code", {}, value);
+
+export function sourceText({ source }: TraceRecord): Child {
+  if (source == null) return null;
+  return [
+    source.text === null ? h("em", {}, "no text to show") : h("code", {}, source.text),
+    source.warning !== null && h("div", { class: "warning" }, `⚠ ${source.warning}`),
+  ];
+}

@@ -1,0 +1,121 @@
+// What is said of a way in words: what is drawn of it, where it begins and ends, and what keeps one from relying on it.
+
+import { count, fileName, number, share } from "../words";
+import type { Graph } from "./answers";
+import type { End, Ends } from "./ends";
+import type { Direction, Leg, Place, Way } from "./model";
+import type { Odd } from "./odd";
+import type { Picture } from "./picture";
+import { placeOf, shortened, textOf } from "./texts";
+import type { Ways } from "./ways";
+
+const TITLE_CHARACTERS = 160;
+const SPOKEN_CHARACTERS = 200;
+
+/** The operations of the graphs that are known, by node id. */
+export type Operations = ReadonlyMap<string, Graph["nodes"][number]>;
+
+export const operationsOf = (graphs: readonly Graph[]): Operations =>
+  new Map(graphs.flatMap((graph) => graph.nodes).map((node) => [node.node_id, node]));
+
+/** "filter (4)". */
+export const named = (node: { name: string; number: string }): string => `${node.name || "operation"} (${node.number})`;
+
+export function title(way: Way): string {
+  const [record] = way.centre.records;
+  if (record !== undefined && way.centre.total <= 1) return shortened(textOf(record), TITLE_CHARACTERS);
+  const key = record?.key;
+  return key === undefined || key === null
+    ? count(way.centre.total, "record")
+    : `${count(way.centre.total, "record")} with the key ${shortened(key, TITLE_CHARACTERS)}`;
+}
+
+/** Whose record it is and where it stands. */
+export function under(way: Way): string {
+  const [record] = way.centre.records;
+  const whose = `of ${named(way.centre)}`;
+  if (record === undefined || way.centre.total > 1) return whose;
+  const place = placeOf(record);
+  return place === record.record_id ? `Record ${place} ${whose}` : `${place}, record ${record.record_id} ${whose}`;
+}
+
+/** What of the way is drawn. */
+export function drawn(picture: Picture): string {
+  const folded = [...picture.folded.values()].reduce((sum, nodes) => sum + nodes.length, 0);
+  const parts = [
+    `${picture.drawn < picture.total ? "A sample is drawn: " : "Drawn: "}${share(picture.drawn, picture.total, "record")}`,
+    `of ${count(picture.groups.length + folded, "operation")}`,
+  ];
+  if (folded > 0) parts.push(`(${number(folded)} in the middle as one)`);
+  const flows = picture.bundles.reduce((sum, each) => sum + each.flows, 0);
+  const lines =
+    flows > 0
+      ? ` ${count(flows, "flow")} between them stand as ${count(picture.bundles.filter((each) => each.flows > 0).length, "line")} between operations.`
+      : "";
+  const which = picture.drawn < picture.total ? ", from the first ones of each" : "";
+  return `${parts.join(" ")}${which}.${lines}`;
+}
+
+/** What must be known before anyone relies on the way. */
+export function cautions(legs: readonly Leg[], operations: Operations): string[] {
+  const told: string[] = [];
+  if (legs.some((leg) => !leg.complete)) {
+    told.push(
+      "Incomplete: an application still runs, or some of its lineage has not arrived or was dropped. Records may be missing here.",
+    );
+  }
+  if (legs.some((leg) => !leg.exact)) {
+    const nodes = new Map(legs.flatMap((leg) => leg.nodes).map((node) => [node.node_id, node]));
+    const bounds = [...nodes.values()].filter((node) => !node.exact);
+    const names = bounds.map((node) => {
+      const why = operations.get(node.node_id)?.reason;
+      return `${node.name} (${node.node_id.slice(node.node_id.lastIndexOf("#") + 1)}${why ? `: ${why}` : ""})`;
+    });
+    const through = names.length > 0 ? ` through ${names.join(", ")}` : "";
+    told.push(
+      `Not exact: the way${through} is known only as a bound. What is listed may have taken part; nothing else has.`,
+    );
+  }
+  return told;
+}
+
+export const stopped = (direction: Direction): string =>
+  `Not all: the time of the question was spent on the way ${direction === "backward" ? "back" : "forward"}. This is what was found so far; the service goes on where it stopped.`;
+
+/** "669 rows of weather.csv". */
+export function end(each: End, operations: Operations): string {
+  const dataset = operations.get(each.id)?.dataset;
+  return dataset
+    ? `${count(each.total, dataset.format === "text" ? "row" : "record")} of ${fileName(dataset.name) || dataset.name}`
+    : `${count(each.total, "record")} of ${named(each)}`;
+}
+
+/** Where the way begins or ends, in one sentence before the list of its ends. */
+export function ends({ direction, ends: all, between, applications, isSoFar }: Ends): string {
+  const isBackward = direction === "backward";
+  if (all.length === 0 && between === 0) {
+    if (isSoFar) return "Not known yet.";
+    return isBackward ? "Nothing came before it." : "Nothing was made of it.";
+  }
+  const through = between > 0 ? `through ${count(between, "operation")}` : "directly";
+  const across = applications.length > 0 ? ` and ${count(applications.length, "other application")}` : "";
+  if (all.length === 0) return `It goes ${through}${across}; no ${isBackward ? "input" : "output"} file was reached.`;
+  return `${isSoFar ? "At least, " : ""}${isBackward ? "from" : "into"} these, ${through}${across}:`.replace(
+    /^./,
+    (first) => first.toUpperCase(),
+  );
+}
+
+/** A remark about a row that is far from the others. */
+export function odd(found: Odd, line: string): string {
+  return `${line} is far from the others: ${found.value} in column ${found.column}, where they have ${found.least} to ${found.most}.`;
+}
+
+/** A record as it is said to those who hear the page. */
+export function spoken(place: Place, ways: Ways): string {
+  const text = shortened(textOf(place.record), SPOKEN_CHARACTERS);
+  const where = placeOf(place.record);
+  const hash = `${place.node.id}#${place.record.record_id}`;
+  const [into, outOf] = [ways.inputs(hash).length, ways.outputs(hash).length];
+  return `${text}${where === text ? "" : `, ${where}`}, ${named(place.node)}; ${number(into)} in, ${number(outOf)} out among those listed`;
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from "vitest";
+import { endsOf, goesOn } from "./ends";
+import { flow, node, record, trace } from "./fixture";
+import { legOf, wayOf } from "./model";
+import { oddRows } from "./odd";
+import { pictureOf } from "./picture";
+import * as sentences from "./sentences";
+import { asked, FIRST_STATE, readState, type WayState, writtenState } from "./state";
+import { placeOf, shortened, textOf } from "./texts";
+import { waysOf } from "./ways";
+
+const row = (text: string | null, line = 4) => ({
+  path: "/data/in/weather.csv",
+  row: line - 1,
+  line,
+  text,
+  warning: null,
+});
+
+describe("a record is called", () => {
+  test("by its row, else its value, else its key, else its id", () => {
+    expect(textOf(record(0, 1, { source: row("EWR,12"), value: "v", key: "k" }))).toBe("EWR,12");
+    expect(textOf(record(0, 1, { source: row(null), value: "v", key: "k" }))).toBe("v");
+    expect(textOf(record(0, 1, { value: "v", key: "k" }))).toBe("v");
+    expect(textOf(record(0, 1, { key: "k" }))).toBe("k");
+    expect(textOf(record(0, 1))).toBe("0#1");
+  });
+
+  test("by file and line where it stands", () => {
+    expect(placeOf(record(0, 3, { source: row("EWR,12") }))).toBe("weather.csv:4");
+    expect(placeOf(record(2, 3))).toBe("2#3");
+  });
+
+  test("in whole characters, on one line", () => {
+    expect(shortened("a\n b\tc", 9)).toBe("a b c");
+    expect(shortened("🌧️".repeat(30), 5).endsWith("…")).toBe(true);
+    expect([...shortened("x".repeat(1_000_000), 27)]).toHaveLength(27);
+  });
+});
+
+describe("the address", () => {
+  const states: WayState[] = [
+    FIRST_STATE,
+    {
+      up: 3,
+      down: 1,
+      more: new Map([
+        ["app#12", 25],
+        ["local-1:2#3", 45],
+      ]),
+      list: "app#0",
+    },
+  ];
+  test.each(states)("says all that is shown: %j", (state) => {
+    expect(readState(new URLSearchParams(writtenState(state).toString()))).toEqual(state);
+  });
+
+  test("of anything else is the first state", () => {
+    expect(readState(new URLSearchParams("up=-1&down=x&more=:::&more=app&limit=7"))).toEqual(FIRST_STATE);
+    expect(writtenState(FIRST_STATE).toString()).toBe("");
+  });
+
+  test("never asks for more than can be read at once", () => {
+    const greedy = readState(new URLSearchParams("more=app%231:9999"));
+    expect(asked(greedy, 3)).toBe(200);
+    expect(asked(greedy, 500)).toBe(8);
+    expect(asked(FIRST_STATE, 5)).toBe(50);
+    expect(asked(FIRST_STATE, 100_000)).toBe(6);
+  });
+});
+
+describe("rows that are far from the others", () => {
+  const wind = (count: number, ...bad: string[]) => [
+    ...Array.from({ length: count }, (_, at) => `EWR,2013,2,${1 + (at % 28)},${at % 43}`),
+    ...bad,
+  ];
+
+  test("are told with what the others have", () => {
+    expect(oddRows(wind(600, "EWR,2013,2,12,1048.36"))).toEqual([
+      { row: 600, column: 5, value: 1048.36, least: 0, most: 42 },
+    ]);
+  });
+
+  test("may be a few, the farthest first, each once", () => {
+    const found = oddRows(wind(600, "EWR,2013,2,12,900", "EWR,2013,2,9,1048"));
+    expect(found.map((each) => each.value)).toEqual([1048, 900]);
+  });
+
+  test("are not there where values only spread, are few, or are no numbers", () => {
+    expect(oddRows(wind(600))).toEqual([]);
+    expect(oddRows(wind(3, "EWR,2013,2,12,1048"))).toEqual([]);
+    expect(oddRows(Array.from({ length: 50 }, (_, at) => `word${at}`))).toEqual([]);
+    expect(oddRows(Array.from({ length: 50 }, (_, at) => (at === 7 ? "1,1" : "1,0")))).toEqual([]);
+    expect(oddRows([])).toEqual([]);
+  });
+
+  test("may lack a value here and there", () => {
+    expect(oddRows(wind(600, "EWR,2013,2,3,NA", "EWR,2013,2,12,1048"))[0]?.row).toBe(601);
+  });
+});
+
+describe("in words", () => {
+  const source = node(0, [record(0, 3, { source: row("EWR,12") })], {
+    kind: "source",
+    total: 100_000,
+    name: "textFile",
+  });
+  const middle = node(1, [record(0, 0)]);
+  const centre = node(2, [record(0, 0, { record_id: "write#0#0", source: row("EWR,2013-02", 2) })], {
+    kind: "sink",
+    name: "saveAsTextFile",
+  });
+  const flows = [flow("app#0#0#3", "app#1#0#0"), flow("app#1#0#0", "app#2#write#0#0")];
+  const leg = legOf(trace("backward", [centre, middle, source], flows));
+  const way = wayOf([leg], []);
+  const graph = {
+    application_id: "app",
+    edges: [],
+    nodes: [
+      {
+        node_id: "app#0",
+        node: 0,
+        name: "textFile",
+        description: "",
+        kind: "source" as const,
+        call_site: "",
+        exact: true,
+        reason: "",
+        dataset: { namespace: "file", name: "/data/in/weather.csv", format: "text" },
+        records: 9,
+        has_values: false,
+      },
+      {
+        node_id: "app#1",
+        node: 1,
+        name: "mapPartitions",
+        description: "",
+        kind: "operator" as const,
+        call_site: "",
+        exact: false,
+        reason: "any row of the split",
+        dataset: null,
+        records: 9,
+        has_values: false,
+      },
+    ],
+  };
+  const operations = sentences.operationsOf([graph]);
+
+  test("its title is its text; under it stands whose it is", () => {
+    expect(sentences.title(way)).toBe("EWR,2013-02");
+    expect(sentences.under(way)).toBe("weather.csv:2, record write#0#0 of saveAsTextFile (2)");
+  });
+
+  test("a sample says of how many it is", () => {
+    const picture = pictureOf(way, waysOf(flows), { more: new Map(), further: new Set() });
+    expect(sentences.drawn(picture)).toBe(
+      "A sample is drawn: 3 of 100,002 records of 3 operations, from the first ones of each.",
+    );
+  });
+
+  test("the ends of the way are counted, its operations and other applications too", () => {
+    const ends = endsOf(leg);
+    expect(sentences.ends(ends)).toBe("From these, through 1 operation:");
+    expect(ends.ends.map((each) => sentences.end(each, operations))).toEqual(["100,000 rows of weather.csv"]);
+    const foreign = legOf(trace("backward", [centre, { ...source, node_id: "other#0" }], []));
+    expect(endsOf(foreign).applications).toEqual(["other"]);
+    expect(sentences.ends(endsOf(legOf(trace("forward", [centre], []))))).toBe("Nothing was made of it.");
+  });
+
+  test("what makes an answer weak is said, with the operation and why", () => {
+    const weak = legOf(
+      trace("backward", [centre, { ...middle, exact: false, name: "mapPartitions" }], [], {
+        exact: false,
+        complete: false,
+      }),
+    );
+    const [incomplete, inexact] = sentences.cautions([weak], operations);
+    expect(incomplete).toMatch(/^Incomplete: /);
+    expect(inexact).toMatch(
+      /^Not exact: the way through mapPartitions \(1: any row of the split\) is known only as a bound/,
+    );
+    expect(sentences.cautions([leg], operations)).toEqual([]);
+  });
+
+  test("those who cannot see hear the record, where it stands and how it is joined", () => {
+    const place = way.places.get("app#1#0#0");
+    expect(place && sentences.spoken(place, waysOf(flows))).toBe("0#0, map1 (1); 1 in, 1 out among those listed");
+  });
+
+  test("a part of a way goes on where the whole has operations that it has not", () => {
+    const part = legOf(trace("backward", [centre, middle], []));
+    expect(goesOn(part, leg)).toBe(true);
+    expect(goesOn(leg, leg)).toBe(false);
+    expect(goesOn(part, null)).toBeNull();
+    expect(goesOn(leg, { ...leg, isSoFar: true })).toBe(true);
+  });
+});
