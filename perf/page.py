@@ -3,9 +3,9 @@
     python -m perf.page [--rounds 5] [--note TEXT]
 
 Chromium opens each view over a real flow store: small applications, one of 500 operations closed and as far
-open as it is drawn, records, the lag. For each: the longest task of the page's main thread, which the reader
-feels as a block, in time on the processor and in time that passed (the same on a machine with nothing else to
-do), and how long until the view stood.
+open as it is drawn, records, the lag, and ways of records with 100,000 sources and of 500 operations. For
+each: the longest task of the page's main thread, which the reader feels as a block, in time on the processor
+and in time that passed (the same on a machine with nothing else to do), and how long until the view stood.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from perf.capture.__main__ import about_machine
-from tests import api_store
+from tests import api_store, many_sources
 from tests.e2e import browser as chromium
 from tests.large_application import LARGE, tell
 
@@ -32,7 +33,7 @@ TARGET_MS = 100
 
 
 def _drawn(page: Page) -> None:
-    page.locator(".canvas[data-elements]").wait_for()
+    page.locator("[data-elements]").wait_for()
 
 
 def _rows(page: Page) -> None:
@@ -52,6 +53,28 @@ def _walk(page: Page) -> None:
         page.keyboard.press(key)
 
 
+def _counted(page: Page) -> None:
+    _drawn(page)
+    page.locator(".way-panel .ends").first.get_by_role("listitem").wait_for()
+
+
+def _walk_way(page: Page) -> None:
+    _counted(page)
+    page.get_by_role("application").focus()
+    for key in ("ArrowUp", "ArrowRight", "ArrowRight", "ArrowDown", "+", "-", "Escape"):
+        page.keyboard.press(key)
+
+
+def _save(page: Page) -> None:
+    page.locator(".way-table tbody tr").first.wait_for()
+    with page.expect_download():
+        page.get_by_role("button", name="All as CSV").click()
+
+
+SOURCES = 100_000
+_MANY = f"#/app/{many_sources.MANY}/trace?node={many_sources.GROUP}&partition=0&offset=0"
+_SOURCE = quote(f"{many_sources.MANY}#{many_sources.SOURCE}", safe="")
+
 #: (what is done, address, until it stands)
 VIEWS: tuple[tuple[str, str, Callable[[Page], None]], ...] = (
     ("the list of applications", "#/", _rows),
@@ -61,6 +84,15 @@ VIEWS: tuple[tuple[str, str, Callable[[Page], None]], ...] = (
     ("a graph of 500 operations, walked by keys", f"#/app/{LARGE}", _walk),
     ("records of an operation", f"#/app/{LARGE}/nodes/3", _rows),
     ("the lag", "#/lag", _rows),
+    ("the way of a record with 100,000 sources", f"{_MANY}&whole=1", _counted),
+    ("the same, 200 of them drawn", f"{_MANY}&more={_SOURCE}%3A200", _counted),
+    ("the same, walked by keys", f"{_MANY}&more={_SOURCE}%3A200", _walk_way),
+    ("the same as a table, saved as CSV", f"{_MANY}&list={_SOURCE}", _save),
+    (
+        "a way of 500 operations",
+        f"#/app/{LARGE}/trace?node=499&partition=0&offset=7&whole=1",
+        _counted,
+    ),
 )
 
 
@@ -72,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         store = api_store.build(Path(name))
         tell(store, Path(name) / "rows.txt")
+        many_sources.tell(store, Path(name), SOURCES)
         with chromium.served(api_store.service(store)) as url, sync_playwright() as playwright:
             made = chromium.launch(playwright, path)
             about = about_machine("perf.page", options.note) | {"Chromium": made.version}
@@ -102,7 +135,7 @@ def _measure(
             tasks = _tasks(made.stop_tracing())
             busy.append(max(cpu for cpu, _ in tasks))
             passed.append(max(wall for _, wall in tasks))
-            drawing = page.locator(".canvas[data-elements]")
+            drawing = page.locator("[data-elements]")
             if drawing.count():
                 elements = int(drawing.get_attribute("data-elements") or 0)
     return {

@@ -262,6 +262,32 @@ def test_every_address_that_it_prints_answers(demo: Demo) -> None:
             assert response.status == 200
 
 
+def test_the_wrong_row_is_found_and_its_input_row_reached_in_five_clicks(
+    demo: Demo, traces: dict[str, Any], tables: tuple[Path, Path], page: Any
+) -> None:
+    from playwright.sync_api import expect
+
+    bad = tables[0].read_text().splitlines()[BAD_READING[1]]
+    clicks = 0
+
+    def click(place: Any) -> None:
+        nonlocal clicks
+        clicks += 1
+        place.click()
+
+    page.goto(traces["url"])
+    click(page.get_by_role("link", name=demo_module.JOB_NAME))
+    click(page.locator(".operations tr", has_text="saveAsTextFile").get_by_role("link"))
+    click(page.get_by_text(WRONG_LINE, exact=True))
+    expect(page.locator("h1")).to_have_text(WRONG_LINE)
+    click(page.get_by_role("link", name="669 rows of weather.csv"))
+    click(page.locator(".way-table .odd a").first)
+    expect(page.locator("h1")).to_have_text(bad)
+    assert clicks == 5
+    expect(page.locator(".under")).to_contain_text(f"weather.csv:{BAD_READING[1] + 1}")
+    expect(page.locator(".way-panel .ends").last).to_contain_text("1 row of wind_delays")
+
+
 def test_a_second_demo_at_once_is_told_who_is_first(demo: Demo, place: Path, jar_folder: Path) -> None:
     code, errors = Demo(place, jar_folder).end()
     assert code == 1
