@@ -2,7 +2,8 @@
 
 Each file opens with its purpose, its parameters, the indexes it must use, and why it is eager if it is;
 tests compare these lines with the statement and with Neo4j's plan. `migrations/` is the schema, applied in
-the order of its numbers. `show/` is for people: docs/neo4j.md. Knows nothing of Neo4j's driver.
+the order of its numbers. `show/` is for people: docs/neo4j.md; `browser/` makes of it what Neo4j Browser
+imports. Knows nothing of Neo4j's driver.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ def pasted(name: str, **parameters: str | int) -> str:
 
     For people's eyes only: programs pass parameters to `statement`. Raises KeyError for one that is missing.
     """
-    return re.sub(r"\$(\w+)", lambda match: _literal(parameters[match[1]]), body(name))
+    return re.sub(r"\$(\w+)", lambda match: literal(parameters[match[1]]), body(name))
 
 
-def _literal(value: str | int) -> str:
+def literal(value: str | int) -> str:
+    """A value as Cypher writes it."""
     # Cypher reads every escape that JSON writes. Characters beyond ASCII stay as they are.
     return json.dumps(value, ensure_ascii=False)
 

@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("lineage_service.terminal.show:command", "show or search the records of an operation"),
     "trace": ("lineage_service.terminal.trace:command", "what a record was made of, or what became of it"),
     "values": ("lineage_service.terminal.values:command", "what a record looked like on its way"),
+    "browser": (
+        "lineage_service.browser_files:command",
+        "write a style and saved queries for Neo4j Browser into a folder",
+    ),
     "serve": ("api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
 }
 

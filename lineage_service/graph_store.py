@@ -238,6 +238,7 @@ class Neo4jGraph:
                 ("application/start", {"applications": rows.started}),
                 ("application/end", {"applications": rows.ended}),
                 ("node/upsert", {"nodes": rows.nodes}),
+                ("node/mark", {"nodeIds": rows.registered}),
                 ("node/link", {"targets": rows.links}),
             ]
             self._write(rows.applications, [(name, given) for name, given in steps if any(given.values())])

@@ -17,4 +17,8 @@ CREATE (flow:LineageFlow {
   name: node.name,
   description: node.description
 })
+FOREACH (_ IN CASE WHEN column.flowIds[k] STARTS WITH column.nodeId + '#read#' THEN [1] ELSE [] END |
+  SET flow:LineageSource)
+FOREACH (_ IN CASE WHEN column.flowIds[k] STARTS WITH column.nodeId + '#write#' THEN [1] ELSE [] END |
+  SET flow:LineageSink)
 RETURN column.nodeId AS nodeId, collect(k) AS ks, collect(elementId(flow)) AS elementIds

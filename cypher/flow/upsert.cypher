@@ -1,6 +1,6 @@
 // Purpose: up to 15,000 records, by node, as columns: the names of the columns travel once. A record that is
-//   there already keeps what the new row does not know. Says which element each row is, by its number k in
-//   the columns of its node.
+//   there already keeps what the new row does not know. What was read or written has the label of sources or
+//   sinks: its id says so. Says which element each row is, by its number k in the columns of its node.
 // Parameters: $applicationId; $groups, list of {nodeId, flowIds, hashIns, hashOuts, vals}, the columns of
 //   one group equally long, sorted by flowId
 // Index: LineageFlow(flowId), LineageNode(nodeId)
@@ -21,4 +21,8 @@ ON MATCH SET
   flow.hashIn = coalesce(column.hashIns[k], flow.hashIn),
   flow.hashOut = column.hashOuts[k],
   flow.val = coalesce(column.vals[k], flow.val)
+FOREACH (_ IN CASE WHEN column.flowIds[k] STARTS WITH column.nodeId + '#read#' THEN [1] ELSE [] END |
+  SET flow:LineageSource)
+FOREACH (_ IN CASE WHEN column.flowIds[k] STARTS WITH column.nodeId + '#write#' THEN [1] ELSE [] END |
+  SET flow:LineageSink)
 RETURN column.nodeId AS nodeId, collect(k) AS ks, collect(elementId(flow)) AS elementIds

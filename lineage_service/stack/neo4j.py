@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cypher import browser
 from lineage_service.stack.kafka import accepts
 from lineage_service.stack.ports import HOST
 from lineage_service.stack.server import Place, java_command
@@ -25,7 +26,7 @@ _OPTIONS = (
 
 #: Without authentication the answers to other web pages' scripts must stay unreadable: hence the allowed
 #: origin. The quiet period is a wait for new connections at shutdown: 10 s for nothing (measured: 0.7 s
-#: without).
+#: without). The command after a connection gives Browser the style of our graph (docs/neo4j.md).
 _SETTINGS = """\
 server.default_listen_address={host}
 server.bolt.listen_address={host}:{bolt}
@@ -40,8 +41,13 @@ db.tx_log.preallocate=false
 dbms.security.auth_enabled=false
 dbms.security.http_access_control_allow_origin=http://{host}:{http}
 dbms.usage_report.enabled=false
+client.allow_telemetry=false
+browser.post_connect_cmd={style}
 internal.dbms.bolt.netty_server_shutdown_quiet_period=0
 """
+
+#: Of Browser's address: it connects by itself, and does not ask for a name and a password that nobody has.
+_CONNECTED = "?preselectAuthMethod=NO_AUTH"
 
 
 @contextmanager
@@ -66,7 +72,11 @@ class Neo4j:
 
     def addresses(self, ports: Mapping[str, int]) -> dict[str, str]:
         http = f"http://{HOST}:{ports['http']}"
-        return {"bolt": f"bolt://{HOST}:{ports['bolt']}", "http": http, "browser": f"{http}/browser/"}
+        return {
+            "bolt": f"bolt://{HOST}:{ports['bolt']}",
+            "http": http,
+            "browser": f"{http}/browser/{_CONNECTED}",
+        }
 
     def logs(self, place: Place) -> Sequence[Path]:
         # The server's own log, and before it what only the process prints: the JVM's complaints.
@@ -77,7 +87,7 @@ class Neo4j:
         plugins = place.folder / "plugins"
         configuration.mkdir(exist_ok=True)
         plugins.mkdir(exist_ok=True)
-        settings = _SETTINGS.format(host=HOST, logs=place.logs, **ports)
+        settings = _SETTINGS.format(host=HOST, logs=place.logs, style=browser.style_command(), **ports)
         (configuration / "neo4j.conf").write_text(settings)
         # Neo4j looks for procedures in `plugins` and finds their classes on the class path: APOC must be in
         # both.
