@@ -105,7 +105,7 @@ def address_of(url: str) -> str:
     return urllib.parse.urlsplit(url).netloc
 
 
-def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, start: Any) -> None:
+def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, neo4j: Any, start: Any) -> None:
     dashboard = json.loads((OPS / "grafana" / "dashboards" / "lineage.json").read_text("utf-8"))
     empty = {target["expr"] for panel in dashboard["panels"] for target in panel["targets"]}
     alerts = {
@@ -113,7 +113,8 @@ def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, start:
         for group in yaml.safe_load((OPS / "rules.yml").read_text("utf-8"))["groups"]
         for rule in group["rules"]
     }
-    consumer = bench.consume(metrics_port=0)
+    graph = {"neo4j_uri": neo4j.uri, "neo4j_user": neo4j.user, "neo4j_password": neo4j.password}
+    consumer = bench.consume(metrics_port=0, **graph)
     metrics = metrics_url(consumer)
     bench.send_events(event(contract.APPLICATION_STARTED, name="job"), manifest(1, 3))
     bench.send_events(event(contract.APPLICATION_ENDED, counters={"runs": 2}))

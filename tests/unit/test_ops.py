@@ -58,6 +58,36 @@ def test_panels_do_not_cover_each_other_and_say_their_unit() -> None:
     assert len({panel["id"] for panel in panels}) == len(panels)
 
 
+#: Where a question of the documentation or an alert is answered by another metric.
+NOT_DRAWN = {
+    "kafka_topic_partitions": "the same all the time",
+    "kafka_topic_partition_current_offset": "kafka_consumergroup_lag_sum draws what waits",
+    "kafka_topic_partition_oldest_offset": "kafka_consumergroup_lag_sum draws what waits",
+    "kafka_consumergroup_lag": "kafka_consumergroup_lag_sum draws what waits",
+    "kafka_consumergroup_current_offset": "kafka_consumergroup_lag_sum draws what waits",
+    "lineage_applications_unread": "the next scrape goes on with them",
+    "lineage_consumer_batches_total": "lineage_consumer_batch_bytes draws batches",
+    "lineage_consumer_batch_messages": "lineage_consumer_batch_bytes draws batches",
+}
+
+
+def test_the_dashboard_draws_every_metric_but_those_with_a_reason() -> None:
+    drawn = " ".join(target["expr"] for panel in dashboard()["panels"] for target in panel["targets"])
+    ends = {"histogram": "_(bucket|sum|count)"}
+    left_out = {
+        each.name for each in METRICS if not re.search(rf"\b{each.name}{ends.get(each.kind, '')}\b", drawn)
+    }
+    assert left_out == NOT_DRAWN.keys()
+
+
+def test_what_may_be_empty_says_why() -> None:
+    """Rates and the drain need two looks, and the drain something that gets less."""
+    for panel in dashboard()["panels"]:
+        expressions = " ".join(target["expr"] for target in panel["targets"])
+        if panel["type"] == "stat" and re.search("_per_second|drain", expressions):
+            assert panel["fieldConfig"]["defaults"]["noValue"]
+
+
 def test_every_alert_says_what_is_wrong_and_what_to_do() -> None:
     for alert in alerts():
         assert alert["labels"]["severity"] in ("warning", "critical")
