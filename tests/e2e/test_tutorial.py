@@ -1,0 +1,152 @@
+"""docs/tutorial.md as a newcomer follows it: each of its commands, in one shell, in its order."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lineage_service.settings import Settings
+from lineage_service.stack.down import stop
+from lineage_service.stack.errors import DownloadError, JavaError
+from lineage_service.stack.up import start
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+#: What is installed already where tests run.
+INSTALL = "pip install 'lineage-master[service]' pyspark\n"
+#: (commands, what the page says that the last of them prints, or None)
+Step = tuple[str, str | None]
+_DEADLINE_S = 60.0
+
+
+def steps() -> list[Step]:
+    found = re.findall(
+        r"^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", PAGE.read_text("utf-8"), re.M | re.S
+    )
+    return [(commands, printed or None) for commands, printed in found]
+
+
+class Shell:
+    """One bash; `run` gives what a command printed, and fails where it fails."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            ["/bin/bash"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._errors = folder / "errors.log"
+
+    def run(self, command: str) -> tuple[int, str]:
+        """(exit code, standard output)."""
+        end = uuid.uuid4().hex
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{{ {command.rstrip()}\n}} 2>> {self._errors}\necho {end} $?\n")
+        process.stdin.flush()
+        lines: list[str] = []
+        for line in process.stdout:
+            text, mark, code = line.rpartition(end)
+            if mark:
+                lines.append(text)
+                return int(code), "".join(lines)
+            lines.append(line)
+        raise AssertionError(f"the shell ended in {command!r}\n{self.errors()}")
+
+    def errors(self) -> str:
+        return self._errors.read_text()[-3000:] if self._errors.exists() else ""
+
+    def end(self) -> None:
+        """The shell, and what it still runs in the background."""
+        try:
+            self._process.communicate("kill $(jobs -p) 2>/dev/null; wait; exit\n", timeout=_DEADLINE_S)
+        except (subprocess.TimeoutExpired, BrokenPipeError):
+            self._process.kill()
+            self._process.communicate()
+
+
+@pytest.fixture
+def shell(tmp_path: Path, jar_folder: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
+    home, folder = tmp_path / "home", tmp_path / "newcomer"
+    home.mkdir()
+    folder.mkdir()
+    (home / "jars").symlink_to(jar_folder)
+    (home / "spark-defaults.conf").write_text("spark.master local[2]\nspark.ui.enabled false\n")
+    try:
+        # Not through the command line: only here is "cannot be had on this machine" told from "is broken".
+        state = start(Settings(home=home), jars=jar_folder)
+    except (DownloadError, JavaError) as error:
+        if request.config.getoption("--require-services"):
+            raise
+        pytest.skip(str(error))
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LINEAGE_", "SPARK_"))}
+    environment = {
+        **kept,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "LINEAGE_HOME": str(home),
+        # The well-known ports may be another's here.
+        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": state.servers["kafka"].addresses["bootstrap_servers"],
+        "LINEAGE_API_PORT": "0",
+        "LINEAGE_METRICS": "false",
+        "COLUMNS": "200",
+    }
+    started = Shell(folder, environment)
+    try:
+        yield started
+    finally:
+        started.end()
+        stop(home)
+
+
+def is_as_told(printed: str, told: str) -> bool:
+    """`...` on the page stands for what differs from machine to machine."""
+    pattern = ".*?".join(map(re.escape, told.rstrip().split("...")))
+    return re.fullmatch(pattern, printed.rstrip()) is not None
+
+
+def test_the_install_line_names_the_package_and_its_extra() -> None:
+    project = (PAGE.parents[1] / "pyproject.toml").read_text("utf-8")
+    assert 'name = "lineage-master"' in project
+    assert "\nservice = [" in project
+    assert steps()[0][0].startswith(INSTALL)
+
+
+@pytest.mark.timeout(600)  # two Spark jobs, and a stack of its own
+def test_every_command_of_the_tutorial_does_what_it_says(shell: Shell) -> None:
+    compared = 0
+    for commands, told in steps():
+        text = commands.replace(INSTALL, "").rstrip()
+        # What the page shows is printed by the last command of a block.
+        rest, _, last = text.rpartition("\n") if told is not None else (text, "", "")
+        if rest:
+            code, _ = shell.run(rest)
+            assert code == 0, f"{rest}\n{shell.errors()}"
+        if told is not None:
+            compare(shell, last, told)
+            compared += 1
+    assert compared >= 4
+
+
+def compare(shell: Shell, command: str, told: str) -> None:
+    deadline = time.monotonic() + _DEADLINE_S
+    code, printed = shell.run(command)
+    while not (code == 0 and is_as_told(printed, told)):
+        may_come = command.startswith("lineage ") and time.monotonic() < deadline
+        assert may_come, f"$ {command}\n{printed}\nbut the page says\n{told}\n{shell.errors()}"
+        time.sleep(0.5)  # between two looks: the page says to ask again
+        code, printed = shell.run(command)
