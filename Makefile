@@ -9,7 +9,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test page soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page up status down clean distclean java
+.PHONY: help demo test page soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,7 @@ test-pyspark-versions: java ## run the core of the tests on each PySpark (VERSIO
 check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy -m scripts.screenshots -m examples.tweets_story
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
 		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
@@ -65,6 +66,9 @@ perf-api: java $(STAMP) ## measure what sixteen clients get from the API, into p
 perf-page: $(STAMP) ## measure what the page does to a browser, into perf/results
 	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m perf.page $(ARGS)
+
+screenshots: java $(STAMP) ## make the pictures of the documentation (ARGS="--only trace": see --help)
+	@$(BIN)/python -m scripts.screenshots $(ARGS)
 
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
 	@$(BIN)/lineage up
