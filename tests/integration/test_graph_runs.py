@@ -269,3 +269,26 @@ def test_a_deadlock_is_counted_and_tried_again(neo4j: Any, neo4j_graph: Neo4jUnd
     assert sum(attempts) == 3
     assert sum(graph.counters.deadlocks for graph in graphs) == 1
     assert sum(graph.counters.retries for graph in graphs) == 1
+
+
+def test_what_a_whole_application_read_and_wrote_has_its_label(neo4j_graph: Neo4jUnderTest) -> None:
+    app = f"app-{uuid.uuid4().hex}"
+    ids = [f"{app}#1#read#0#0", f"{app}#2#0#0", f"{app}#3#write#0#0"]
+    columns = [
+        RunColumn(node=number, flow_ids=[each], hash_ins=[None], vals=[None])
+        for number, each in enumerate(ids, start=1)
+    ]
+    run = WholeRun(columns=columns, sources=[0, 1], targets=[1, 2], is_exact=True)
+
+    def labels() -> list[set[str]]:
+        found = neo4j_graph.driver.execute_query(
+            "MATCH (f:LineageFlow {applicationId: $app}) RETURN labels(f) ORDER BY f.flowId", app=app
+        )
+        return [{*each[0]} for each in found.records]
+
+    try:
+        end(neo4j_graph, app)
+        assert neo4j_graph.store.write_run(app, claimed(neo4j_graph, app), run)
+        assert labels() == [{"LineageFlow", "LineageSource"}, {"LineageFlow"}, {"LineageFlow", "LineageSink"}]
+    finally:
+        neo4j_graph.store.delete_application(app)
