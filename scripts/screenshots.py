@@ -90,7 +90,12 @@ PICTURES = (
     Picture(name="application", address="{page}#/app/{demo}", until="saveAsTextFile"),
     Picture(name="records", address="{page}#/app/{demo}/nodes/{demo_sink}", until="EWR,2013-02,57.81"),
     Picture(name="trace", address="{page}#/app/{tweets}/trace?{tweets_row}", until="breakingbad"),
-    Picture(name="lag", address="{page}#/lag", until="How far the stores are behind"),
+    Picture(
+        name="lag",
+        address="{page}#/lag",
+        until="How far the stores are behind",
+        steps=lambda page, places: page.wait_for_timeout(6_000),  # rates are known after a second look
+    ),
     Picture(name="neo4j-browser", address="{browser}", until="", steps=_drawn("tweet_way")),
     Picture(name="neo4j-step", address="{browser}", until="", steps=_listed("tweets_step")),
 )
