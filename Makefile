@@ -68,6 +68,7 @@ perf-page: $(STAMP) ## measure what the page does to a browser, into perf/result
 	@$(BIN)/python -m perf.page $(ARGS)
 
 screenshots: java $(STAMP) ## make the pictures of the documentation (ARGS="--only trace": see --help)
+	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m scripts.screenshots $(ARGS)
 
 up: java $(STAMP) ## start the local stack: Kafka and Neo4j
