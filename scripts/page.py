@@ -119,7 +119,10 @@ def main(arguments: Sequence[str]) -> int:
         say(f"page: {error}", sys.stderr)
         return 1
     except PageNotBuilt as error:
-        without = "the API is served without its page" if arguments[0] == "build" else "left out"
+        without = "left out"
+        if arguments[0] == "build":
+            is_old = (DIST / "index.html").is_file()
+            without = "the page stays as it is" if is_old else "the API is served without its page"
         say(f"page: {error}; {without}", sys.stderr)
         return 1 if os.environ.get("LINEAGE_TEST_NODE") == "required" else 0
     except KeyboardInterrupt:

@@ -88,6 +88,10 @@ def test_without_a_node_that_is_new_enough_it_says_so_in_one_line(
     assert "install" in said.err
     assert "20.19" in said.err
     assert "the API is served without its page" in said.err
+    (ui / "dist").mkdir()
+    (ui / "dist" / "index.html").write_text("built before")
+    assert page.main(["build"]) == 0
+    assert "the page stays as it is" in capsys.readouterr().err
     monkeypatch.setenv("LINEAGE_TEST_NODE", "required")
     assert page.main(["build"]) == 1
 
