@@ -72,9 +72,14 @@ def test_another_token_is_refused_and_not_repeated(locked, headers):
     assert TOKEN not in answer.text
 
 
-@pytest.mark.parametrize("path", sorted({*OPEN_PATHS, "/static/app.js"}))
+@pytest.mark.parametrize("path", sorted(OPEN_PATHS))
 def test_what_shows_nobodys_lineage_is_open(locked, path):
     assert locked.get(path).status_code == 200
+
+
+def test_the_files_of_the_page_are_open(locked):
+    # Not one that is there: the page need not be built.
+    assert locked.get("/static/nothing.js").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_searched_texts_may_hold_anything(client):
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/applications", BASE, f"{BASE}/nodes/0/records", "/healthz", "/", "/static/app.js", "/nowhere"],
+    ["/api/applications", BASE, f"{BASE}/nodes/0/records", "/healthz", "/", "/static/nothing.js", "/nowhere"],
 )
 def test_head_has_the_headers_of_get_and_no_body(client, path):
     get, head = client.get(path), client.request("HEAD", path)
