@@ -1,7 +1,7 @@
 // The drawing of a way: Cytoscape puts a picture's elements where its placement says. Pointing, clicking and keys are
 // told to the view; everything drawn here also stands in the list beside it.
 
-import cytoscape, { type Core, type ElementDefinition } from "cytoscape";
+import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { h, replace } from "../dom";
 import { allowStyles } from "../graph/drawing";
 import { isStill } from "../theme";
@@ -30,6 +30,8 @@ export type Chosen =
   | { kind: "more"; node: string }
   | { kind: "further"; side: Side }
   | { kind: "folded"; side: Side };
+
+type Mark = "lit" | "dim";
 
 export interface Heard {
   chosen(what: Chosen): void;
@@ -87,6 +89,19 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   });
   let shown: { ways: Ways; placement: Placement; bounds: Bounds; centre: string | null } | null = null;
   let steps = 0;
+  const marks = new Map<string, Mark>();
+  /** Only what changes is styled anew: of hundreds of elements a step of the keys changes few. */
+  const mark = (element: NodeSingular | EdgeSingular, wanted: Mark | null): void => {
+    const had = marks.get(element.id()) ?? null;
+    if (had === wanted) return;
+    if (had !== null) element.removeClass(had);
+    if (wanted === null) {
+      marks.delete(element.id());
+    } else {
+      element.addClass(wanted);
+      marks.set(element.id(), wanted);
+    }
+  };
   let current: string | null = null;
 
   const frame = () => ({ width: graph.width(), height: graph.height() });
@@ -189,6 +204,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       shown = { ways, placement, bounds: boundsOf(placement), centre };
       current = null;
       steps += 1;
+      marks.clear();
       delete place.dataset.elements;
       graph.elements().remove();
       settle();
@@ -196,15 +212,15 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     },
     light(hashes, lit) {
       graph.batch(() => {
-        graph.elements().removeClass("lit dim current");
+        graph.elements(".current").removeClass("current");
         if (lit !== null) graph.getElementById(lit).addClass("current");
         if (current !== null) graph.getElementById(current).addClass("current");
-        if (hashes === null) return;
+        const of = (name: string): Mark | null => (hashes === null ? null : hashes.has(name) ? "lit" : "dim");
         graph.nodes(".record").forEach((node) => {
-          node.addClass(hashes.has(node.id()) ? "lit" : "dim");
+          mark(node, of(node.id()));
         });
         graph.edges().forEach((edge) => {
-          edge.addClass(hashes.has(edge.data("source")) && hashes.has(edge.data("target")) ? "lit" : "dim");
+          mark(edge, of(edge.data("source")) === "lit" ? of(edge.data("target")) : of(edge.data("source")));
         });
       });
     },
