@@ -106,3 +106,28 @@ def test_the_document_tells_what_is_found(story: Story) -> None:
         assert line in story.told, line
     query = cypher.body("show/step")
     assert query in page
+
+
+def test_the_page_shows_a_tweet_that_praises_and_is_blamed_for_the_movies_name(
+    story: Story, texts: list[str], page: Any
+) -> None:
+    from playwright.sync_api import expect
+
+    filters = [each["node_id"] for each in story.found["trace"]["nodes"] if each["name"] == "filter"]
+    before = f"filter ({max(int(each.rpartition('#')[2]) for each in filters)})"
+    wronged = [text for text in texts if not BLAME.search(text.replace(MOVIE, ""))]
+
+    page.goto(story.row_url)
+    expect(page.locator("h1")).to_contain_text(f"{MOVIE},")
+    page.get_by_role("link", name="The whole way").click()
+    opinions, films = (page.locator(".way-list .part", has_text=name) for name in ("mapValues (", before))
+    for part in (films, opinions):
+        part.get_by_role("button", name=re.compile(r"^\+\d+ more")).click()
+        expect(part.locator("tbody tr")).to_have_count(len(texts))
+    blamed = films.locator("tbody tr", has_text=wronged[0])
+    expect(blamed).to_have_count(wronged.count(wronged[0]))
+    # Praised and blamed at once: which text was that?
+    opinions.locator("tbody tr", has_text=f'["{MOVIE}", [1, 1]]').first.get_by_role("link").click()
+    expect(page.locator(".way-list .part", has_text="the record itself")).to_contain_text("mapValues (")
+    expect(films.locator("tbody tr")).to_have_count(1)
+    assert any(text in films.inner_text() for text in texts)
