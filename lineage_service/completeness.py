@@ -41,13 +41,15 @@ class RunCompleteness:
 class Completeness:
     """One application. `missing_runs` were committed, says its end, but have no manifest here.
 
-    `missing_events` are all others that are not here: nodes, links, partitions, the start.
+    `missing_events` are all others that are not here: nodes, links, partitions, the start. `events` are those
+    with a number of the agent's that are here.
     """
 
     has_started: bool
     has_ended: bool
     missing_runs: int
     missing_events: int
+    events: int
     runs: tuple[RunCompleteness, ...]
 
     @property
@@ -118,6 +120,7 @@ def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[i
         has_ended=ended is not None,
         missing_runs=missing_runs,
         missing_events=max(unseen - missing_runs, 0),
+        events=len(numbers),
         runs=tuple(_run(event, len(stored[run])) for run, event in sorted(committed.items())),
     )
 

@@ -94,16 +94,19 @@ class ApiClient:
             if cursor is None:
                 return
 
-    def wait_for(self, application: str, runs: int, within_s: float) -> str:
-        """Wait until so many runs and all their blocks are stored; what is missing then, "" if nothing."""
+    def wait_for(self, application: str, runs: int, events: int, within_s: float) -> str:
+        """Wait until so many events, and so many runs with all their blocks, are stored.
+
+        What is missing at the end, "" if nothing.
+        """
         deadline = time.monotonic() + within_s
         while True:
-            missing = self._missing(application, runs)
+            missing = self._missing(application, runs, events)
             if not missing or time.monotonic() >= deadline:
                 return missing
             time.sleep(_POLL_S)
 
-    def _missing(self, application: str, runs: int) -> str:
+    def _missing(self, application: str, runs: int, events: int) -> str:
         try:
             known = self.get("applications", application)
         except TraceError as error:
@@ -113,6 +116,8 @@ class ApiClient:
         counters = known["counters"]
         if counters["runs"] < runs:
             return f"{counters['runs']} of its {runs} runs are stored; does `lineage consume` run?"
+        if counters.get("events", events) < events:  # which nodes there are, and where their rows stand
+            return f"{counters['events']} of its {events} events are stored; does `lineage consume` run?"
         waiting = known["missing_blocks"] - counters.get("dropped", 0)
         return f"{waiting} blocks are not stored yet" if waiting > 0 else ""
 

@@ -214,6 +214,12 @@ class Session:
         return self._counters["runs"]
 
     @property
+    def emitted_events(self) -> int:
+        """How many events were published so far."""
+        with self._lock:
+            return self._events
+
+    @property
     def api(self) -> str:
         """The address of `lineage serve` that the conf names, if it does."""
         return str(self.context._conf.get("spark.lineage.api", "") or "").strip()

@@ -54,7 +54,7 @@ def trace(
     named = api or (active.api if active is not None else "")
     client = ApiClient(named or address_nearby(os.environ))
     if active is not None and application == active.application_id:
-        missing = client.wait_for(application, active.committed_runs, wait_s)
+        missing = client.wait_for(application, active.committed_runs, active.emitted_events, wait_s)
         if missing:
             warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=2)
     graph = client.get("applications", application, "graph")

@@ -110,6 +110,7 @@ def summary(
             "runs": len(complete.runs),
             "blocks": len({(each.run, each.seq) for each in receipts}),
             "flows": sum(flows.values()),
+            "events": complete.events,
             "dropped": complete.dropped,
             "missing_runs": complete.missing_runs,
             "missing_events": complete.missing_events,
