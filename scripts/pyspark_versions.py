@@ -33,6 +33,7 @@ CORE = (
     "tests/spark/test_actions.py",
     "tests/spark/test_sources.py",
     "tests/spark/test_unread.py",
+    "tests/spark/test_iterative.py",
     "tests/spark/test_values.py",
     "tests/spark/test_traps.py",
     "tests/spark/test_invisible.py",
