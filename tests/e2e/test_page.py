@@ -41,7 +41,7 @@ def test_from_the_list_to_the_records_and_back(page, url):
     assert page.evaluate("document.activeElement.tagName") == "H1"
     page.locator(".operations tr", has_text="/data/delayed").get_by_role("link").click()
     expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
-    assert page.title() == "saveAsTextFile (8) · Lineage Master"
+    expect(page).to_have_title("saveAsTextFile (8) · Lineage Master")
     page.go_back()
     expect(page.locator(".operations tbody tr")).to_have_count(11)
     page.go_back()

@@ -80,7 +80,7 @@ def test_a_record_stands_between_what_it_came_from_and_what_became_of_it(page, u
     expect(parts).to_contain_text(["join (6)", "map (7)", "saveAsTextFile (8)", "mapPartitions (9)"])
     expect(parts.nth(1)).to_contain_text("the record itself")
     expect(page.locator("#status")).to_contain_text(text[:40])
-    assert page.title() == f"{text} · Lineage Master"
+    expect(page).to_have_title(f"{text} · Lineage Master")
 
 
 def test_one_operation_more_each_time_and_the_whole_way_on_demand(page, url):
