@@ -111,6 +111,7 @@ def _start_server(jar_folder: Path) -> Iterator[Start]:
     """Starts a server by name; what was started is stopped at the end of the session."""
     from lineage_service.settings import Settings
     from lineage_service.stack.down import stop
+    from lineage_service.stack.state import StackState, write_state
     from lineage_service.stack.up import start
 
     home = CACHE / f"test-stack-{os.getpid()}"
@@ -123,9 +124,25 @@ def _start_server(jar_folder: Path) -> Iterator[Start]:
                 # Registered before the start, which may fail. Stops by pid, and only what was started here.
                 cleanup.callback(shutil.rmtree, home, ignore_errors=True)
                 cleanup.callback(stop, home)
+                home.mkdir(parents=True)
+                write_state(home, StackState(ports=_ports_of_their_own()))
             return start(Settings(home=home), only=name, jars=jar_folder).servers[name].addresses
 
         yield start_server
+
+
+def _ports_of_their_own() -> dict[str, dict[str, int]]:
+    """Not the well-known ones: of two stacks that start at once, one would take the other's for its own."""
+    from lineage_service.stack.ports import choose_port
+    from lineage_service.stack.servers import SERVERS
+
+    found: dict[str, dict[str, int]] = {}
+    for server in SERVERS:
+        taken = [port for ports in found.values() for port in ports.values()]
+        ports = found[server.name] = {}
+        for purpose in server.ports:
+            ports[purpose] = choose_port(purpose, [], taken=[*taken, *ports.values()])
+    return found
 
 
 def _addresses(request: pytest.FixtureRequest, name: str) -> Mapping[str, str]:
