@@ -24,6 +24,7 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from perf.capture.__main__ import about_machine
+from scripts.screenshots import chromium as find_chromium
 from tests import api_store, many_sources
 from tests.e2e import browser as chromium
 from tests.large_application import LARGE, tell
@@ -98,7 +99,7 @@ VIEWS: tuple[tuple[str, str, Callable[[Page], None]], ...] = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    path = chromium.find()
+    path = find_chromium()
     if path is None or not chromium.is_page_built():
         raise SystemExit("perf.page: needs Chromium (apt-get install chromium) and the page (make page)")
     with tempfile.TemporaryDirectory() as name:

@@ -6,7 +6,6 @@ that it has seen it. The page has to be built (`make page`).
 
 from __future__ import annotations
 
-import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, expec
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 #: A laptop's.
 SIZE = {"width": 1366, "height": 768}
 DEADLINE_MS = 20_000
@@ -33,11 +31,6 @@ new PerformanceObserver((list) => {
   for (const task of list.getEntries()) window.longTasks.push({ at: task.startTime, took: task.duration });
 }).observe({ type: "longtask", buffered: true });
 """
-
-
-def find() -> str | None:
-    """Path of a Chromium, or None."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def is_page_built() -> bool:

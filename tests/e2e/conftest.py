@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
-    from tests.e2e import browser as chromium
+    from scripts.screenshots import chromium
+    from tests.e2e.browser import AXE, is_page_built, launch
 
-    path = chromium.find()
+    path = chromium()
     if path is None:
         _without("Chromium", "CHROMIUM", "no Chromium: apt-get install chromium")
-    if not chromium.is_page_built() or not chromium.AXE.is_file():
+    if not is_page_built() or not AXE.is_file():
         _without("page", "NODE", "the page is not built: make page (it needs Node.js)")
     assert path is not None
     with sync_playwright() as playwright:
-        made = chromium.launch(playwright, path)
+        made = launch(playwright, path)
         yield made
         made.close()
 

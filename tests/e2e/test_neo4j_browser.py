@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -37,16 +38,14 @@ DROP = """
 
 @pytest.fixture(scope="module")
 def addresses(
-    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, request: pytest.FixtureRequest
+    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
 ) -> Iterator[dict[str, str]]:
     """The local stack's Neo4j: a Neo4j that tests are given may have no Browser."""
     home = tmp_path_factory.mktemp("browser") / "home"
     try:
         yield dict(start(Settings(home=home), only="neo4j", jars=jar_folder).servers["neo4j"].addresses)
     except (DownloadError, JavaError) as error:
-        if request.config.getoption("--require-services"):
-            raise
-        pytest.skip(str(error))
+        cannot_have(str(error))
     finally:
         stop(home)
 

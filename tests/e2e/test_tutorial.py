@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -78,7 +79,7 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, jar_folder: Path, request: pytest.FixtureRequest) -> Iterator[Shell]:
+def shell(tmp_path: Path, jar_folder: Path, cannot_have: Callable[[str], NoReturn]) -> Iterator[Shell]:
     home, folder = tmp_path / "home", tmp_path / "newcomer"
     home.mkdir()
     folder.mkdir()
@@ -88,9 +89,7 @@ def shell(tmp_path: Path, jar_folder: Path, request: pytest.FixtureRequest) -> I
         # Not through the command line: only here is "cannot be had on this machine" told from "is broken".
         state = start(Settings(home=home), jars=jar_folder)
     except (DownloadError, JavaError) as error:
-        if request.config.getoption("--require-services"):
-            raise
-        pytest.skip(str(error))
+        cannot_have(str(error))
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("LINEAGE_", "SPARK_"))}
     environment = {
         **kept,
