@@ -185,15 +185,21 @@ class Maintenance:
         """
         count = 0
         for name in TABLES:
-            with self._opened(name) as delta:
-                # The log names removed files for a week, also those that are gone.
-                named = delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-                files = self._store.place.filesystem(name)
-                found = [each for each in files.get_file_info(named) if each.type is FileType.File]
-                if found:  # each vacuum is two commits
-                    delta.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
-            count += len(found)
+            try:
+                with self._opened(name) as delta:
+                    count += self._removed(delta, name, hours)
+            except StoreConflictError:
+                continue  # another one removes them at this moment; what it leaves is for the next pass
         return count
+
+    def _removed(self, delta: DeltaTable, name: str, hours: int) -> int:
+        # The log names removed files for a week, also those that are gone.
+        named = delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+        files = self._store.place.filesystem(name)
+        found = [each for each in files.get_file_info(named) if each.type is FileType.File]
+        if found:  # each vacuum is two commits
+            delta.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+        return len(found)
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[DeltaTable]:
