@@ -384,8 +384,12 @@ def _zip(session: Session, stock: Operation) -> Operation:
         if sizes[0] != sizes[1] or not sizes[0]:  # Spark's rule: the JVM zips whole batches
             size = min(sizes)
             sides = batched(sides, size if size > 0 else 100)
+        # The JVM zips element by element: what is an element of two batches must not become two elements.
         sides = [
-            side if _has_known_records(session.node_of(side)) else piped(session, side) for side in sides
+            side
+            if _has_known_records(session.node_of(side)) or batches_in(side._jrdd_deserializer) > 1
+            else piped(session, side)
+            for side in sides
         ]
         if not all(_has_known_records(session.node_of(side)) for side in sides):
             if not all(session.node_of(side).ends.are_plain for side in sides):
