@@ -107,8 +107,8 @@ def event_rows(events: Iterable[Mapping[str, Any]]) -> EventRows:
     applications: set[str] = set()
     for event in events:
         kind = event["type"]
-        if kind not in _GRAPH_EVENTS:
-            continue
+        if kind not in _GRAPH_EVENTS or (kind == contract.LINK and event.get("ids")):
+            continue  # a link of ids says how a trace goes, not what sends records to what
         application_id = _identity(event["application_id"])
         applications.add(application_id)
         if kind == contract.APPLICATION_STARTED:

@@ -46,6 +46,8 @@ _OPTIONAL: Mapping[str, type] = {
     "call_site": str,
     "dataset": dict,
     "problem": str,
+    "ids": bool,
+    "by_id": bool,
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -113,6 +115,7 @@ def rows_of_block(message: bytes) -> BlockRows:
     _check_application(block.application_id)
     for name in ("node", "split", "seq"):
         _check_number(name, getattr(block, name), MAX_NUMBER)
+    _check_number("source", block.source or 0, MAX_NUMBER)
     content: Flows | Texts
     if block.relation in (contract.KEYS, contract.VALUES):
         content = _texts(block)
@@ -158,13 +161,15 @@ def _check_event(event: Mapping[str, Any]) -> None:
         if int in kinds and event[name] is not None:
             _check_number(name, event[name], _LARGEST.get(name, MAX_POSITION))
     _check_number("event", event.get("event", 0), MAX_POSITION)
+    if event.get("limit") is not None:
+        _check_number("limit", event["limit"], MAX_POSITION)
     for name, kind in _OPTIONAL.items():
         if event.get(name) is not None and not isinstance(event[name], kind):
             raise ContractError(f"{event['type']} event has no valid field {name!r}")
     if event["type"] == contract.RUN_COMMITTED:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
-        for name in ("cut", "withheld", "unconfirmed", "waited_ms"):
+        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution"):
             _check_number(name, event.get(name, 0), MAX_POSITION)
         counts = event.get("counts", {})
         if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):
@@ -196,6 +201,8 @@ def _check_partition(partition: object) -> None:
         _check_number("record_length", partition.get("record_length", 1), MAX_POSITION)
         if partition.get("record_length") == 0:
             raise ContractError("record_length of a partition is 0")
+    if "parts" in partition:
+        _check_parts(partition["parts"])
     files = partition.get("files", [])
     if not isinstance(files, list):
         raise ContractError("files of a partition are not a list")
@@ -208,6 +215,21 @@ def _check_partition(partition: object) -> None:
         raise ContractError("parents of a partition are not a list of [port, split]")
     for pair in parents:
         _check_numbers("parents", pair)
+
+
+def _check_parts(parts: object) -> None:
+    """Pieces of files that together are a partition: the positions of each begin at its `first`."""
+    if not isinstance(parts, list):
+        raise ContractError("parts of a partition are not a list")
+    before = 0
+    for part in parts:
+        _check_file(part)
+        for name in ("start", "length", "row"):
+            _check_number(f"{name} of a part", part.get(name) or 0, MAX_POSITION)
+        _check_number("first of a part", part.get("first"), MAX_POSITION)
+        if part["first"] < before:
+            raise ContractError("parts of a partition do not stand in the order of their first positions")
+        before = part["first"]
 
 
 def _check_file(file: object) -> None:
@@ -245,7 +267,14 @@ def _check_numbers(name: str, values: object) -> None:
 
 def _positions(block: Block) -> Flows:
     inputs = _column(block, "in")
-    return Flows(out_pos=_from(block.base_out, len(inputs)), in_pos=inputs)
+    return Flows(
+        out_pos=_from(block.base_out, len(inputs)), in_pos=inputs, in_run=_of_source(block, len(inputs))
+    )
+
+
+def _of_source(block: Block, count: int) -> Integers | None:
+    """`in_run` of rows whose inputs are ids of a node; such values are no runs, and below NO_RUN."""
+    return None if block.source is None else np.full(count, -2 - block.source, np.int64)
 
 
 def _counts(block: Block) -> Flows:
@@ -286,7 +315,11 @@ def _gather(block: Block) -> Flows:
 
 def _pairs(block: Block) -> Flows:
     runs = _column(block, "run", contract.MAX_RUN - 1) if "run" in block.columns else None
-    return Flows(out_pos=_column(block, "out"), in_pos=_column(block, "in"), in_run=runs)
+    inputs = _column(block, "in")
+    of_source = _of_source(block, len(inputs))
+    return Flows(
+        out_pos=_column(block, "out"), in_pos=inputs, in_run=of_source if of_source is not None else runs
+    )
 
 
 _FLOWS_OF = {

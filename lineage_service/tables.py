@@ -161,7 +161,8 @@ def _concatenated(parts: Sequence[Flows]) -> Flows:
     )
 
 
-#: Stands for null while blocks with and without a `run` column are one; runs are not negative.
+#: Stands for null while blocks with and without a `run` column are one; runs are not negative, and ids of a
+#: node have -2 and less.
 _NO_RUN = -1
 
 

@@ -37,7 +37,7 @@ from spark_agent.texts import may_be_parsed as may_be_parsed
 from spark_agent.texts import typed_text as typed_text
 from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 2
+MAJOR, MINOR = 1, 3
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -111,7 +111,9 @@ FLOWS = "flows"  # the flow store holds (output, input) positions
 ZIP = "zip"  # output k of a split is made of record k of the same split of each parent
 PRODUCT = "product"  # as `zip`; the parents' records are known from blocks of the run that reads the node
 AGGREGATE = "aggregate"  # one record, made of every record that the jobs of this action read
-RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS, ZIP, PRODUCT, AGGREGATE)
+CARRIED = "carried"  # no records of its own: rows pass it with their ids, or its steps stand for it
+KEYED = "keyed"  # groups: the record of a key is made of the records of the parent with that key
+RELATIONS = (IDENTITY, PARTITION, DATASET, SOURCE, STATIC, FLOWS, ZIP, PRODUCT, AGGREGATE, CARRIED, KEYED)
 
 #: Kinds of nodes. A `step` is a part of a public operation (the shuffle inside a join, say).
 KINDS = ("source", "operator", "step", "sink")
@@ -204,6 +206,11 @@ PAIRS = "pairs"  # out, in[, run]: output out[k] comes from input in[k] (of run[
 KEYS = "keys"  # text[, out][, code]: output base_out+k, or out[k], has the key text[k], or text[code[k]]
 VALUES = "values"  # text[, out][, code]: the same of values (spark.lineage.detailed)
 
+#: Block relations whose inputs may be ids of the header's node `source` instead of positions.
+BY_ID = (POSITIONS, PAIRS)
+#: The id of a record of a source is its split and its position in one number; that of a group is its key.
+ID_POSITION_BITS = 33
+
 #: Block relation -> the columns that it must have.
 BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
     POSITIONS: ("in",),
@@ -227,7 +234,8 @@ OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
 class Block:
     """One message of `lineage-flow`, decoded.
 
-    `columns` maps a name to a sequence of non-negative integers; `text` columns hold typed texts.
+    `columns` maps a name to a sequence of non-negative integers; `text` columns hold typed texts. With
+    `source`, inputs are ids of that node.
     """
 
     application_id: str
@@ -239,6 +247,7 @@ class Block:
     base_in: int = 0
     base_out: int = 0
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    source: int | None = None
 
 
 def encode_block(block: Block) -> bytes:
@@ -264,6 +273,7 @@ def encode_block(block: Block) -> bytes:
         "relation": block.relation,
         "base_in": block.base_in,
         "base_out": block.base_out,
+        **({} if block.source is None else {"source": block.source}),
         "columns": described,
     }
     head = json.dumps(header, separators=(",", ":")).encode()
@@ -273,6 +283,8 @@ def encode_block(block: Block) -> bytes:
 def encode_record(block: Block) -> bytes:
     """The block as JSON: larger than `encode_block`, and no program needs more than JSON to write it."""
     record = {"version": VERSION, **vars(block), "columns": {k: list(v) for k, v in block.columns.items()}}
+    if block.source is None:
+        del record["source"]
     return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -344,7 +356,19 @@ def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Bloc
         codes = columns.pop("code")
         columns = {**columns, "text": _looked_up(columns["text"], codes)}
     _check_lengths(relation, columns)
-    return Block(header["application_id"], relation=relation, columns=columns, **numbers)
+    source = _source(header, relation, columns)
+    return Block(header["application_id"], relation=relation, columns=columns, source=source, **numbers)
+
+
+def _source(header: Mapping[str, Any], relation: str, columns: Mapping[str, Sequence[Any]]) -> int | None:
+    if header.get("source") is None:
+        return None
+    if relation not in BY_ID or "run" in columns:
+        raise ContractError(
+            f"{relation} block with columns {sorted(columns)} has a source; only positions and pairs without "
+            "the column 'run' may name ids"
+        )
+    return _natural(header, "source", MAX_RUN)
 
 
 def _looked_up(texts: Sequence[Text], codes: Sequence[int]) -> list[Text]:

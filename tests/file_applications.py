@@ -43,6 +43,7 @@ def questions_of(
     partitions: Sequence[Mapping[str, Any]],
     counts: Sequence[int],
     *,
+    written: Sequence[Mapping[str, Any]] = (),
     name: str = "textFile",
     format: str = "text",
     detailed: bool = False,
@@ -55,7 +56,8 @@ def questions_of(
 ) -> LineageQuestions:
     """Of a job that read `partitions` of so many records each, mapped and collected them.
 
-    `values` and `keys` are the texts of the map's records, by split; `ended` is in Unix milliseconds.
+    `values` and `keys` are the texts of the map's records, by split; `ended` is in Unix milliseconds. With
+    `written`, partitions of the sink, it wrote them in the format that it read.
     """
     store = DeltaFlowStore(folder / "flows")
     texts = [
@@ -80,10 +82,18 @@ def questions_of(
             dataset=dataset,
         ),
         event(contract.NODE_REGISTERED, node=MAP, name="map", exact=True),
-        event(contract.NODE_REGISTERED, node=SINK, name="collect", kind="sink", exact=True),
+        event(
+            contract.NODE_REGISTERED,
+            node=SINK,
+            name="collect",
+            kind="sink",
+            exact=True,
+            dataset=dataset if written else None,
+        ),
         event(contract.LINK, source=SOURCE, target=MAP),
         event(contract.LINK, source=MAP, target=SINK),
         event(contract.PARTITIONS, node=SOURCE, partitions=[dict(each) for each in partitions]),
+        event(contract.PARTITIONS, node=SINK, partitions=[dict(each) for each in written]),
         *(
             event(
                 contract.RUN_COMMITTED,

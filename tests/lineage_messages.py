@@ -24,6 +24,7 @@ def block(
     split: int = 0,
     base_in: int = 0,
     base_out: int = 0,
+    source: int | None = None,
 ) -> bytes:
     return contract.encode_block(
         Block(
@@ -36,6 +37,7 @@ def block(
             base_in=base_in,
             base_out=base_out,
             columns={"in": [10 * seq, 10 * seq + 1]} if columns is None else columns,
+            source=source,
         )
     )
 

@@ -39,7 +39,7 @@ def _show(console: Console, graph: Graph) -> None:
             str(each.node),
             plain(each.name, "bold" if each.kind != "operator" else ""),
             " ".join(sources_of(graph, each.node_id)),
-            "" if each.records is None else f"{each.records:,}",
+            "not counted" if each.records is None else f"{each.records:,}",
             plain(each.call_site),
             plain(each.dataset.name if each.dataset is not None else ""),
         )

@@ -24,10 +24,11 @@ import pyarrow.parquet as pq
 Integers = npt.NDArray[np.signedinteger[Any]]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
-#: Stands for null in `in_run`; runs that blocks name are not negative.
+#: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
 _KEPT_BYTES = 128 << 20
-#: Numbers below it are kept in 32 bits: the sum of two fits, too. Whoever adds more makes them 64 bits long.
+#: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
+#: them 64 bits long.
 _SHORT = 1 << 30
 #: And how many outputs a row speaks of in 16 bits, below that.
 _FEW = 1 << 15
@@ -119,7 +120,7 @@ def _integers(name: str, column: pa.ChunkedArray) -> Kept:
     if column.null_count:
         column = column.fill_null(NO_RUN)
     values: Any = column.to_numpy()
-    if not len(values) or int(values.max()) >= _SHORT or int(values.min()) < NO_RUN:
+    if not len(values) or int(values.max()) >= _SHORT or int(values.min()) < -_SHORT:
         return np.asarray(values, np.int64)
     first, last = int(values[0]), int(values[-1])
     if last - first == len(values) - 1 and bool(np.all(values[1:] - values[:-1] == 1)):
@@ -173,7 +174,7 @@ class Slice:
     def outputs(self) -> tuple[int, int]:
         """Bounds of the outputs that its rows name. Reads them where others share the row group."""
         first, last = self._bounds("out_pos")
-        return first, last + self._bounds("out_count")[1] - 1
+        return first, min(last + self._bounds("out_count")[1] - 1, _ANYWHERE[1])
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
@@ -219,7 +220,7 @@ class Slice:
         return self._bounds("in_pos")
 
 
-_ANYWHERE = 0, 1 << 62
+_ANYWHERE = 0, (1 << 63) - 1
 
 
 class FlowFiles:

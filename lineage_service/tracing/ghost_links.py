@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.tracing.places import normal_path
+from lineage_service.tracing.parts import LINES, NUMBERED, TEXT, normal_path, parts_in
+from lineage_service.tracing.topology import keep_partitions
 from spark_agent import contract
 
 __all__ = ["FileSplit", "FilesOfApplications"]
@@ -23,9 +24,10 @@ __all__ = ["FileSplit", "FilesOfApplications"]
 
 @dataclass(frozen=True, slots=True)
 class FileSplit:
-    """A part of a text file that is one split of a source, or a file that is one of a sink.
+    """A part of a file of rows that is (a part of) one split of a source, or a file that is one of a sink.
 
-    Or a file that is one record of a source: `record` is its offset in the split.
+    Or a file that is one record of a source: `record` is its offset in the split. `first`, `last` and `row`
+    are those of a `parts.Part`.
     """
 
     application_id: str
@@ -37,6 +39,24 @@ class FileSplit:
     size: int | None
     modified: int | None
     record: int | None = None
+    format: str = TEXT
+    first: int = 0
+    last: int | None = None
+    row: int | None = None
+
+    @property
+    def is_whole_split(self) -> bool:
+        return self.first == 0 and self.last is None
+
+    def records(self, count: int) -> int:
+        """How many of the `count` records of the split are here."""
+        return max((count if self.last is None else min(self.last, count)) - self.first, 0)
+
+    def can_follow(self, read: FileSplit) -> bool:
+        """Can it be told which of these rows are those that were read?"""
+        if read.record is not None:
+            return self.is_whole_split and self.format == TEXT
+        return read.format == self.format or {read.format, self.format} <= LINES
 
     def is_same_file(self, other: FileSplit) -> bool:
         """As far as both know its size and its time."""
@@ -72,6 +92,7 @@ class FilesOfApplications:
             each
             for each in self._written_to.get(read.path, ())
             if each.is_same_file(read)
+            and each.can_follow(read)
             and (each.began < read.began or each.application_id == read.application_id)
         ]
         return max(writers, key=lambda each: (each.began, each.node), default=None)
@@ -119,37 +140,58 @@ def _files_of(
     application_id: str, events: Iterable[Mapping[str, Any]]
 ) -> tuple[list[FileSplit], list[FileSplit]]:
     """(read, written)."""
-    began, kinds, told = 0, dict[int, str](), list[Mapping[str, Any]]()
+    began, kinds, told = 0, dict[int, tuple[str, str]](), list[Mapping[str, Any]]()
     for event in events:
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
         elif event["type"] == contract.NODE_REGISTERED and _is_followed(event):
-            kinds[event["node"]] = str(event["kind"])
+            kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
         elif event["type"] == contract.PARTITIONS:
             told.append(event)
-    splits: dict[tuple[int, int], list[FileSplit]] = {}
+    partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     for event in told:
-        for partition in event["partitions"]:
-            if event["node"] in kinds:
-                place = event["node"], partition["split"]
-                splits[place] = [
-                    FileSplit(
-                        application_id,
-                        began,
-                        *place,
-                        normal_path(str(file["path"])),
-                        int(file.get("start", 0)),
-                        file.get("size"),
-                        file.get("modified"),
-                        record,
-                    )
-                    for record, file in _files_in(partition)
-                ]
-    every = [each for found in splits.values() for each in found]
+        if event["node"] in kinds:
+            keep_partitions(partitions[event["node"]], event)
+    every = [
+        each
+        for node, held in partitions.items()
+        for split, partition in held.items()
+        for each in _splits_in(application_id, began, node, split, *kinds[node], partition)
+    ]
     return (
-        [each for each in every if kinds[each.node] == "source"],
-        [each for each in every if kinds[each.node] == "sink"],
+        [each for each in every if kinds[each.node][0] == "source"],
+        [each for each in every if kinds[each.node][0] == "sink"],
     )
+
+
+def _splits_in(
+    application_id: str,
+    began: int,
+    node: int,
+    split: int,
+    kind: str,
+    format: str,
+    partition: Mapping[str, Any],
+) -> Iterator[FileSplit]:
+    place = application_id, began, node, split
+    parts = parts_in(format, kind, partition)
+    for part in parts:
+        if format in LINES or part.row is not None:
+            about = part.path, part.start if part.row is None else 0, part.size, part.modified
+            yield FileSplit(
+                *place,
+                normal_path(about[0]),
+                *about[1:],
+                format=format,
+                first=part.first,
+                last=part.last,
+                row=part.row,
+            )
+    for record, file in [] if parts else _files_in(partition):
+        start = int(file.get("start", 0))
+        yield FileSplit(
+            *place, normal_path(str(file["path"])), start, file.get("size"), file.get("modified"), record
+        )
 
 
 def _files_in(partition: Mapping[str, Any]) -> list[tuple[int | None, Mapping[str, Any]]]:
@@ -160,7 +202,7 @@ def _files_in(partition: Mapping[str, Any]) -> list[tuple[int | None, Mapping[st
 
 
 def _is_followed(node: Mapping[str, Any]) -> bool:
-    """Its records are rows of text files, or whole files that were read."""
+    """Its records are rows of files, or whole files that were read."""
     dataset = node.get("dataset")
     format = dataset.get("format") if isinstance(dataset, Mapping) else None
-    return format == "text" or (format == "file" and node["kind"] == "source")
+    return format in LINES | NUMBERED or (format == "file" and node["kind"] == "source")

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from lineage_service.answers import Direction, NotFoundError
 from lineage_service.tracing.ghost_links import FilesOfApplications, FileSplit
 from lineage_service.tracing.opened import OpenedApplication
+from lineage_service.tracing.parts import CSV_WITH_HEADER, TEXT
 from lineage_service.tracing.walked import Walked
 from lineage_service.tracing.wiring import Wiring
 
@@ -76,7 +77,7 @@ class Walk(Protocol[A]):
 
 
 class RowsBefore(Protocol):
-    def __call__(self, path: str, start: int, check: Callable[[], None]) -> int | None:
+    def __call__(self, path: str, start: int, check: Callable[[], None], *, format: str) -> int | None:
         """The rows of a file before the first one of the split at `start`; None where nobody knows."""
 
 
@@ -101,7 +102,7 @@ class Journey(Generic[W, A]):
         self.legs: dict[str, tuple[OpenedApplication[W], Walk[A]]] = {
             opened.application.application_id: (opened, walk)
         }
-        #: (who wrote, who read) of the files that were passed -> rows of the file before what was read.
+        #: (who wrote, who read) of the files that were passed -> what to add to a position of who read.
         self.passed: dict[tuple[FileSplit, FileSplit], int] = {}
         self.is_exact = True  # of the steps from file to file
         self._first = walk
@@ -177,8 +178,8 @@ class Journey(Generic[W, A]):
                 continue
             read, written = (here, there) if self._direction == "backward" else (there, here)
             try:
-                before = self._before(read, written, check)
-                if before is None:
+                shift = self._shift(read, written, check)
+                if shift is None:
                     self.is_exact = False
                     self._told[key] = reached
                     continue
@@ -192,13 +193,13 @@ class Journey(Generic[W, A]):
                     if first + records <= count and records:
                         onward.start_range(there.node, run.number, first, records)
                         is_new = True
-                elif there is written:
-                    moved = (0, count - before, before)
-                    is_new |= onward.start_moved(there.node, run.number, arrived, *moved)
-                else:
-                    moved = (before, before + count, -before)
-                    is_new |= onward.start_moved(there.node, run.number, arrived, *moved)
-            self.passed[written, read] = before
+                else:  # positions here that stand in both pieces
+                    more = shift if there is written else -shift
+                    end = there.first + there.records(count) - more
+                    low = max(here.first, there.first - more)
+                    high = end if here.last is None else min(here.last, end)
+                    is_new |= onward.start_moved(there.node, run.number, arrived, low, high, more)
+            self.passed[written, read] = shift
             self._told[key] = reached
         return is_new
 
@@ -209,12 +210,22 @@ class Journey(Generic[W, A]):
             return int(walk.has(arrived, here.record))
         return walk.size(arrived) if there.record is None else 1
 
-    def _before(self, read: FileSplit, written: FileSplit, check: Callable[[], None]) -> int | None:
-        """The rows of the file before what was read; None where rows cannot be told from each other."""
+    def _shift(self, read: FileSplit, written: FileSplit, check: Callable[[], None]) -> int | None:
+        """What to add to a position of who read for that of who wrote; None: rows cannot be told apart."""
         if read.record is not None:
             return 0
-        before = self._rows_before(read.path, read.start, check)
-        return before if self._has_row_for_record(read, written) else None
+        is_same = read.format == written.format
+        before, missing = read.row, self._without_row(read, written)
+        if before is None:
+            before = self._rows_before(read.path, read.start, check, format=read.format if is_same else TEXT)
+        if before is None or missing < 0:
+            return None
+        if not is_same:  # a line of one may be none of the other; where as many were read, all are
+            header = int(read.format == CSV_WITH_HEADER)
+            if missing != header:
+                return None
+            before += header if not read.start else 0
+        return before - read.first + written.first - (written.row or 0)
 
     def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
         """(a split that the walk has reached, what it leads to, the records reached)."""
@@ -246,14 +257,15 @@ class Journey(Generic[W, A]):
             self.legs[application_id] = opened, self._new_walk(opened.snapshot)
         return self.legs[application_id]
 
-    def _has_row_for_record(self, read: FileSplit, written: FileSplit) -> bool:
-        """The readers of a file have not seen more rows than its writer has records."""
+    def _without_row(self, read: FileSplit, written: FileSplit) -> int:
+        """How many records the writer of a file has more than its readers have seen rows."""
         assert self._files is not None
         splits = self._files.splits(read.application_id, read.path, read.node)
         reader, writer = self._open(read.application_id), self._open(written.application_id)
-        return sum(_largest(reader.snapshot, each) for each in splits) <= _largest(writer.snapshot, written)
+        seen = sum(_largest(reader.snapshot, each) for each in splits)
+        return _largest(writer.snapshot, written) - seen
 
 
 def _largest(snapshot: Wiring, each: FileSplit) -> int:
     runs = snapshot.holders_of(each.node, each.split, "forward")
-    return max((snapshot.count(each.node, run.number) for run in runs), default=0)
+    return each.records(max((snapshot.count(each.node, run.number) for run in runs), default=0))

@@ -6,19 +6,30 @@ outlives the data. Looks by itself at what it needs of a file only; `text_files`
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import datetime, timezone
 from typing import Any
-from urllib.parse import unquote, urlparse
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, SourceRow
-from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local, one_name
-from lineage_service.tracing import whole_files
+from lineage_service.answers import SourceRow
+from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local
+from lineage_service.tracing import parquet_rows, whole_files
 from lineage_service.tracing.decompressed import Check, unlimited
+from lineage_service.tracing.file_rows import FileRows
+from lineage_service.tracing.parts import (
+    LINES,
+    PARQUET,
+    TEXT,
+    Part,
+    by_part,
+    first_record,
+    format_of,
+    parts_of,
+    paths_of,
+)
+from lineage_service.tracing.row_finder import RowFinder
 from lineage_service.tracing.text_files import RowIndex, RowIndexes, shown
 from lineage_service.tracing.topology import Topology, TopologyNode
 
@@ -41,8 +52,9 @@ class Places:
     """
 
     def __init__(self, indexes: RowIndexes | None = None) -> None:
-        self._indexes = indexes or RowIndexes(FileSystems())
-        self._files = self._indexes.files
+        self._rows = FileRows(indexes or RowIndexes(FileSystems()))
+        self._files = self._rows.files
+        self._finder = RowFinder(self._rows)
 
     def rows_of(
         self,
@@ -64,6 +76,9 @@ class Places:
         def rows_of_split(split: int) -> dict[int, SourceRow]:
             check()
             partition = _as_it_was(node.partitions.get(split, {}), sizes, ended)
+            parts = parts_of(node, partition)
+            if parts:
+                return self._rows_of_parts(node, parts, by_split[split], ended, check)
             return self._rows_of_partition(node, partition, by_split[split], check)
 
         # A remote file is waited for, and one does not wait for another.
@@ -92,16 +107,79 @@ class Places:
             return {offset: _row(path, offset, None, warning) for offset in offsets}
         return self._rows_of_file(path, partition, offsets, check)
 
+    def _rows_of_parts(
+        self,
+        node: TopologyNode,
+        parts: Sequence[Part],
+        offsets: Sequence[int],
+        ended: int | None,
+        check: Check,
+    ) -> dict[int, SourceRow]:
+        format, rows = format_of(node), dict[int, SourceRow]()
+        for part, mine in by_part(parts, offsets).items():
+            check()
+            partition = part.as_partition(ended if part.size is None else None)
+            # Which they are of the file, or of the split of it.
+            numbers = {offset: offset - part.first + (part.row or 0) for offset in mine}
+            if format == TEXT:
+                found = self._rows_of_file(part.path, partition, list(numbers.values()), check)
+            elif format in LINES:
+                found = self._rows_of_records(format, part, partition, numbers.values(), check)
+            elif format == PARQUET and part.row is not None:
+                found = self._rows_of_parquet(part.path, partition, list(numbers.values()), check)
+            else:
+                warning = self._about_no_text(node, part.path, partition)
+                if part.row is None:
+                    warning = f"which row of the file this is, is not known{_FROM_SPLIT}; {warning}"
+                found = {row: _row(part.path, row, None, warning) for row in numbers.values()}
+            rows |= {offset: found[number] for offset, number in numbers.items()}
+        return rows
+
+    def _rows_of_records(
+        self, format: str, part: Part, partition: Mapping[str, Any], records: Iterable[int], check: Check
+    ) -> dict[int, SourceRow]:
+        """Of files in which not every line is a record."""
+        path, start = part.path, int(partition["start"])
+        try:
+            lines = self._rows.record_lines(format, path, start, check)
+            found = {record: lines.line_of(record, check) for record in records}
+        except UnreadableError as error:
+            warning = f"{error}{_FROM_SPLIT}" if start else str(error)
+            return {record: _row(path, record, None, warning) for record in records}
+        rows = self._rows_of_file(
+            path, partition, [line for line in found.values() if line is not None], check
+        )
+        missing = "the file has no such row: put the one back that the job read"
+        return {
+            record: _row(path, record, None, missing) if line is None else rows[line]
+            for record, line in found.items()
+        }
+
+    def _rows_of_parquet(
+        self, path: str, partition: Mapping[str, Any], rows: Sequence[int], check: Check
+    ) -> dict[int, SourceRow]:
+        try:
+            changed = _changed(self._files.state(path), partition)
+            texts = parquet_rows.read_rows(self._files, path, rows, check)
+        except UnreadableError as error:
+            return {row: _row(path, row, None, str(error)) for row in rows}
+        found = {}
+        for row in rows:
+            missing = None if row in texts else "the file has no such row: put the one back that the job read"
+            notes = [each for each in (changed, missing) if each]
+            found[row] = _row(path, row, texts.get(row), "; ".join(notes) or None)
+        return found
+
     def _rows_of_file(
         self, path: str, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
     ) -> dict[int, SourceRow]:
         start = int(partition["start"])
         try:
             state = self._files.state(path)
-            begin = self._text_start(path, state, start, check)
+            begin = self._rows.text_start(path, state, start, check)
             # The rows are read in the split; what is before it is counted, once.
-            texts, problem = self._texts(self._indexes.of(path, state, begin), offsets, check)
-            first = self._first_row(path, state, begin, check)
+            texts, problem = self._texts(self._rows.indexes.of(path, state, begin), offsets, check)
+            first = self._rows.first_row(path, state, begin, check)
         except UnreadableError as error:
             warning = f"{error}{_FROM_SPLIT}" if start else str(error)
             return {offset: _row(path, offset, None, warning) for offset in offsets}
@@ -131,26 +209,6 @@ class Places:
             if not known:
                 raise
             return index.read_bytes((each for each in offsets if each < known), check), str(error)
-
-    def _text_start(self, path: str, state: FileState, start: int, check: Check) -> int:
-        """The byte of the text that a split begins at; the end of it all where it has no text."""
-        if not start or not path.endswith(".bz2"):
-            return start
-        return self._indexes.text_starts(path, state, [start], check)[start]
-
-    def _first_row(self, path: str, state: FileState, start: int, check: Check) -> int:
-        # Spark's text input: a later split begins after the row that its first byte is in.
-        return self._indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
-
-    def rows_before(self, path: str, start: int, check: Check = unlimited) -> int | None:
-        """How many rows of a text file are before the first one of the split at `start`; None if unknown."""
-        if not start:
-            return 0
-        try:
-            state = self._files.state(path)
-            return self._first_row(path, state, self._text_start(path, state, start, check), check)
-        except UnreadableError:
-            return None
 
     def _about_no_text(self, node: TopologyNode, path: str, partition: Mapping[str, Any]) -> str:
         format = node.dataset.format if node.dataset is not None else "hadoop"
@@ -188,7 +246,7 @@ class Places:
         self, path: str, partition: Mapping[str, Any], offsets: Sequence[int]
     ) -> dict[int, SourceRow]:
         """The bytes of records as hexadecimal text; `row` counts records."""
-        length, first = int(partition["record_length"]), _first_record(partition)
+        length, first = int(partition["record_length"]), first_record(partition)
         rows = {}
         try:
             state = self._files.state(path)
@@ -209,56 +267,13 @@ class Places:
 
         Raises NotFoundError, InvalidQueryError.
         """
-        wanted = normal_path(path)
-        found: dict[int, list[Mapping[str, Any]]] = {}
-        for node in topology.nodes.values():
-            for partition in node.partitions.values():
-                if any(each == path or normal_path(each) == wanted for each in _paths(partition)):
-                    found.setdefault(node.number, []).append(partition)
-        if not found:
-            raise NotFoundError(f"no source or sink of this application has the file {wanted}")
-        node_number = min(found)
-        if len(found) > 1:
-            named = ", ".join(str(number) for number in sorted(found))
-            raise InvalidQueryError(
-                f"several nodes have the file {wanted}: {named}; give node, partition and offset"
-            )
-        if "files" in found[node_number][0]:
-            partition = found[node_number][0]
-            at = next(
-                at for at, each in enumerate(_paths(partition)) if each == path or normal_path(each) == wanted
-            )
-            return node_number, int(partition["split"]), at
-        partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
-        if "record_length" in partitions[0]:
-            firsts = [_first_record(each) for each in partitions]
-            at = max(position for position, first in enumerate(firsts) if first <= row)
-            return node_number, int(partitions[at]["split"]), row - firsts[at]
-        if len(partitions) == 1:
-            return node_number, int(partitions[0]["split"]), row
-        split, offset = self._split_of(partitions, row, check)
-        return node_number, split, offset
+        return self._finder.find(topology, path, row, check)
 
-    def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
-        """(split, offset) of a row of a file that was read in several."""
-        path = str(partitions[0]["path"])
-        begins = {start: start for start in (int(each["start"]) for each in partitions)}
-        try:
-            state = self._files.state(path)
-            if path.endswith(".bz2"):
-                begins |= self._indexes.text_starts(path, state, filter(None, begins), check)
-            index = self._indexes.of(path, state)
-            begin = index.offset_of(row, check)
-            if begin is None:
-                raise NotFoundError(
-                    f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
-                )
-            # The row that begins at the first byte of a split belongs to the split before.
-            held = [each for each in partitions if begins[int(each["start"])] < begin] or [partitions[0]]
-            first = self._first_row(path, state, begins[int(held[-1]["start"])], check)
-        except UnreadableError as error:
-            raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
-        return int(held[-1]["split"]), row - first
+    def rows_before(
+        self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT
+    ) -> int | None:
+        """How many rows of a file are before the first one of the split at `start`; None if unknown."""
+        return self._rows.rows_before(path, start, check, format=format)
 
     # -- search -------------------------------------------------------------------------------------
 
@@ -271,12 +286,15 @@ class Places:
         Raises UnreadableError.
         """
         partition = node.partitions.get(split)
+        if partition is not None and (parts := parts_of(node, partition)):
+            yield from self._rows.matching_parts(format_of(node), parts, text, first, last, check)
+            return
         if not _is_text(node) or partition is None or "path" not in partition:
             return
         path, start = str(partition["path"]), int(partition["start"])
         state = self._files.state(path)
-        begin = self._text_start(path, state, start, check)
-        yield from self._indexes.of(path, state, begin).matching(text, first, last, check)
+        begin = self._rows.text_start(path, state, start, check)
+        yield from self._rows.indexes.of(path, state, begin).matching(text, first, last, check)
 
 
 def _is_text(node: TopologyNode) -> bool:
@@ -293,32 +311,11 @@ def _is_utf8(row: bytes) -> bool:
 
 
 def _paths_of(node: TopologyNode, split: int) -> list[str]:
-    return _paths(node.partitions.get(split, {}))
-
-
-def _paths(partition: Mapping[str, Any]) -> list[str]:
-    if "files" in partition:
-        return [str(file["path"]) for file in partition["files"]]
-    return [str(partition["path"])] if "path" in partition else []
+    return paths_of(node.partitions.get(split, {}))
 
 
 def _row(path: str, row: int, text: str | None, warning: str | None) -> SourceRow:
     return SourceRow(path=path, row=row, line=row + 1, text=text, warning=warning)
-
-
-def _first_record(partition: Mapping[str, Any]) -> int:
-    """A later split of a file of records of one length begins with the first record that starts in it."""
-    return -(-int(partition["start"]) // int(partition["record_length"]))
-
-
-def normal_path(path: str) -> str:
-    """A local path, absolute and without `file:`; other URIs by one name. Links are not followed."""
-    parsed = urlparse(path)
-    if parsed.scheme == "file":
-        path = unquote(parsed.path)
-    elif not is_local(path):
-        return one_name(path)
-    return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links, and Spark does not
 
 
 def _changed(state: FileState, partition: Mapping[str, Any]) -> str | None:

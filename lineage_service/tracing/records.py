@@ -23,7 +23,7 @@ from lineage_service.tracing.engine import time_budget
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.snapshot import Snapshot
-from lineage_service.tracing.starts import node_named
+from lineage_service.tracing.starts import has_records, node_named
 from lineage_service.tracing.topology import Run, TopologyNode
 from lineage_service.tracing.walked import Position
 from spark_agent import contract
@@ -35,6 +35,9 @@ _SEARCH_SHARE = 0.7
 #: Positions with a key that are looked at together for a text.
 _KEYED = 1_000
 _MOST_WARNINGS = 10
+_RECORDS_PASS = (
+    "rows pass this operation on their way from a source to an output; it has no records of its own"
+)
 
 Place = tuple[int, int]
 """(split, offset)."""
@@ -166,6 +169,8 @@ class RecordPages:
 
     def _found(self, question: _Question) -> _Found:
         query = question.query
+        if not has_records(question.node):
+            return _Found((), None, warnings=(_RECORDS_PASS,))
         if query.key is None and query.text is None:
             return _all(question)
         if query.key is None:

@@ -154,6 +154,16 @@ def outputs_of_inputs(
         rows = _near(each, rows, wanted)
     if rows is None:
         return _NOTHING
+    if not reaches and near.stop - near.start < len(positions):  # most are of other slices
+        index, outputs = _outputs_near(each, rows, positions[near], reaches=False)
+        return index + near.start, outputs
+    return _outputs_near(each, rows, positions, reaches=reaches)
+
+
+def _outputs_near(
+    each: Slice, rows: slice | Integers, positions: Integers, *, reaches: bool
+) -> tuple[Integers, Integers]:
+    """As `outputs_of_inputs`, of these rows. `reaches`: a row may name inputs beyond its first one."""
     inputs = each.column("in_pos")[rows]
     if isinstance(rows, slice) and not reaches and each.inputs_ascend:
         wanted_inputs = distinct(positions)
@@ -171,7 +181,7 @@ def outputs_of_inputs(
     counts, steps = each.column("out_count")[found], each.column("in_step")[found]
     # Each row names inputs side by side, or one: where these stand among the positions.
     left = np.searchsorted(positions, inputs, "left")
-    right = np.searchsorted(positions, inputs + np.where(steps == 1, counts, 1), "left")
+    right = np.searchsorted(positions, inputs + np.where(steps == 1, counts - 1, 0), "right")
     row, index = joined(left, right - left)
     is_stepping = steps[row] == 1
     outputs = each.column("out_pos")[found[row]] + np.where(is_stepping, positions[index] - inputs[row], 0)

@@ -43,10 +43,11 @@ from lineage_service.tracing.places import Places
 from lineage_service.tracing.records import RecordPages
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.starts import (
+    end_named,
+    has_records,
     holders_named,
     no_such_key,
     node_id_named,
-    node_named,
     place_named,
     record_named,
 )
@@ -93,7 +94,7 @@ class LineageQuestions:
             Edge(
                 source=contract.node_id(application_id, source),
                 target=contract.node_id(application_id, target),
-                flows=opened.snapshot.count_flows(first),
+                flows=opened.snapshot.count_flows(first) if has_records(topology.nodes[source]) else None,
                 shuffle=is_shuffle,
             )
             for source, first, target, is_shuffle in _public_edges(topology)
@@ -114,7 +115,9 @@ class LineageQuestions:
             dataset=node.dataset,
             records=sum(
                 opened.snapshot.count(node.number, run.number) for run in opened.snapshot.holders(node.number)
-            ),
+            )
+            if has_records(node)
+            else None,
             has_values=node.number in opened.snapshot.valued,
         )
 
@@ -130,7 +133,7 @@ class LineageQuestions:
         question = cursors.digest(application_id, query)
         page = cursors.read(query.cursor, question)
         walk = cursors.digest(application_id, replace(query, only=None))  # whatever is listed of it
-        to = node_named(opened.snapshot, query.to).number if query.to else None
+        to = end_named(opened.snapshot, query.to)
         only = node_id_named(opened.snapshot, query.only) if query.only else None
         journey: LocalJourney | None = None
         cursor = opened.snapshot.database.cursor()

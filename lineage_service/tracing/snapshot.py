@@ -41,7 +41,7 @@ class Snapshot(Wiring):
         for node in nodes:
             for run in self.flows.runs(node):
                 for each in self.flows.slices(node, run):
-                    yield from ((run, writer) for writer in each.writers if writer != NO_RUN)
+                    yield from ((run, writer) for writer in each.writers if writer > NO_RUN)
 
     def _outputs_in_flows(self, node: int, run: int) -> int:
         return self.flows.outputs(node, run)

@@ -31,10 +31,10 @@ from lineage_service.tracing.spark_sets import BROADCAST_RECORDS, HELD_RECORDS, 
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark
 from lineage_service.tracing.starts import (
+    end_named,
     holders_named,
     no_such_key,
     node_id_named,
-    node_named,
     place_named,
 )
 from lineage_service.tracing.topology import TopologyNode
@@ -97,7 +97,7 @@ class SparkTracing:
         """Raises NotFoundError, InvalidQueryError."""
         opened = self._open(application_id)
         page = cursors.read(query.cursor, cursors.digest(application_id, query))
-        to = node_named(opened.snapshot, query.to).number if query.to else None
+        to = end_named(opened.snapshot, query.to)
         only = node_id_named(opened.snapshot, query.only) if query.only else None
         main = self._walk(opened.snapshot, has_origins=False)
         node, start = self._start(opened.snapshot, main, query)

@@ -284,11 +284,13 @@ def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Posi
 
 def _steps_before(side: SparkWalk, listed: Iterable[int]) -> set[int]:
     """The steps that a way to one of these nodes passes, and no public operation after them."""
-    nodes = side.snapshot.topology.nodes
+    topology = side.snapshot.topology
+    nodes = topology.nodes
     found: set[int] = set()
     stack = list(listed)
     while stack:
-        for parent in nodes[stack.pop()].parents:
+        at = stack.pop()
+        for parent in (*nodes[at].parents, *topology.id_sources.get(at, ())):
             if parent in nodes and parent not in found and not nodes[parent].is_public:
                 found.add(parent)
                 stack.append(parent)

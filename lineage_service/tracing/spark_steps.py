@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lineage_service.tracing.spark_sets import Frontier, Ranges, SparkSets, Spread
+from lineage_service.tracing.by_ids import POSITION_BITS, mark_of
+from lineage_service.tracing.spark_sets import Frontier, Part, Ranges, SparkSets, Spread
 from spark_agent import contract
 
 #: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
@@ -40,6 +41,12 @@ class SparkWalk(SparkSets):
             for parent in nodes[node].parents:
                 self._every_record(parent, here, runs, is_exact=True)
             return
+        if relation == contract.KEYED:
+            self._with_the_keys(node, here)
+            return
+        if nodes[node].by_id:
+            self._backward_ids(node, here)
+            return
         ranges: dict[int, Ranges] = defaultdict(list)
         for link in self.snapshot.links_of.get(node, ()):
             if link.run in here.spread and link.parent_node != node:
@@ -62,6 +69,46 @@ class SparkWalk(SparkSets):
                 self._every_record_of_each(before, self.only(still, runs), is_exact=nodes[node].exact)
         if flowing:
             self._backward_flows(node, self.only(here, flowing))
+
+    def _with_the_keys(self, node: int, here: Frontier) -> None:
+        """Groups are made of the records with their keys, in whatever run."""
+        for parent in self.snapshot.topology.nodes[node].parents:
+            flows = self.snapshot.among(self._flows(parent), "f_run", self.snapshot.runs_of(parent))
+            first, last = _bounds(here)
+            flows = flows.where(F.col("out_pos").between(first, last))
+            found = self._small(here).drop("run").join(flows, F.col("pos") == F.col("out_pos"))
+            self._add_found(parent, found.withColumnRenamed("f_run", "run"), here)
+
+    def _backward_ids(self, node: int, here: Frontier) -> None:
+        """Rows of a node with ids name records of its sources."""
+        topology = self.snapshot.topology
+        sources = [each for each in topology.id_sources.get(node, ()) if each in topology.nodes]
+        if not sources:
+            return
+        flows = self._near(self._flows(node), "f_run", "out_pos", here)
+        on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("out_pos"))
+        found = self._small(here).join(flows, on).drop("run", "pos")
+        if len(sources) > 1:
+            found = self._kept(found)
+        for source in sources:
+            part = found.where(F.col("in_run") == mark_of(source))
+            groups = topology.groups.get(source)
+            if groups is not None:
+                part = part.withColumns({"run": F.lit(groups), "pos": F.col("in_pos")})
+                self._add_found(source, part, here)
+                continue
+            split = F.expr(f"shiftright(in_pos, {POSITION_BITS})")
+            position = F.expr(f"in_pos & {(1 << POSITION_BITS) - 1}")
+            part = part.withColumns({"split": split, "pos": position})
+            table = self._runs_by_split(source)
+            # A split whose manifest has not arrived.
+            self.is_exact = self.is_exact and part.join(F.broadcast(table), "split", "left_anti").isEmpty()
+            self._add_found(source, part.join(F.broadcast(table), "split"), here)
+
+    def _runs_by_split(self, node: int) -> DataFrame:
+        known = self.snapshot.topology.run_of_split.items()
+        rows = [(split, run) for (of, split), run in known if of == node]
+        return self.snapshot.table("split bigint, run bigint", rows)
 
     def _by_parent(self, node: int, runs: Iterable[int]) -> dict[int | None, list[int]]:
         """Runs by the node before `node` in them; None: there is none."""
@@ -143,6 +190,35 @@ class SparkWalk(SparkSets):
             self.add_moved(reader, here, moves)
         for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
             self._forward_to(node, child, here)
+        self._forward_ids(node, here)
+
+    def _forward_ids(self, node: int, here: Frontier) -> None:
+        """To the nodes that name records of this one by their ids."""
+        topology = self.snapshot.topology
+        targets = [
+            each
+            for each in topology.id_targets.get(node, ())
+            if each in topology.nodes and self._matters(each) and self.snapshot.runs_of(each)
+        ]
+        if not targets:
+            return
+        ids, bounds = self._small(here), _bounds(here)
+        if node not in topology.groups:
+            ids = ids.join(F.broadcast(self._runs_by_split(node)), "run")
+            ids = ids.withColumn("pos", F.expr(f"shiftleft(split, {POSITION_BITS}) + pos"))
+            every = [
+                (topology.runs[run].split << POSITION_BITS) + position
+                for run, spread in here.spread.items()
+                for position in (spread.first, spread.last)
+            ]
+            bounds = min(every), max(every)
+        if here.records <= self.broadcast_records:
+            ids = F.broadcast(ids)
+        for target in targets:
+            flows = self.snapshot.among(self._flows(target), "f_run", self.snapshot.runs_of(target))
+            named = (F.col("in_run") == mark_of(node)) & F.col("in_pos").between(*bounds)
+            found = ids.join(flows.where(named), F.col("pos") == F.col("in_pos"))
+            self._add_outputs(target, here, found, F.col("out_pos"))
 
     def _matters(self, node: int) -> bool:
         return self.towards is None or node in self.towards
@@ -152,6 +228,9 @@ class SparkWalk(SparkSets):
         relation = topology.nodes[child].relation
         if relation == contract.DATASET:
             self._every_record(child, here, self.snapshot.runs_of(child))
+            return
+        if relation == contract.KEYED:
+            self._add_part(child, self._of_groups(topology.groups[child], here))
             return
         if relation == contract.AGGREGATE:
             entered = self.only(here, topology.entered.get(child, ()))
@@ -176,6 +255,14 @@ class SparkWalk(SparkSets):
             on = (F.col("run") == F.col("in_run")) & (F.col("pos") == F.col("in_pos"))
             found = self._small(written).join(flows, on)
             self._add_outputs(child, written, found, F.col("out_pos"))
+
+    def _of_groups(self, run: int, here: Frontier) -> Part:
+        """The keys of a set, whatever runs they are of."""
+        if here.is_held:
+            rows = tuple({(*origin, run, position) for *origin, _, position in here.rows})
+            return Part(self._hops, rows=rows, is_light=True)
+        keys = self.frame(here).withColumn("run", F.lit(run).cast("bigint")).select(*self.columns)
+        return Part(self._hops, keys, is_light=here.is_held)
 
     def _forward_flows(self, child: int, here: Frontier) -> None:
         """Within a run: from the node before `child` to `child`."""
@@ -209,7 +296,13 @@ class SparkWalk(SparkSets):
         origin = ["origin"] if self.has_origins else []
         outputs = found.select(*origin, F.col("f_run").alias("run"), position.alias("pos"))
         # The store also holds flows of runs that Spark did not accept.
-        self._add_found(node, self.snapshot.among(outputs, "run", self.snapshot.runs_of(node)), here)
+        runs = self.snapshot.runs_of(node)
+        outputs = self.snapshot.among(outputs, "run", runs)
+        topology = self.snapshot.topology
+        if cut := [(run, topology.runs[run].outputs) for run in runs if run in topology.cut]:
+            table = self.snapshot.table("run bigint, records bigint", cut)
+            outputs = outputs.join(F.broadcast(table), "run").where("pos < records").drop("records")
+        self._add_found(node, outputs, here)
 
     # -- shared --------------------------------------------------------------------------------------
 
@@ -283,3 +376,9 @@ class SparkWalk(SparkSets):
         if sum(high - low for _, low, high in pieces) > _PIECE:  # each task lists some
             table = table.repartition(min(len(pieces), 200), "run", "low")
         return table.select("run", F.explode(F.expr("sequence(low, high)")).alias("pos"))
+
+
+def _bounds(here: Frontier) -> tuple[int, int]:
+    """The first and the last position in a set."""
+    spreads = here.spread.values()
+    return min(each.first for each in spreads), max(each.last for each in spreads)

@@ -63,7 +63,7 @@ class SparkSnapshot(Wiring):
         found = [tuple(row) for row in read.select("node", "run", "in_run").distinct().collect()]
         writers = grouped(((node, run), writer) for node, run, writer in found)
         self.writers_of = {key: frozenset(each) for key, each in writers.items()}
-        return [(run, writer) for _, run, writer in found if writer is not None]
+        return [(run, writer) for _, run, writer in found if writer is not None and writer >= 0]
 
     def _outputs_in_flows(self, node: int, run: int) -> int:
         """Outputs that the flows of a node speak of; those of all runs are counted at once."""

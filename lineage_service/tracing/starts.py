@@ -12,7 +12,17 @@ from lineage_service.tracing.topology import Run, TopologyNode
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 
-__all__ = ["holders_named", "no_such_key", "node_id_named", "node_named", "place_named", "record_named"]
+__all__ = [
+    "check_has_records",
+    "end_named",
+    "has_records",
+    "holders_named",
+    "no_such_key",
+    "node_id_named",
+    "node_named",
+    "place_named",
+    "record_named",
+]
 
 
 def node_named(wiring: Wiring, text: str) -> TopologyNode:
@@ -24,6 +34,15 @@ def node_named(wiring: Wiring, text: str) -> TopologyNode:
         if found is not None:
             return found
     raise NotFoundError(f"application {topology.application_id} has no node {text}")
+
+
+def end_named(wiring: Wiring, text: str | None) -> int | None:
+    """The number of the node at which a trace is to end. Raises NotFoundError, InvalidQueryError."""
+    if not text:
+        return None
+    node = node_named(wiring, text)
+    check_has_records(node)
+    return node.number
 
 
 def node_id_named(wiring: Wiring, name: str) -> str:
@@ -89,7 +108,8 @@ def place_named(
 
 
 def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
-    """The runs in which a trace from a record begins. Raises NotFoundError."""
+    """The runs in which a trace from a record begins. Raises NotFoundError, InvalidQueryError."""
+    check_has_records(node)
     counts = [
         (run, wiring.count(node.number, run.number))
         for run in wiring.holders_of(node.number, split, direction)
@@ -101,6 +121,20 @@ def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, d
             f"in partition {split}; offset {offset} is not there (offsets count from 0)"
         )
     return held
+
+
+def has_records(node: TopologyNode) -> bool:
+    """False for an operator that rows only pass."""
+    return node.relation != contract.CARRIED
+
+
+def check_has_records(node: TopologyNode) -> None:
+    """Raises InvalidQueryError."""
+    if not has_records(node):
+        raise InvalidQueryError(
+            f"node {node.number} ({node.name}) has no records of its own: rows pass it on their way from a "
+            "source to an output; begin or end there"
+        )
 
 
 def no_such_key(node: TopologyNode, key: str | None) -> NotFoundError:

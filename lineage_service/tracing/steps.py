@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from lineage_service.tracing.by_ids import ids_of, mark_of, node_of, records_of_ids
 from lineage_service.tracing.flow_files import NO_RUN, Integers
 from lineage_service.tracing.rows_between import (
     distinct,
@@ -78,6 +79,9 @@ class Walk:
     ) -> None:
         """Put records at `node`. Those that are distinct and ascending need not be sorted again."""
         self.check()
+        if run in self._topology.cut:
+            inside = positions < self._topology.runs[run].outputs
+            positions, origins = positions[inside], None if origins is None else origins[inside]
         if len(positions):
             self._added[node] += len(positions)
             if self._most is not None and self._added[node] > self._most:
@@ -139,6 +143,9 @@ class Walk:
         if relation == contract.AGGREGATE:
             self._everything_that_entered(node, here)
             return
+        if relation == contract.KEYED:
+            self._with_the_keys(node, here)
+            return
         for link in self._snapshot.links_of.get(node, ()):
             if link.run in here and link.parent_node != node:
                 origins, positions = here[link.run]
@@ -174,6 +181,11 @@ class Walk:
         for run, parts in self._of_runs(found, here):
             origins = here[run][0]
             for writer, index, inputs in parts:
+                of_ids = node_of(writer)
+                if of_ids is not None:
+                    assert index is not None  # such rows are no spans
+                    self._add_ids(of_ids, None if origins is None else origins[index], inputs)
+                    continue
                 parent, of_run = self._input_of(node, run, writer)
                 if parent is None or parent not in self._topology.nodes:
                     self.is_exact = False  # a writer whose manifest has not arrived
@@ -182,6 +194,23 @@ class Walk:
                 else:
                     assert index is not None  # only a walk without origins goes backward
                     self.add(parent, of_run, origins[index], inputs)
+
+    def _add_ids(self, node: int, origins: Integers | None, ids: Integers) -> None:
+        """Put the records of some ids of `node` there."""
+        self.is_exact &= self._topology.nodes[node].exact
+        for run, chosen, positions in records_of_ids(self._topology, node, ids):
+            if run is None:
+                self.is_exact = False  # a split whose manifest has not arrived
+            else:
+                self.add(node, run, None if origins is None else origins[chosen], positions)
+
+    def _with_the_keys(self, node: int, here: Mapping[int, Records]) -> None:
+        """Groups are made of the records with their keys, in whatever run; in most there may be none."""
+        self.is_exact &= self._topology.nodes[node].exact
+        for parent in self._topology.nodes[node].parents:
+            for run in self._snapshot.runs_of(parent):
+                for records in here.values():
+                    self.add(parent, run, *records, are_distinct=True)
 
     def _input_of(self, node: int, reader: int, writer: int) -> tuple[int | None, int]:
         """The node before in the run, or what another run wrote for `node` to read; and that run."""
@@ -229,6 +258,11 @@ class Walk:
                 for origins, _ in here.values():
                     self._every_record(child, origins, self._snapshot.runs_of(child))
                 continue
+            if relation == contract.KEYED:
+                self.is_exact &= self._topology.nodes[child].exact
+                for records in here.values():
+                    self.add(child, self._topology.groups[child], *records)
+                continue
             if relation == contract.AGGREGATE:
                 for run, (origins, _) in here.items():
                     if run in self._topology.entered.get(child, ()):
@@ -250,6 +284,11 @@ class Walk:
                 child, {run: r for run, r in in_run.items() if self._snapshot.is_flowing(child, run)}
             )
             self._forward_across(child, here)
+        for target in filter(self._matters, self._topology.id_targets.get(node, ())):
+            if here and target in self._topology.nodes:
+                mark = mark_of(node)
+                readers = {run: [(mark, mark)] for run in self._snapshot.runs_of(target)}
+                self._forward_rows(target, readers, {mark: ids_of(self._topology, node, here)})
 
     def _matters(self, node: int) -> bool:
         return self.towards is None or node in self.towards
@@ -263,7 +302,7 @@ class Walk:
         readers: dict[int, list[tuple[int, int]]] = defaultdict(list)
         if child in self._snapshot.pairing:  # names single records: only its rows say of which runs
             for reader in self._snapshot.flows.runs(child):
-                readers[reader] = [(writer, writer) for writer in here]
+                readers[reader] = [(writer, writer) for writer in here if writer > NO_RUN]
         elif child in self._snapshot.stepping:
             for writer in here:
                 for reader in self._snapshot.readers_of.get(writer, ()):

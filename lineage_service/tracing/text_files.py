@@ -122,7 +122,7 @@ class RowIndex:
         at = 0
         while at < len(wanted) and self._has(wanted[at], check):
             before = at
-            with self._numbered(wanted[at], check) as numbered:
+            with self.rows_from(wanted[at], check) as numbered:
                 for number, data in numbered:
                     if number != wanted[at]:
                         continue
@@ -174,7 +174,7 @@ class RowIndex:
         return bisect_right(rows, other) > bisect_right(rows, row) + 1
 
     @contextmanager
-    def _numbered(self, row: int, check: Check) -> Iterator[Iterator[tuple[int, bytes]]]:
+    def rows_from(self, row: int, check: Check) -> Iterator[Iterator[tuple[int, bytes]]]:
         """(number, bytes) of the rows from `row` on, from where one is known."""
         rows, offsets = self._marks
         at = bisect_right(rows, row) - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lineage_service.answers import Dataset
@@ -30,6 +30,8 @@ class TopologyNode:
     dataset: Dataset | None
     parents: tuple[int, ...]
     partitions: Mapping[int, Mapping[str, Any]]
+    by_id: bool = False
+    limit: int | None = None  # only so many of its records are given on, of the first splits
 
     @property
     def is_public(self) -> bool:
@@ -50,6 +52,7 @@ class Run:
     inputs: int
     outputs: int
     counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
+    execution: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,15 @@ class Topology:
     entered: Mapping[int, tuple[int, ...]]
     #: Runs whose input came from runs that are not known: their inputs can only be bounded.
     unplaced: frozenset[int]
+    #: Node whose records are named by ids -> the nodes that name them, and the other way round.
+    id_targets: Mapping[int, tuple[int, ...]]
+    id_sources: Mapping[int, tuple[int, ...]]
+    #: (node with ids, split) -> the run that counts.
+    run_of_split: Mapping[tuple[int, int], int] = field(repr=False)
+    #: Node of the relation `keyed` -> the run that stands for its groups.
+    groups: Mapping[int, int]
+    #: Runs of outputs with a limit: their flows may speak of more records than they have.
+    cut: frozenset[int] = frozenset()
 
     def runs_at(self, node: int, split: int) -> list[Run]:
         """The runs that hold the records of one split of a node, the earliest first."""
@@ -94,15 +106,17 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     ports: dict[int, dict[int, int]] = defaultdict(dict)
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     runs: dict[int, Run] = {}
+    id_links: set[tuple[int, int]] = set()
     for event in sorted(events, key=lambda each: each["time"]):
         kind = event["type"]
         if kind == contract.NODE_REGISTERED:
             registered[event["node"]] = event
+        elif kind == contract.LINK and event.get("ids"):
+            id_links.add((event["source"], event["target"]))
         elif kind == contract.LINK:
             ports[event["target"]][event["port"]] = event["source"]
         elif kind == contract.PARTITIONS:
-            for partition in event["partitions"]:
-                partitions[event["node"]][partition["split"]] = partition
+            keep_partitions(partitions[event["node"]], event)
         elif kind == contract.RUN_COMMITTED:
             runs.setdefault(event["run"], _run(event))
     nodes = {
@@ -113,11 +127,20 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     for node in nodes.values():
         for parent in dict.fromkeys(node.parents):
             children[parent].append(node.number)
-    placing = _Placing(nodes, runs)
+    run_of_split = _of_splits(nodes, runs.values())
+    are_known = set(run_of_split.values())
+    runs = {number: run for number, run in runs.items() if number in are_known or not _is_by_id(nodes, run)}
+    cut = _cut(nodes, runs, run_of_split)
+    runs.update(cut)
+    placing = _Placing(nodes, {number: run for number, run in runs.items() if number not in are_known})
     runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
     entered = {number: tuple(_entered(nodes, node, runs.values())) for number, node in _aggregates(nodes)}
     result_of = {number: -1 - len(placing.jvm_runs) - at for at, number in enumerate(entered)}
-    runs.update({result_of[number]: _result(result_of[number], number) for number in entered})
+    runs.update({result_of[number]: _stand_in(result_of[number], number, 1) for number in entered})
+    free = -1 - len(placing.jvm_runs) - len(entered)
+    keyed = [number for number, node in nodes.items() if node.relation == contract.KEYED]
+    groups = {number: free - at for at, number in enumerate(sorted(keyed))}
+    runs.update({run: _stand_in(run, number, 0) for number, run in groups.items()})
     chain = tuple(_chain(nodes, runs.values()))
     runs_of: dict[int, dict[int, None]] = defaultdict(dict)
     for run in runs.values():
@@ -137,7 +160,71 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         runs_of={number: tuple(found) for number, found in runs_of.items()},
         result_of=result_of,
         entered=entered,
+        id_targets=_by_first(id_links),
+        id_sources=_by_first((target, source) for source, target in id_links),
+        run_of_split=run_of_split,
+        groups=groups,
+        cut=frozenset(cut),
     )
+
+
+def keep_partitions(held: dict[int, Mapping[str, Any]], event: Mapping[str, Any]) -> None:
+    """Put the partitions of a later event by their splits.
+
+    A run that read less (of a limit, say) tells fewer parts of a split: the first of those of the run that
+    counts.
+    """
+
+    def reach(partition: Mapping[str, Any]) -> int:
+        return max((int(part["first"]) for part in partition.get("parts", ())), default=0)
+
+    for partition in event["partitions"]:
+        split = partition["split"]
+        if split not in held or reach(partition) >= reach(held[split]):
+            held[split] = partition
+
+
+def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for first, second in sorted(pairs):
+        found[first].append(second)
+    return {first: tuple(each) for first, each in found.items()}
+
+
+def _is_by_id(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    return run.input in nodes and nodes[run.input].by_id
+
+
+def _of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[tuple[int, int], int]:
+    """One run for each split of the nodes with ids. Ids are the same in each: the one with the most records.
+
+    Of a sink only those of its latest execution: an earlier one may have written something else.
+    """
+    those = [run for run in runs if _is_by_id(nodes, run)]
+    latest: dict[int, int] = {}
+    for run in those:
+        if nodes[run.input].kind == "sink":
+            latest[run.input] = max(latest.get(run.input, 0), run.execution)
+    found: dict[tuple[int, int], int] = {}
+    for run in sorted(those, key=lambda each: (-each.outputs, each.number)):
+        if run.execution >= latest.get(run.input, 0):
+            found.setdefault((run.input, run.split), run.number)
+    return found
+
+
+def _cut(
+    nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run], run_of_split: Mapping[tuple[int, int], int]
+) -> dict[int, Run]:
+    """The runs of outputs with a limit, with as many records as were given on: those of the first splits."""
+    cut: dict[int, Run] = {}
+    left = {number: node.limit for number, node in nodes.items() if node.limit is not None}
+    for (number, _), run_number in sorted(run_of_split.items()):
+        if number in left:
+            run = runs[run_number]
+            count = min(run.outputs, left[number])
+            left[number] -= count
+            cut[run_number] = replace(run, inputs=count, outputs=count)
+    return cut
 
 
 def sides_of(node: TopologyNode | None) -> tuple[int, ...]:
@@ -159,6 +246,7 @@ def shuffled_nodes(topology: Topology) -> frozenset[int]:
         if (node := topology.nodes.get(number)) is not None
         and node.relation == contract.FLOWS
         and node.parents
+        and not node.by_id
         and node.kind != "sink"  # what a driver kept of its records is a run of the sink itself
     )
 
@@ -177,17 +265,18 @@ def _entered(nodes: Mapping[int, TopologyNode], sink: TopologyNode, runs: Iterab
             yield run.number
 
 
-def _result(number: int, sink: int) -> Run:
+def _stand_in(number: int, node: int, records: int) -> Run:
+    """For what no task made alone: the record of an aggregating action, or groups, which nobody counts."""
     return Run(
         number=number,
         split=0,
         attempt=0,
-        action=sink,
-        input=sink,
+        action=node if records else None,
+        input=node,
         nodes=(),
         overridden=frozenset(),
-        inputs=1,
-        outputs=1,
+        inputs=records,
+        outputs=records,
         counts={},
     )
 
@@ -210,6 +299,8 @@ def _node(
         else None,
         parents=parents,
         partitions=partitions,
+        by_id=event.get("by_id") is True,
+        limit=event.get("limit"),
     )
 
 
@@ -225,6 +316,7 @@ def _run(event: Mapping[str, Any]) -> Run:
         inputs=event["inputs"],
         outputs=event["outputs"],
         counts={int(node): count for node, count in (event.get("counts") or {}).items()},
+        execution=event.get("execution", 0),
     )
 
 
@@ -355,47 +447,3 @@ def _computed(candidates: Sequence[Run], reader: Run) -> Run | None:
     ]
     found = same_attempt or [run for run in candidates if run.number != reader.number]
     return found[0] if found else None
-
-
-def _ended_in_nothing(topology: Topology, reached: set[int]) -> set[int]:
-    """One run for each split whose records went into no output: all were filtered out, say."""
-    known = {(run.input, run.nodes, run.split) for run in map(topology.runs.__getitem__, reached)}
-    found: dict[tuple[int, tuple[int, ...], int], int] = {}
-    for run in topology.runs.values():
-        place = (run.input, run.nodes, run.split)
-        if run.number >= 0 and place not in known:
-            found.setdefault(place, run.number)
-    return set(found.values())
-
-
-def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """The runs that an output was made from: those of sinks, and what these read, transitively.
-
-    `shuffled` are (reading run, writing run) pairs. Other runs (a lost map output that was made again) never
-    show. Where no sink has run, every committed run counts.
-    """
-    reads: dict[int, set[int]] = defaultdict(set)
-    for reader, writer in shuffled:
-        reads[reader].add(writer)
-    for link in topology.links:
-        reads[link.run].add(link.parent_run)
-    for run in topology.runs.values():
-        node = topology.nodes.get(run.input)
-        if node is not None and (node.relation == contract.DATASET or run.number in topology.unplaced):
-            for parent in node.parents:
-                reads[run.number].update(topology.runs_of.get(parent, ()))
-    sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}
-    for sink, result in topology.result_of.items():
-        reads[result].update(topology.entered[sink])
-    reached = {run for run, node, _ in topology.chain if node in sinks}
-    # What a driver kept or aggregated: the run reads the sink itself.
-    reached.update(run.number for run in topology.runs.values() if run.input in sinks)
-    if not reached:
-        return frozenset(topology.runs)
-    frontier = list(reached)
-    while frontier:
-        for read in reads[frontier.pop()]:
-            if read not in reached and read in topology.runs:
-                reached.add(read)
-                frontier.append(read)
-    return frozenset(reached | _ended_in_nothing(topology, reached))

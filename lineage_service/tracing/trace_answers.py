@@ -13,6 +13,7 @@ from lineage_service.answers import Flow, Record, Trace, TracedNode, TraceQuery
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.ghost_links import FileSplit
 from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.missing_values import how_to_see
 from lineage_service.tracing.opened import OpenedApplication
@@ -128,16 +129,24 @@ def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Fl
             for position in each.positions:
                 end = _flow_end(application_id, nodes[each.node], position)
                 listed[application_id, each.node, position.split][position.offset] = end
-    for (written, read), before in journey.passed.items():
+    for (written, read), shift in journey.passed.items():
         node_id = contract.node_id(read.application_id, read.node)
         rows = listed.get((written.application_id, written.node, written.split), {})
         records = listed.get((read.application_id, read.node, read.split), {})
         if read.record is not None:  # a whole file
             pairs = [(row, records[read.record]) for row in rows.values() if read.record in records]
         else:
-            pairs = [(rows[at + before], each) for at, each in records.items() if at + before in rows]
+            pairs = [
+                (rows[at + shift], each)
+                for at, each in records.items()
+                if at + shift in rows and _is_in(read, at) and _is_in(written, at + shift)
+            ]
         for row, record in pairs:
             yield Flow(hash_in=row, hash_out=record, node_id=node_id)
+
+
+def _is_in(part: FileSplit, offset: int) -> bool:
+    return part.first <= offset and (part.last is None or offset < part.last)
 
 
 def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:

@@ -59,7 +59,8 @@ def on_the_way(topology: Topology, direction: Direction, node: int, to: int | No
         while stack:
             at = stack.pop()
             nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
-            for each in nearby:
+            by_id = (topology.id_sources if is_backward else topology.id_targets).get(at, ())
+            for each in (*nearby, *by_id):
                 if each not in seen and each in topology.nodes:
                     seen.add(each)
                     stack.append(each)

@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lineage_service.tracing.topology import Link, Run, Topology, effective_runs, sides_of
+from lineage_service.tracing.effective import effective_runs
+from lineage_service.tracing.topology import Link, Run, Topology, sides_of
 from spark_agent import contract
 
 __all__ = ["Receipt", "Wiring", "grouped"]
@@ -60,7 +61,12 @@ class Wiring(ABC):
         counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
         self.spanning = self.stepping | counting
         self.repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
-        self.pairing = frozenset(each.node for each in flows if each.relation == contract.PAIRS)
+        # Ids and keys lead to other runs, too, but not by the numbers of these.
+        of_ids = {number for number, node in topology.nodes.items() if node.by_id}
+        of_ids.update(parent for node in topology.groups for parent in topology.nodes[node].parents)
+        self.pairing = frozenset(
+            each.node for each in flows if each.relation == contract.PAIRS and each.node not in of_ids
+        )
         self.flowing = frozenset(each.node for each in flows)
         self.keyed = frozenset(each.node for each in known if each.relation in texts)
         self.valued = frozenset(each.node for each in known if each.relation == contract.VALUES)
@@ -155,6 +161,8 @@ class Wiring(ABC):
     def count_flows(self, node: int) -> int | None:
         """How many (input, output) pairs a node has; None where that is a bound."""
         relation = self.topology.nodes[node].relation
+        if relation in (contract.CARRIED, contract.KEYED) or self.topology.nodes[node].limit is not None:
+            return None  # its rows are of others, or of more records than were given on
         if node in self._rows and node not in self.spanning:
             return self._rows[node]
         if relation == contract.AGGREGATE:

@@ -37,7 +37,10 @@ def as_value(block: Block) -> dict[str, Any]:
         name: [list(value) if name == "text" else value for value in values]
         for name, values in block.columns.items()
     }
-    return {**{name: getattr(block, name) for name in block.__dataclass_fields__}, "columns": columns}
+    fields = {name: getattr(block, name) for name in block.__dataclass_fields__}
+    if block.source is None:
+        del fields["source"]
+    return {**fields, "columns": columns}
 
 
 @pytest.mark.parametrize("path", samples("[0-9]*/block-*.bin"))

@@ -209,3 +209,168 @@ def test_pages_go_through_files(applications: Applications, colours: Path, tmp_p
         if cursor is None:
             break
     assert found == ["yellow"]
+
+
+class Piece:
+    """A piece of a file in a partition of `Copies`: which of its rows, and whether `row` tells so."""
+
+    def __init__(self, path: Path, count: int, start: int = 0, row: int | None = None) -> None:
+        self.path, self.count, self.start, self.row = path, count, start, row
+
+
+class Copies(Applications):
+    """Applications that copy records one by one; partitions are made of pieces of files."""
+
+    def copied(
+        self,
+        application_id: str,
+        began: int,
+        formats: tuple[str, str],
+        read: list[list[Piece]],
+        written: list[list[Piece]],
+    ) -> None:
+        def told(event_type: str, **fields: Any) -> bytes:
+            return event(event_type, application_id=application_id, time=began, **fields)
+
+        events = [told(contract.APPLICATION_STARTED, name=application_id)]
+        for number, kind, relation, splits in (
+            (0, "source", contract.SOURCE, read),
+            (1, "sink", contract.IDENTITY, written),
+        ):
+            dataset = {"namespace": "file", "name": "x", "format": formats[number]}
+            events.append(
+                told(
+                    contract.NODE_REGISTERED,
+                    node=number,
+                    name=kind,
+                    kind=kind,
+                    relation=relation,
+                    exact=True,
+                    dataset=dataset,
+                )
+            )
+            events.append(
+                told(contract.PARTITIONS, node=number, partitions=list(map(self.parts, *_numbered(splits))))
+            )
+        events.append(told(contract.LINK, source=0, target=1, port=0))
+        for split, pieces in enumerate(read):
+            count = sum(each.count for each in pieces)
+            assert count == sum(each.count for each in written[split])
+            events.append(
+                told(
+                    contract.RUN_COMMITTED,
+                    run=began + split,
+                    split=split,
+                    input=0,
+                    nodes=[1],
+                    inputs=count,
+                    outputs=count,
+                )
+            )
+        self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
+        self._written += len(events)
+
+    @staticmethod
+    def parts(split: int, pieces: list[Piece]) -> dict[str, Any]:
+        parts, first = [], 0
+        for each in pieces:
+            row = {} if each.row is None else {"row": each.row}
+            parts.append({"start": each.start, "first": first, **described(each.path), **row})
+            first += each.count
+        return {"split": split, "parts": parts}
+
+    def reached(self, application_id: str, direction: Any, record: str) -> list[str]:
+        """node#split#offset of all other records on the way."""
+        trace = self.trace(application_id, direction=direction, record=record)
+        assert trace.exact
+        return [
+            f"{node.node_id}#{each.partition}#{each.offset}"
+            for node in trace.nodes[1:]
+            for each in node.records
+        ]
+
+
+def _numbered(splits: list[list[Piece]]) -> tuple[range, list[list[Piece]]]:
+    return range(len(splits)), splits
+
+
+def lines(path: Path, *rows: str) -> Path:
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
+def test_rows_with_numbers_lead_from_one_application_to_the_next_whatever_the_pieces(
+    format: str, tmp_path: Path
+) -> None:
+    copies = Copies(tmp_path / "home")
+    a, b, c, source = (lines(tmp_path / name, name * 9) for name in ("a", "b", "c", "in"))
+    copies.copied(
+        "first",
+        100,
+        (format, format),
+        [[Piece(source, 7, row=0)], [Piece(source, 2, row=7)]],
+        [[Piece(a, 3, row=0), Piece(b, 4, row=0)], [Piece(c, 2, row=0)]],
+    )
+    out = lines(tmp_path / "out", "out")
+    copies.copied(
+        "second",
+        200,
+        (format, format),
+        [[Piece(c, 1, row=1), Piece(b, 2, row=2)], [Piece(a, 2, row=1)]],
+        [[Piece(out, 3, row=0)], [Piece(out, 2, row=0)]],
+    )
+    ways = {(0, 0): (1, 1), (0, 1): (0, 5), (0, 2): (0, 6), (1, 0): (0, 1), (1, 1): (0, 2)}
+    for (split, at), (of, there) in ways.items():
+        assert copies.reached("second", "backward", f"write#{split}#{at}") == [
+            f"second#0#{split}#{at}",
+            f"first#1#{of}#{there}",
+            f"first#0#{of}#{there}",
+        ]
+    for of, there in [(0, at) for at in range(7)] + [(1, 0), (1, 1)]:
+        expected = [f"first#1#{of}#{there}"]
+        for (split, at), place in ways.items():
+            if place == (of, there):
+                expected += [f"second#0#{split}#{at}", f"second#1#{split}#{at}"]
+        assert copies.reached("first", "forward", f"read#{of}#{there}") == expected
+    trace = copies.trace("second", direction="backward", record="write#0#1")
+    assert ("first#1#write#0#5", "second#0#read#0#1") in {
+        (each.hash_in, each.hash_out) for each in trace.flows
+    }
+
+
+def test_lines_that_are_no_records_do_not_count_between_applications(tmp_path: Path) -> None:
+    copies = Copies(tmp_path / "home")
+    rows = ["h", "1", "", "2", " ", "3", "4"]
+    source, a = lines(tmp_path / "in", *rows), lines(tmp_path / "a", *rows)
+    copies.copied("first", 100, ("csv+header",) * 2, [[Piece(source, 4)]], [[Piece(a, 4, row=0)]])
+    out = lines(tmp_path / "out", "x")
+    begin = a.read_text().index("2")
+    copies.copied(
+        "second",
+        200,
+        ("csv+header",) * 2,
+        [[Piece(a, 2)], [Piece(a, 2, start=begin)]],
+        [[Piece(out, 2)], [Piece(out, 2)]],
+    )
+    for split, at, there in ((0, 0, 0), (0, 1, 1), (1, 0, 2), (1, 1, 3)):
+        assert copies.reached("second", "backward", f"write#{split}#{at}") == [
+            f"second#0#{split}#{at}",
+            f"first#1#0#{there}",
+            f"first#0#0#{there}",
+        ]
+
+
+def test_lines_of_another_format_lead_on_where_each_is_a_record(tmp_path: Path) -> None:
+    copies = Copies(tmp_path / "home")
+    source = lines(tmp_path / "in", "h", "1", "2")
+    whole, holed = lines(tmp_path / "whole", "h", "1", "2"), lines(tmp_path / "holed", "h", "", "2")
+    for name, began, written in (("first", 100, whole), ("holes", 110, holed)):
+        copies.copied(name, began, ("text", "text"), [[Piece(source, 3)]], [[Piece(written, 3)]])
+    out = lines(tmp_path / "out", "x")
+    copies.copied("second", 200, ("csv+header", "json"), [[Piece(whole, 2)]], [[Piece(out, 2)]])
+    copies.copied("other", 210, ("csv+header", "json"), [[Piece(holed, 1)]], [[Piece(out, 1)]])
+    assert copies.reached("second", "backward", "write#0#1") == ["second#0#0#1", "first#1#0#2", "first#0#0#2"]
+    trace = copies.trace("other", direction="backward", record="write#0#0")
+    assert {each.node_id for each in trace.nodes} == {"other#0", "other#1"}
+    assert not trace.exact

@@ -44,6 +44,8 @@ def columns_of(draw: st.DrawFn, relation: str) -> dict[str, list[Any]]:
 def blocks(draw: st.DrawFn, relations: tuple[str, ...] = tuple(contract.BLOCK_COLUMNS)) -> Block:
     relation = draw(st.sampled_from(relations))
     small = st.integers(0, 2**31 - 1)
+    columns = draw(columns_of(relation))
+    of_source = relation in contract.BY_ID and "run" not in columns
     return Block(
         application_id=draw(st.text(max_size=30)),
         node=draw(small),
@@ -53,7 +55,8 @@ def blocks(draw: st.DrawFn, relations: tuple[str, ...] = tuple(contract.BLOCK_CO
         relation=relation,
         base_in=draw(POSITION),
         base_out=draw(POSITION),
-        columns=draw(columns_of(relation)),
+        columns=columns,
+        source=draw(st.none() | small) if of_source else None,
     )
 
 
@@ -160,7 +163,7 @@ HEADER = st.fixed_dictionaries(
         "relation": st.sampled_from(list(contract.BLOCK_COLUMNS)) | JSON,
     },
     optional={
-        **dict.fromkeys(("node", "run", "split", "seq", "base_in", "base_out"), NATURAL | JSON),
+        **dict.fromkeys(("node", "run", "split", "seq", "base_in", "base_out", "source"), NATURAL | JSON),
         "columns": st.lists(COLUMN, max_size=3) | JSON,
     },
 )

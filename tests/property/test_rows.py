@@ -62,6 +62,9 @@ def flow_blocks(draw: st.DrawFn) -> Block:
         base_in=draw(st.integers(0, 100)),
         base_out=draw(st.integers(0, 100)),
         columns=columns,
+        source=draw(st.none() | st.integers(0, 3))
+        if relation in contract.BY_ID and "run" not in columns
+        else None,
     )
 
 
@@ -72,9 +75,10 @@ def flows_of(block: Block) -> Iterator[Flow]:
     """(application, node, run, output, input, the input's run), as the contract's comments have it."""
     about = block.application_id, block.node, block.run
     columns, output = block.columns, block.base_out
+    of_source = None if block.source is None else -2 - block.source
     if block.relation == contract.POSITIONS:
         for k, position in enumerate(columns["in"]):
-            yield (*about, block.base_out + k, position, None)
+            yield (*about, block.base_out + k, position, of_source)
     elif block.relation == contract.COUNTS:
         for k, count in enumerate(columns["count"]):
             for _ in range(count):
@@ -92,7 +96,7 @@ def flows_of(block: Block) -> Iterator[Flow]:
                 yield (*about, output, first + j * step, run)
                 output += 1
     elif block.relation == contract.PAIRS:
-        runs = columns.get("run", [None] * len(columns["in"]))
+        runs = columns.get("run", [of_source] * len(columns["in"]))
         for out, position, run in zip(columns["out"], columns["in"], runs, strict=True):
             yield (*about, out, position, run)
     else:
@@ -254,6 +258,11 @@ PARTITION = st.fixed_dictionaries(
         "record_length": NUMBER,
         "files": st.lists(st.fixed_dictionaries({"path": st.text(max_size=3) | NUMBER}), max_size=2) | NUMBER,
         "parents": st.lists(st.lists(NUMBER, max_size=3), max_size=2) | NUMBER,
+        "parts": st.lists(
+            st.fixed_dictionaries({"path": st.text(max_size=3), "first": NUMBER}, optional={"row": NUMBER}),
+            max_size=2,
+        )
+        | NUMBER,
     },
 )
 ODD = st.fixed_dictionaries(
@@ -267,6 +276,10 @@ ODD = st.fixed_dictionaries(
         "relation": st.sampled_from([*contract.RELATIONS, "other"]),
         "kind": st.sampled_from([*contract.KINDS, "other"]),
         "name": st.text(max_size=5),
+        "ids": st.booleans() | NUMBER,
+        "by_id": st.booleans() | NUMBER,
+        "execution": NUMBER | st.none(),
+        "limit": NUMBER | st.none(),
     },
 )
 

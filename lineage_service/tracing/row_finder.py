@@ -1,0 +1,139 @@
+"""From a row of a file to the record that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lineage_service.answers import InvalidQueryError, NotFoundError
+from lineage_service.file_systems import UnreadableError
+from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.file_rows import FileRows
+from lineage_service.tracing.parts import (
+    LINES,
+    TEXT,
+    Part,
+    first_record,
+    format_of,
+    normal_path,
+    parts_of,
+    paths_of,
+)
+from lineage_service.tracing.topology import Topology
+
+__all__ = ["RowFinder"]
+
+
+class RowFinder:
+    """Finds records by the rows of files that they are. What takes a check raises what it raises."""
+
+    def __init__(self, rows: FileRows) -> None:
+        self._rows = rows
+
+    def find(self, topology: Topology, path: str, row: int, check: Check) -> tuple[int, int, int]:
+        """(node, split, offset) of a row of an input or output file.
+
+        Raises NotFoundError, InvalidQueryError.
+        """
+        wanted = normal_path(path)
+        found: dict[int, list[Mapping[str, Any]]] = {}
+        for node in topology.nodes.values():
+            for partition in node.partitions.values():
+                if any(each == path or normal_path(each) == wanted for each in paths_of(partition)):
+                    found.setdefault(node.number, []).append(partition)
+        if not found:
+            raise NotFoundError(f"no source or sink of this application has the file {wanted}")
+        node_number = min(found)
+        if len(found) > 1:
+            named = ", ".join(str(number) for number in sorted(found))
+            raise InvalidQueryError(
+                f"several nodes have the file {wanted}: {named}; give node, partition and offset"
+            )
+        if "files" in found[node_number][0]:
+            partition = found[node_number][0]
+            at = next(
+                at
+                for at, each in enumerate(paths_of(partition))
+                if each == path or normal_path(each) == wanted
+            )
+            return node_number, int(partition["split"]), at
+        parts = [
+            (int(partition["split"]), part)
+            for partition in found[node_number]
+            for part in parts_of(topology.nodes[node_number], partition)
+            if part.path == path or normal_path(part.path) == wanted
+        ]
+        if parts:
+            return (
+                node_number,
+                *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
+            )
+        partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
+        if "record_length" in partitions[0]:
+            firsts = [first_record(each) for each in partitions]
+            at = max(position for position, first in enumerate(firsts) if first <= row)
+            return node_number, int(partitions[at]["split"]), row - firsts[at]
+        if len(partitions) == 1:
+            return node_number, int(partitions[0]["split"]), row
+        split, offset = self._split_of(partitions, row, check)
+        return node_number, split, offset
+
+    def _in_parts(
+        self, format: str, parts: Sequence[tuple[int, Part]], row: int, check: Check
+    ) -> tuple[int, int]:
+        """(split, offset) of a row of a file, of which the parts are pieces."""
+        path = parts[0][1].path
+        try:
+            if len(parts) == 1 and format == TEXT and not parts[0][1].start:  # the file need not be read
+                split, part = parts[0]
+                offset = part.first + row - (part.row or 0)
+            elif all(part.row is not None for _, part in parts):
+                number = row if format not in LINES else self._record_in(format, path, 0, row, check)
+                held = [each for each in parts if (each[1].row or 0) <= number]
+                split, part = max(held, key=lambda each: each[1].row or 0, default=parts[0])
+                offset = part.first + number - (part.row or 0)
+            elif format in LINES:
+                in_split = [{**part.as_partition(), "split": at} for at, (_, part) in enumerate(parts)]
+                in_split.sort(key=lambda each: int(each["start"]))
+                at, line = self._split_of(in_split, row, check)
+                split, part = parts[at]
+                offset = part.first + self._record_in(format, path, part.start, line, check)
+            else:
+                raise NotFoundError(
+                    f"{path}: which record row {row} became is not known; give node, partition and offset"
+                )
+        except UnreadableError as error:
+            raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
+        if offset < part.first or (part.last is not None and offset >= part.last):
+            raise NotFoundError(f"row {row} of {path} is none of the records that were read or written")
+        return split, offset
+
+    def _record_in(self, format: str, path: str, start: int, line: int, check: Check) -> int:
+        """Which record of a file or a split of it a line is."""
+        if format == TEXT:
+            return line
+        record = self._rows.record_lines(format, path, start, check).record_of(line, check)
+        if record is None:
+            raise NotFoundError(f"{path}: the row is no record: it is blank, a header, or not there")
+        return record
+
+    def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
+        """(split, offset) of a row of a file that was read in several."""
+        path = str(partitions[0]["path"])
+        begins = {start: start for start in (int(each["start"]) for each in partitions)}
+        try:
+            state = self._rows.files.state(path)
+            if path.endswith(".bz2"):
+                begins |= self._rows.indexes.text_starts(path, state, filter(None, begins), check)
+            index = self._rows.indexes.of(path, state)
+            begin = index.offset_of(row, check)
+            if begin is None:
+                raise NotFoundError(
+                    f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
+                )
+            # The row that begins at the first byte of a split belongs to the split before.
+            held = [each for each in partitions if begins[int(each["start"])] < begin] or [partitions[0]]
+            first = self._rows.first_row(path, state, begins[int(held[-1]["start"])], check)
+        except UnreadableError as error:
+            raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
+        return int(held[-1]["split"]), row - first

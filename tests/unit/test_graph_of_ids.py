@@ -1,0 +1,61 @@
+"""The graph of an application whose rows only pass its operators: what is not counted is not 0."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from api.models import Graph as GraphModel
+from lineage_service.answers import RecordQuery
+from lineage_service.graph_rows import event_rows
+from lineage_service.tracing.service import LineageQuestions
+from tests.id_applications import FILTER, GROUPS, JOIN, OUTPUT, TWO_GROUPINGS, stored, tap
+from tests.lineage_messages import APP
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> LineageQuestions:
+    return LineageQuestions(stored(TWO_GROUPINGS, tmp_path), time_budget_s=60)
+
+
+def test_sources_and_outputs_are_counted_and_what_lies_between_them_is_not(
+    questions: LineageQuestions,
+) -> None:
+    graph = questions.graph(APP)
+    assert {each.node: each.records for each in graph.nodes} == {
+        0: 7,
+        1: 2,
+        FILTER: None,
+        JOIN: None,
+        tap(0, 4): None,
+        tap(1, 4): None,
+        OUTPUT: 3,
+    }
+    assert all(each.exact for each in graph.nodes)
+    assert [(each.source, each.target) for each in graph.edges] == [
+        (f"{APP}#{source}", f"{APP}#{target}")
+        for source, target in ((0, 2), (1, 3), (2, 3), (3, 14), (14, 24), (24, OUTPUT))
+    ]
+    assert {each.flows for each in graph.edges} == {None}
+
+
+def test_the_api_says_null_of_what_is_not_counted(questions: LineageQuestions) -> None:
+    said = json.loads(GraphModel.model_validate(questions.graph(APP)).model_dump_json())
+    assert [each["records"] for each in said["nodes"] if each["node"] == FILTER] == [None]
+    assert said["edges"][0]["flows"] is None
+
+
+def test_an_operation_that_rows_only_pass_lists_no_records_and_says_why(questions: LineageQuestions) -> None:
+    page = questions.records(APP, RecordQuery(node=str(FILTER)))
+    assert (page.total, page.records, page.next) == (None, (), None)
+    assert "no records of its own" in page.warnings[0]
+
+
+def test_links_of_ids_are_no_edges_of_the_graph_in_neo4j(tmp_path: Path) -> None:
+    rows = event_rows(stored(TWO_GROUPINGS, tmp_path).events(APP))
+    pairs = {(source["nodeId"], row["nodeId"]) for row in rows.links for source in row["sources"]}
+    assert (f"{APP}#0", f"{APP}#{FILTER}") in pairs
+    assert not pairs & {(f"{APP}#0", f"{APP}#{OUTPUT}"), (f"{APP}#{tap(0, GROUPS)}", f"{APP}#{OUTPUT}")}
+    assert len(pairs) == 6 + 2 * 3
