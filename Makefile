@@ -9,17 +9,21 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test page soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java
+.PHONY: help demo test page jar soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: java $(STAMP) ## run a job on real data and show where its wrong row came from (DEMO_ONCE=1: then end)
 	@$(BIN)/python -m scripts.page build
+	@$(BIN)/python -m scripts.jvm build
 	@$(BIN)/python -m examples.demo
 
 page: $(STAMP) ## build the web page, where Node.js is there and its sources have changed
 	@$(BIN)/python -m scripts.page build
+
+jar: $(STAMP) ## build the agent's jar, where a JDK is there and its sources have changed
+	@$(BIN)/python -m scripts.jvm build
 
 # Each worker has a Kafka and a Neo4j of its own, and waits more than it computes.
 WORKERS ?= 2
@@ -27,6 +31,7 @@ WORKERS ?= 2
 test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
 	$(BIN)/python -m scripts.page test
 	$(BIN)/python -m scripts.page build
+	$(BIN)/python -m scripts.jvm build
 	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile
 
 soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
@@ -35,7 +40,7 @@ soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10
 test-spark-suite: java $(STAMP) ## run Spark's own tests of RDDs without and with lineage (SPARK_SRC=a checkout of Spark)
 	@$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --report docs/spark-suite.md
 
-test-pyspark-versions: java ## run the core of the tests on each PySpark (VERSIONS="3.5.9 4.0.5": on these)
+test-pyspark-versions: java jar ## run the core of the tests on each PySpark (VERSIONS="3.5.9 4.0.5": on these)
 	@$(PYTHON) -m scripts.pyspark_versions $(VERSIONS)
 
 check: $(STAMP) ## format, lint, types, direction of imports
@@ -45,9 +50,10 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
 		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
-		-m scripts.page -m scripts.page_types -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__
+		-m scripts.page -m scripts.page_types -m scripts.jvm -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.page check
+	$(BIN)/python -m scripts.jvm check
 
 format: $(STAMP) ## put the code into its format
 	$(BIN)/ruff format .
@@ -86,7 +92,7 @@ clean: ## stop the local stack and remove its data and the demo's; environment a
 	rm -rf "$$home/kafka" "$$home/neo4j" "$$home/logs" "$$home/flows" "$$home/stack.json" .cache/demo
 
 distclean: clean ## remove everything that was ever made here
-	rm -rf .cache ui/node_modules ui/node_modules.lock ui/dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .cache ui/node_modules ui/node_modules.lock ui/dist spark_agent/jvm/lineage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # Before minutes of downloads; `lineage up` asks more closely.
 java:

@@ -45,6 +45,11 @@ def test_the_wheel_holds_the_statements_the_page_the_locks_and_the_hook(wheel: P
     assert built == {f"ui/dist/{path.relative_to(page)}" for path in page.rglob("*") if path.is_file()}
     if os.environ.get("LINEAGE_TEST_NODE") == "required":  # what .ci/run says
         assert "ui/dist/index.html" in built
+    # The agent's jar, where it is built, and nothing of what it is built from.
+    java = {name for name in names if name.startswith("spark_agent/jvm/")}
+    assert java == {"spark_agent/jvm/lineage.jar"} & {
+        f"spark_agent/jvm/{path.name}" for path in (ROOT / "spark_agent" / "jvm").iterdir()
+    }
 
 
 def test_an_environment_without_the_service_has_the_agent_and_says_what_is_missing(

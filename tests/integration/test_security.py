@@ -25,9 +25,11 @@ from lineage_service.stack.ports import HOST
 from lineage_service.stack.server import Server
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
+from spark_agent.sql import jvm
 from tests.integration.test_consume import Bench, bench_of
 from tests.lineage_messages import APP, event
 
+ROOT = Path(__file__).parents[2]
 SECRET = "rosebud-7"
 DEADLINE_S = 120.0
 _KAFKA = """
@@ -59,6 +61,21 @@ from pyspark import SparkContext
 with SparkContext(appName="secured") as sc:
     sc.parallelize(range(20), 2).map(lambda n: n * n).saveAsTextFile(sys.argv[1])
     print("APPLICATION", sc.applicationId)
+"""
+#: A plan with a tap, made by hand; what its tasks tell is printed.
+SQL_JOB = """
+import sys
+from pyspark.sql import SparkSession
+from spark_agent import settings
+from tests.spark.taps import Taps
+
+spark = SparkSession.builder.getOrCreate()
+options = settings.read(spark.sparkContext.getConf().get)
+taps = Taps(spark, options.bootstrap_servers, client=options.client, topic="lineage-flow")
+read = taps.with_ids(spark.range(0, 20, 1, 2), 1, "id1")
+taps.tapped(read, {"id1": 1}).write.parquet(sys.argv[1])
+for manifest in taps.manifests():
+    print("SAID", manifest["blocks"], manifest["dropped"], manifest["problem"])
 """
 
 
@@ -176,12 +193,14 @@ def lineage(
     )
 
 
-def submitted(tmp_path: Path, secured: Secured, config: Path) -> tuple[str, str]:
-    """(application id, all that the job and Spark said) of an ordinary job with two flags."""
+def submitted(
+    tmp_path: Path, secured: Secured, config: Path, text: str = JOB, is_on: bool = True
+) -> tuple[str, str]:
+    """(what the job said, what it and Spark said) of an ordinary job with two flags."""
     job = tmp_path / "job.py"
-    job.write_text(JOB)
+    job.write_text(text)
     confs = {
-        "spark.lineage.enabled": "true",
+        "spark.lineage.enabled": str(is_on).lower(),
         "spark.lineage.onError": "fail",
         "spark.lineage.delivery.timeout": "20",
         "spark.lineage.kafka.bootstrap.servers": secured.address,
@@ -192,7 +211,7 @@ def submitted(tmp_path: Path, secured: Secured, config: Path) -> tuple[str, str]
     submit = Path(sys.executable).with_name("spark-submit")
     done = subprocess.run(
         [submit, "--master", "local[2]", *flags, job, tmp_path / "out"],
-        env={**os.environ, "SPARK_LOCAL_IP": HOST, "PYSPARK_PYTHON": sys.executable},
+        env={**os.environ, "SPARK_LOCAL_IP": HOST, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
@@ -200,13 +219,14 @@ def submitted(tmp_path: Path, secured: Secured, config: Path) -> tuple[str, str]
     )
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
-    return done.stdout.split("APPLICATION ")[1].split()[0], said
+    return done.stdout, said
 
 
 def test_a_job_and_a_consumer_reach_a_kafka_with_tls_and_a_password(
     secured: Secured, config: Path, tmp_path: Path
 ) -> None:
-    application_id, said = submitted(tmp_path, secured, config)
+    told, said = submitted(tmp_path, secured, config)
+    application_id = told.split("APPLICATION ")[1].split()[0]
     consumed = lineage(
         tmp_path,
         secured,
@@ -222,6 +242,16 @@ def test_a_job_and_a_consumer_reach_a_kafka_with_tls_and_a_password(
     assert SECRET not in said + consumed.stdout + consumed.stderr
     events = DeltaFlowStore(tmp_path / "flows").events(application_id)
     assert SECRET not in str(events)
+
+
+@pytest.mark.skipif(not Path(jvm.JAR).is_file(), reason="no lineage.jar: run `make jar`, which needs a JDK")
+def test_a_query_reaches_a_kafka_with_tls_and_a_password(
+    secured: Secured, config: Path, tmp_path: Path
+) -> None:
+    told, said = submitted(tmp_path, secured, config, SQL_JOB, is_on=False)
+    lines = [line.split(" ", 3)[1:] for line in told.splitlines() if line.startswith("SAID ")]
+    assert sorted(lines) == [["0", "0", ""], ["0", "0", ""], ["1", "0", ""], ["1", "0", ""]]
+    assert SECRET not in said
 
 
 def test_a_consumer_without_the_file_says_that_no_broker_answers(secured: Secured, tmp_path: Path) -> None:

@@ -1,0 +1,14 @@
+package lineagemaster;
+
+/** A Kafka client as `Sender` sees it. What implements it lives in another class loader, so all here is public. */
+public interface Client {
+  /** Begin to ask the broker about a topic; takes `Sender.STEP_MS` at most. */
+  void prepare(String topic);
+
+  /**
+   * Queue one message; takes `Sender.STEP_MS` at most.
+   *
+   * @return why it cannot be queued now but may be later, or null: it was queued, or it is lost and reported
+   */
+  String send(String topic, int partition, byte[] key, byte[] message, Delivery delivery);
+}

@@ -1,0 +1,43 @@
+package lineagemaster;
+
+import java.io.Serializable;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * What every expression of one application shares. It travels with the tasks, so executors need no settings of
+ * their own. The options may hold passwords: they are never part of a text.
+ */
+public final class Common implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  final String applicationId;
+  final HashMap<String, String> options;
+  final String topic;
+  final int partitions;
+  final Manifests manifests;
+  final double patience;
+  final String compression;
+
+  /**
+   * @param options of Kafka's Java client, bootstrap.servers among them
+   * @param partitions of the topic, which a block's partition follows from
+   * @param patience seconds that all waits of one JVM for the broker take together
+   */
+  public Common(
+      String applicationId,
+      Map<String, String> options,
+      String topic,
+      int partitions,
+      Manifests manifests,
+      double patience,
+      String compression) {
+    this.applicationId = applicationId;
+    this.options = new HashMap<>(options);
+    this.topic = topic;
+    this.partitions = partitions;
+    this.manifests = manifests;
+    this.patience = patience;
+    this.compression = compression;
+  }
+}

@@ -1,0 +1,59 @@
+package lineagemaster;
+
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.util.QueryExecutionListener;
+import scala.runtime.BoxedUnit;
+
+/** Says on the driver, behind the manifests of its tasks, that a query with taps of an output has ended. */
+public final class Ends implements QueryExecutionListener {
+  private final Manifests manifests;
+
+  public Ends(Manifests manifests) {
+    this.manifests = manifests;
+  }
+
+  @Override
+  public void onSuccess(String name, QueryExecution query, long nanoseconds) {
+    end(name, query, false);
+  }
+
+  @Override
+  public void onFailure(String name, QueryExecution query, Exception error) {
+    end(name, query, true);
+  }
+
+  private void end(String name, QueryExecution query, boolean isFailed) {
+    try {
+      Set<Integer> nodes = new TreeSet<>();
+      query.optimizedPlan().foreach(plan -> collect(plan, nodes)); // whose signature all Scalas share
+      if (!nodes.isEmpty()) {
+        manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + isFailed
+            + ",\"name\":" + Manifest.quoted(name) + "}");
+      }
+    } catch (Throwable error) {
+      // A query that failed before it had a plan has no taps.
+    }
+  }
+
+  private static BoxedUnit collect(LogicalPlan plan, Set<Integer> nodes) {
+    if (plan instanceof Filter) {
+      collect(((Filter) plan).condition(), nodes);
+    }
+    return BoxedUnit.UNIT;
+  }
+
+  private static void collect(Expression condition, Set<Integer> nodes) {
+    if (condition instanceof And) {
+      collect(((And) condition).left(), nodes);
+      collect(((And) condition).right(), nodes);
+    } else if (condition instanceof LineageTap && ((LineageTap) condition).isOutput()) {
+      nodes.add(((LineageTap) condition).node());
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package lineagemaster;
+
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.codegen.Block;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
+import org.apache.spark.sql.catalyst.expressions.codegen.EmptyBlock$;
+import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.codegen.FalseLiteral$;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import scala.collection.Seq;
+
+/**
+ * The id of each row of a scan: `split << 33 | position`. To stand in a projection directly over the scan. Its child,
+ * if it has one, is the row's index in its file; the position then says which row it is even where a pushed filter
+ * left out some.
+ */
+public final class LineageSource extends LineageExpression {
+  private static final long serialVersionUID = 1;
+
+  private final Common common;
+  private final int node;
+  private transient ScanPositions positions;
+
+  public LineageSource(Common common, int node, Seq<Expression> children) {
+    super(children);
+    this.common = common;
+    this.node = node;
+  }
+
+  public int node() {
+    return node;
+  }
+
+  @Override
+  Expression over(Seq<Expression> children) {
+    return new LineageSource(common, node, children);
+  }
+
+  @Override
+  Object identity() {
+    return List.of(common.applicationId, node);
+  }
+
+  @Override
+  public DataType dataType() {
+    return DataTypes.LongType;
+  }
+
+  @Override
+  public String prettyName() {
+    return "lineage_source";
+  }
+
+  @Override
+  public String toString() {
+    return prettyName() + "(" + node + ")";
+  }
+
+  @Override
+  public int productArity() {
+    return 3;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return index == 0 ? common : index == 1 ? (Object) node : kids;
+  }
+
+  @Override
+  public void initializeInternal(int partitionIndex) {
+    positions = ScanPositions.open(common, node, partitionIndex, !kids.isEmpty());
+  }
+
+  @Override
+  public Object eval(InternalRow row) {
+    return evalInternal(row);
+  }
+
+  @Override
+  public Object evalInternal(InternalRow row) {
+    Object index = kids.isEmpty() ? null : kids.head().eval(row);
+    return index == null ? positions.next() : positions.at((Long) index);
+  }
+
+  @Override
+  public ExprCode doGenCode(CodegenContext context, ExprCode result) {
+    String type = ScanPositions.class.getName();
+    String shared = context.addReferenceObj("lineage", common, Common.class.getName());
+    // Not as text: the same query again finds its compiled code, though its nodes have other numbers.
+    String number = context.addReferenceObj("node", node, Integer.class.getName()) + ".intValue()";
+    String positions = context.addMutableState(type, "positions", name -> "", true, true);
+    context.addPartitionInitializationStatement(
+        positions + " = " + type + ".open(" + shared + ", " + number + ", partitionIndex, " + !kids.isEmpty() + ");");
+    Block before = EmptyBlock$.MODULE$;
+    String call = positions + ".next()";
+    if (!kids.isEmpty()) {
+      ExprCode row = kids.head().genCode(context);
+      before = row.code();
+      call = row.isNull() + " ? " + call + " : " + positions + ".at(" + row.value() + ")";
+    }
+    Block code = code("final long " + result.value() + " = " + call + ";\n");
+    return result.copy(before.$plus(code), FalseLiteral$.MODULE$, result.value());
+  }
+}

@@ -1,0 +1,63 @@
+package lineagemaster;
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+
+/**
+ * The optimiser's door to Python. A callback that fails leaves the plan as it is: lineage never fails a query. What the
+ * callback itself makes Spark plan passes by it.
+ */
+public final class PlanRule extends Rule<LogicalPlan> {
+  private final PlanCallback callback;
+  private final ThreadLocal<Boolean> isWithin = ThreadLocal.withInitial(() -> false);
+  private final ThreadLocal<LogicalPlan> given = new ThreadLocal<>();
+  private volatile String problem = "";
+
+  public PlanRule(PlanCallback callback) {
+    this.callback = callback;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (isWithin.get() || plan == given.get()) { // its batch runs until nothing changes
+      return plan;
+    }
+    isWithin.set(true);
+    try {
+      Object rewritten = callback.rewrite(plan, entry());
+      LogicalPlan taken = rewritten == null ? plan : (LogicalPlan) rewritten;
+      given.set(taken);
+      return taken;
+    } catch (Throwable error) { // whatever it is, the query goes on without lineage
+      problem = error.toString();
+      return plan;
+    } finally {
+      isWithin.set(false);
+    }
+  }
+
+  /**
+   * Which method of Spark SQL the user's program called, as Class.method: the outermost one on the stack. Behind
+   * "kept:" where the plan is one that Spark caches.
+   */
+  private static String entry() {
+    String[] found = {"", ""};
+    StackWalker.getInstance().forEach(frame -> {
+      String name = frame.getClassName();
+      String simple = name.substring(name.lastIndexOf('.') + 1);
+      if (name.startsWith("org.apache.spark.sql.") && simple.startsWith("CacheManager")) {
+        found[0] = "kept:";
+      } else if (name.startsWith("org.apache.spark.sql.") && (simple + frame.getMethodName()).indexOf('$') < 0) {
+        found[1] = simple + "." + frame.getMethodName();
+      }
+    });
+    return found[0] + found[1];
+  }
+
+  /** Why the last callback that failed did; then forgotten. */
+  public String takeProblem() {
+    String text = problem;
+    problem = "";
+    return text;
+  }
+}

@@ -1,0 +1,120 @@
+package lineagemaster;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.InputFileBlockHolder;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * The ids that one partition of a scan gives to its rows, and which rows of which files these are. Called from
+ * generated code once a row.
+ */
+public final class ScanPositions {
+  private static final int POSITION_BITS = 33;
+
+  private final long base;
+  private final boolean isByRow;
+  private UTF8String path; // Spark makes a new one for each file block, so the very object tells them apart
+  private long shift; // position = row index + shift, in the current part
+  private long next; // the first position that is free
+  private final ArrayList<Part> parts = new ArrayList<>();
+
+  private static final class Part {
+    final String path;
+    final long start;
+    final long length;
+    final long first;
+    final long row;
+
+    Part(String path, long first, long row) {
+      this.path = path;
+      this.start = InputFileBlockHolder.getStartOffset();
+      this.length = InputFileBlockHolder.getLength();
+      this.first = first;
+      this.row = row;
+    }
+
+    String json() {
+      String text = "{\"path\":" + Manifest.quoted(path) + ",\"start\":" + start + ",\"length\":" + length;
+      return text + ",\"first\":" + first + (row < 0 ? "}" : ",\"row\":" + row + "}");
+    }
+  }
+
+  private ScanPositions(int split, boolean isByRow) {
+    this.base = (long) split << POSITION_BITS;
+    this.isByRow = isByRow;
+  }
+
+  /**
+   * For one pass over the scan's partition `split`. A task that reads it twice (a self-join) gets the same ids twice,
+   * and one manifest: of the pass that went furthest.
+   */
+  public static ScanPositions open(Common common, int node, int split, boolean isByRow) {
+    ScanPositions pass = new ScanPositions(split, isByRow);
+    List<Integer> key = List.of(node, split);
+    TaskParts.of(key, () -> new Passes(common, node, split)).add(pass);
+    return pass;
+  }
+
+  /** The id of the next row. */
+  public long next() {
+    if (InputFileBlockHolder.getInputFilePath() != path) {
+      begin(-1);
+    }
+    return base + next++;
+  }
+
+  /** The id of the row at this index of its file. */
+  public long at(long row) {
+    if (InputFileBlockHolder.getInputFilePath() != path) {
+      begin(row);
+    }
+    long position = row + shift;
+    next = position + 1;
+    return base + position;
+  }
+
+  private void begin(long row) {
+    path = InputFileBlockHolder.getInputFilePath();
+    shift = next - row;
+    String name = path.toString();
+    if (!name.isEmpty()) { // else these rows are not of a file
+      parts.add(new Part(name, next, isByRow ? row : -1));
+    }
+  }
+
+  /** The passes of one task over one partition of a scan. */
+  private static final class Passes implements TaskParts.Part {
+    private final TaskContext task = TaskContext.get();
+    private final Common common;
+    private final int node;
+    private final int split;
+    private final List<ScanPositions> passes = new ArrayList<>();
+
+    Passes(Common common, int node, int split) {
+      this.common = common;
+      this.node = node;
+      this.split = split;
+    }
+
+    synchronized void add(ScanPositions pass) {
+      passes.add(pass);
+    }
+
+    @Override
+    public void finish() {}
+
+    @Override
+    public synchronized void tell() {
+      ScanPositions furthest = Collections.max(passes, (a, b) -> Long.compare(a.next, b.next));
+      StringBuilder parts = new StringBuilder();
+      furthest.parts.forEach(part -> parts.append(parts.length() == 0 ? "" : ",").append(part.json()));
+      Manifest manifest = new Manifest(task, Manifest.newRun(), split, node, Collections.emptyList());
+      manifest.number("blocks", 0).number("dropped", 0).number("unconfirmed", 0).number("waited_ms", 0);
+      manifest.number("inputs", furthest.next).number("outputs", furthest.next).text("problem", "");
+      common.manifests.add(manifest.json("parts", "[" + parts + "]").line());
+    }
+  }
+}

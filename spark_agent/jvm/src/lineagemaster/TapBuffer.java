@@ -1,0 +1,178 @@
+package lineagemaster;
+
+import java.util.Arrays;
+import org.apache.spark.TaskContext;
+
+/**
+ * The rows that went through one tap in one task attempt: a run. Generated code writes ids and keys into its arrays;
+ * full ones leave as blocks. Nothing here throws into the job: what fails is counted, with the reason.
+ */
+public final class TapBuffer implements TaskParts.Part {
+  /** Stands for a null: ids are never negative. */
+  public static final long NONE = -1;
+
+  /** Rows of a block; a column of them takes 512 KiB at most. */
+  private static final int CHUNK = 1 << 16;
+  /** Entries of a block of pairs, which has two columns: below the 900,000 bytes that a block may take. */
+  private static final int PAIRS = 50_000;
+  private static final int FIRST_CAPACITY = 1 << 10;
+
+  /** One array for each column of ids. */
+  public final long[][] ids;
+  /** The keys of the rows, if the tap has them. */
+  public long[] keys;
+  /** How many rows the arrays hold. */
+  public int rows;
+
+  private final TaskContext task = TaskContext.get();
+  private final TapSpec spec;
+  private final long run = Manifest.newRun();
+  private final byte[] messageKey;
+  private final KeyCodes codes;
+  private final Delivery delivery = new Delivery();
+  private int capacity = FIRST_CAPACITY;
+  private long first; // the number of the arrays' first row
+  private int blocks;
+
+  private TapBuffer(TapSpec spec) {
+    this.spec = spec;
+    Sender.prepare(spec.common);
+    ids = new long[spec.sources.length][capacity];
+    keys = spec.hasKey() ? new long[capacity] : null;
+    codes = spec.hasKey() ? new KeyCodes(PAIRS) : null;
+    messageKey = (spec.common.applicationId + "#" + run).getBytes(java.nio.charset.StandardCharsets.UTF_8);
+  }
+
+  /** The buffer of this tap in the task that is running. */
+  public static TapBuffer open(TapSpec spec) {
+    return TaskParts.of(spec, () -> new TapBuffer(spec));
+  }
+
+  /** Where the next row is written. It counts when `rows` has been set behind it. */
+  public int slot() {
+    if (rows == capacity) {
+      makeRoom();
+    }
+    return rows;
+  }
+
+  private void makeRoom() {
+    if (capacity < CHUNK && grow(capacity * 4)) {
+      capacity *= 4;
+    } else {
+      leave();
+    }
+  }
+
+  private boolean grow(int size) {
+    try {
+      for (int i = 0; i < ids.length; i++) {
+        ids[i] = Arrays.copyOf(ids[i], size);
+      }
+      if (keys != null) {
+        keys = Arrays.copyOf(keys, size);
+      }
+      return true;
+    } catch (OutOfMemoryError error) { // the job needs it: small blocks, then
+      return false;
+    }
+  }
+
+  /** Sends the rows that the arrays hold. */
+  private synchronized void leave() {
+    int count = rows;
+    if (task != null && count > 0) {
+      try {
+        for (int i = 0; i < ids.length; i++) {
+          sendIds(ids[i], count, spec.sources[i]);
+        }
+        if (codes != null) {
+          sendCodes(count);
+        }
+      } catch (Throwable error) { // a fault of ours must not become one of the job
+        blocks++;
+        delivery.fail("a fault of the agent: " + error);
+      }
+    }
+    first += count;
+    rows = 0;
+  }
+
+  private void sendIds(long[] column, int count, int source) {
+    int nulls = 0;
+    for (int i = 0; i < count; i++) {
+      nulls += column[i] >>> 63;
+    }
+    if (nulls == 0) {
+      send(new Block(spec.node, "positions").from(source).outputs(first).column("in", column, count));
+      return;
+    }
+    long[] in = new long[Math.min(count - nulls, PAIRS)];
+    long[] out = new long[in.length];
+    int held = 0;
+    for (int i = 0; i < count; i++) {
+      if (column[i] >= 0) {
+        in[held] = column[i];
+        out[held++] = first + i;
+        if (held == PAIRS) {
+          send(new Block(spec.node, "pairs").from(source).column("out", out, held).column("in", in, held));
+          held = 0;
+        }
+      }
+    }
+    if (held > 0) {
+      send(new Block(spec.node, "pairs").from(source).column("out", out, held).column("in", in, held));
+    }
+  }
+
+  /** Sends the codes of the arrays' keys, which take the place of the keys. */
+  private void sendCodes(int count) {
+    for (int i = 0; i < count; i++) {
+      keys[i] = codes.of(keys[i] & Long.MAX_VALUE);
+      if (codes.waiting() == PAIRS) {
+        sendKeys();
+      }
+    }
+    send(new Block(spec.codes, "codes").inputs(first).column("code", keys, count));
+  }
+
+  private void sendKeys() {
+    int count = codes.waiting();
+    long[] in = new long[count];
+    long code = codes.size() - count;
+    for (int i = 0; i < count; i++) {
+      in[i] = code + i;
+    }
+    send(new Block(spec.keys, "pairs").column("out", codes.taken(), count).column("in", in, count));
+  }
+
+  private void send(Block block) {
+    int split = task.partitionId();
+    byte[] message = block.encoded(spec.common.applicationId, run, split, blocks++);
+    Sender.of(spec.common).send(spec.common.topic, split % spec.common.partitions, messageKey, message, delivery);
+  }
+
+  @Override
+  public synchronized void finish() {
+    leave();
+    if (codes != null && codes.waiting() > 0) {
+      try {
+        sendKeys();
+      } catch (Throwable error) { // as above
+        blocks++;
+        delivery.fail("a fault of the agent: " + error);
+      }
+    }
+  }
+
+  @Override
+  public synchronized void tell() {
+    int unconfirmed = Sender.of(spec.common).settle(delivery);
+    int dropped = delivery.failed() + unconfirmed;
+    Manifest manifest = new Manifest(task, run, task.partitionId(), spec.node, spec.nodes());
+    manifest.number("blocks", blocks).number("dropped", dropped).number("unconfirmed", unconfirmed);
+    manifest.number("inputs", first).number("outputs", codes == null ? first : codes.size());
+    manifest.number("waited_ms", delivery.waitedMs()).text("problem", dropped == 0 ? "" : delivery.problem());
+    spec.common.manifests.add(manifest.line());
+  }
+}

@@ -1,0 +1,63 @@
+package lineagemaster;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * What one task attempt gathers, found again wherever the task opens the same generated code once more (coalesce,
+ * union). When the attempt has succeeded, each part sends its rest and then, once, tells its manifests.
+ */
+final class TaskParts implements TaskCompletionListener {
+  /** Something that a task gathers. */
+  interface Part {
+    /** Send what is left. */
+    void finish();
+
+    /** Wait for the broker within the patience and hand the manifests in. */
+    void tell();
+  }
+
+  private static final ConcurrentHashMap<TaskContext, TaskParts> TASKS = new ConcurrentHashMap<>();
+
+  private final Map<Object, Part> parts = new LinkedHashMap<>();
+
+  /** The task's part of this key, made on first use. Without a task (on the driver) it is nobody's. */
+  @SuppressWarnings("unchecked") // a key names one class of parts
+  static <P extends Part> P of(Object key, Supplier<P> make) {
+    TaskContext task = TaskContext.get();
+    if (task == null) {
+      return make.get();
+    }
+    TaskParts all = TASKS.computeIfAbsent(task, none -> new TaskParts());
+    boolean isFirst;
+    P part;
+    synchronized (all) {
+      isFirst = all.parts.isEmpty();
+      part = (P) all.parts.computeIfAbsent(key, none -> make.get());
+    }
+    if (isFirst) { // outside of the lock: a task that has ended calls its listener at once
+      task.addTaskCompletionListener(all);
+    }
+    return part;
+  }
+
+  @Override
+  public void onTaskCompletion(TaskContext task) {
+    TASKS.remove(task);
+    if (task.isFailed() || task.isInterrupted()) {
+      return;
+    }
+    synchronized (this) {
+      try {
+        parts.values().forEach(Part::finish);
+        parts.values().forEach(Part::tell); // after all: one wait for the blocks of them all
+      } catch (Throwable error) {
+        // A fault of ours: it would fail the task. A run without its manifest is one that never was.
+      }
+    }
+  }
+}

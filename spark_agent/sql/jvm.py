@@ -1,0 +1,153 @@
+"""The door to the agent's Java classes in the running driver and its executors.
+
+Promises that the user's conf is not touched: the jar beside this package is added to the class loader of
+the running driver, and given to the executors, once a query is captured, as `SparkContext.addJar` does.
+Knows what the classes are called and how they are made, and nothing of plans.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from spark_agent.settings import AgentSettings
+from spark_agent.sql.java_options import java_options
+
+JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
+_PACKAGE = "lineagemaster"
+_LOADER = "org.apache.spark.util.MutableURLClassLoader"
+#: The classes that Python or a plan names, one of each kind.
+_NEEDED = ("Common", "TapSpec", "LineageTap", "LineageSource", "Manifests", "PlanRule", "Ends")
+#: What the producer of the JVM compresses with: as cheap as lz4 and a sixth smaller.
+COMPRESSION = "zstd"
+
+
+class JvmUnavailableError(RuntimeError):
+    """The agent's Java classes cannot be used in this application; the text says why and what to do."""
+
+
+class Jvm:
+    """The agent's Java classes of one SparkContext. `load` makes it.
+
+    `manifests` is registered with the context: tasks' manifests arrive there; `manifests.poll(ms)` takes one.
+    """
+
+    def __init__(self, context: Any, classes: Any) -> None:
+        self._context = context
+        self._jvm = context._jvm
+        self._classes = classes
+        self.manifests = classes.Manifests()
+        context._jsc.sc().register(self.manifests)
+
+    def common(self, application_id: str, settings: AgentSettings, flow_partitions: int) -> Any:
+        """What all expressions of the application share."""
+        options, _ = java_options(dict(settings.client))
+        return self._classes.Common(
+            application_id,
+            {**options, "bootstrap.servers": settings.bootstrap_servers},
+            settings.flow_topic,
+            flow_partitions,
+            self.manifests,
+            float(settings.delivery_timeout_s),
+            COMPRESSION,
+        )
+
+    def ship(self) -> None:
+        """Give the jar to the executors, before the first task that needs it."""
+        self._context._jsc.addJar(JAR)
+
+    def source(self, common: Any, node: int, row_index: Any = None) -> Any:
+        """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one."""
+        return self._classes.LineageSource(common, node, self.seq([] if row_index is None else [row_index]))
+
+    def tap(
+        self,
+        common: Any,
+        node: int,
+        ids: Sequence[Any],
+        sources: Sequence[int],
+        *,
+        key: Any = None,
+        codes: int = -1,
+        keys: int = -1,
+    ) -> Any:
+        """A LineageTap over columns of ids, of the nodes `sources`.
+
+        With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
+        and K of its steps; without, it is an output's.
+        """
+        if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
+            raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
+        spec = self._classes.TapSpec(common, node, codes, keys, [int(source) for source in sources])
+        return self._classes.LineageTap(spec, self.seq([*ids, *([] if key is None else [key])]))
+
+    def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
+        """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.
+
+        `entry` is the method of Spark SQL that was called, Class.method, behind `kept:` where Spark caches.
+        """
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        ensure_callback_server_started(self._context._gateway)
+        return self._classes.PlanRule(_Callback(rewrite))
+
+    def install(self, java_session: Any, rule: Any) -> None:
+        """Append the rule to the optimiser of a SparkSession of the JVM, behind what the user put there."""
+        experimental = java_session.experimental()
+        rules = experimental.extraOptimizations()
+        extended = self.seq([*(rules.apply(index) for index in range(rules.size())), rule])
+        getattr(experimental, "extraOptimizations_$eq")(extended)
+
+    def ends(self) -> Any:
+        """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""
+        return self._classes.Ends(self.manifests)
+
+    def seq(self, items: Sequence[Any]) -> Any:
+        """A Scala Seq."""
+        return self._jvm.PythonUtils.toSeq(list(items))
+
+
+class _Callback:
+    """Python's side of lineagemaster.PlanCallback."""
+
+    def __init__(self, rewrite: Callable[[Any, str], Any]) -> None:
+        self._rewrite = rewrite
+
+    def rewrite(self, plan: Any, entry: str) -> Any:
+        return self._rewrite(plan, entry)
+
+    def toString(self) -> str:
+        return "the lineage rule"
+
+    class Java:
+        implements = (f"{_PACKAGE}.PlanCallback",)
+
+
+def load(context: Any) -> Jvm:
+    """The classes in the JVM of `context`, a running SparkContext. Raises JvmUnavailableError."""
+    if not os.path.isfile(JAR):
+        raise JvmUnavailableError(
+            "the agent's jar is not built, so DataFrames and SQL have no record lineage: install a JDK and "
+            "run `make jar`, or install lineage-master from a wheel"
+        )
+    try:
+        loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        while loader is not None and loader.getClass().getName() != _LOADER:
+            loader = loader.getParent()
+        if loader is None:
+            raise JvmUnavailableError(
+                "the driver's class loader takes no more jars, so DataFrames and SQL have no record lineage: "
+                f"start Spark with spark.jars={JAR}"
+            )
+        loader.addURL(context._jvm.java.io.File(JAR).toURI().toURL())
+        for name in _NEEDED:
+            context._jvm.java.lang.Class.forName(f"{_PACKAGE}.{name}", True, loader)
+        return Jvm(context, getattr(context._jvm, _PACKAGE))
+    except JvmUnavailableError:
+        raise
+    except Exception as error:  # py4j's errors, which are not imported here
+        raise JvmUnavailableError(
+            "the agent's classes do not load into this Spark, so DataFrames and SQL have no record lineage: "
+            f"{str(error).splitlines()[0][:300]}"
+        ) from error
