@@ -55,7 +55,7 @@ def whole_files(jvm_rdd: Any) -> list[dict[str, Any]]:
         paths = [
             local_path(path.toString()) for path in partition.serializableHadoopSplit().value().getPaths()
         ]
-        described.append({"split": split, "files": [{"path": path, **_status(path)} for path in paths]})
+        described.append({"split": split, "files": [{"path": path, **status(path)} for path in paths]})
     return described
 
 
@@ -66,7 +66,7 @@ def _range(split: int, range_: Any) -> dict[str, Any]:
         "path": path,
         "start": range_.getStart(),
         "length": range_.getLength(),
-        **_status(path),
+        **status(path),
     }
 
 
@@ -81,19 +81,20 @@ def local_path(uri: str) -> str:
     return "/" + path[2:].partition("/")[2] if path.startswith("//") else path
 
 
-def _status(path: str) -> dict[str, int | None]:
+def status(path: str) -> dict[str, int | None]:
+    """{size, modified} of a file in bytes and Unix milliseconds; None where the driver cannot see it."""
     try:
-        status = os.stat(path)
+        found = os.stat(path)
     except (OSError, ValueError):
         return {"size": None, "modified": None}
-    return {"size": status.st_size, "modified": status.st_mtime_ns // 1_000_000}
+    return {"size": found.st_size, "modified": found.st_mtime_ns // 1_000_000}
 
 
 def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]:
     """The part file of each of `count` partitions that saveAsTextFile wrote."""
     extension = _extension(codec) if codec else ""
     base = _folder(path)
-    return [_part(split, f"{base}/part-{split:05d}{extension}") for split in range(count)]
+    return [part_file(split, f"{base}/part-{split:05d}{extension}") for split in range(count)]
 
 
 def _folder(path: str) -> str:
@@ -101,9 +102,10 @@ def _folder(path: str) -> str:
     return (os.path.abspath(base) if _REMOTE.match(base) is None else base).rstrip("/")
 
 
-def _part(split: int, file: str) -> dict[str, Any]:
-    status = _status(file)
-    return {"split": split, "path": file, "start": 0, "length": status["size"], **status}
+def part_file(split: int, file: str) -> dict[str, Any]:
+    """The partition of a sink that is one file."""
+    known = status(file)
+    return {"split": split, "path": file, "start": 0, "length": known["size"], **known}
 
 
 def _extension(codec: str) -> str:
@@ -126,7 +128,7 @@ def hadoop_files(path: str) -> list[dict[str, Any]]:
     except (OSError, ValueError):
         return []
     parts = [(_PART.fullmatch(name), name) for name in names]
-    return [_part(int(match.group(1)), f"{base}/{name}") for match, name in parts if match is not None]
+    return [part_file(int(match.group(1)), f"{base}/{name}") for match, name in parts if match is not None]
 
 
 def union(jvm_rdd: Any, jvm_parts: list[Any]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from typing import Any
 from spark_agent import capture, contract, patches, problems, rdd, settings, transport, values
 from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.nodes import Frame, Node
+from spark_agent.sql.sessions import Sessions
 from spark_agent.transport import Delivery, logger
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
@@ -48,6 +49,7 @@ def start(context: Any) -> None:
     try:
         session = Session(context)
         rdd.install(session)
+        session.sessions.install()
         session.begin()
         _active = session
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
@@ -89,6 +91,7 @@ class Session:
         parameter = Manifests()
         parameter.publish = self._publish_manifest
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)
+        self.sessions = Sessions(self)
 
     # -- begin and end -------------------------------------------------------------------------------
 
@@ -152,6 +155,7 @@ class Session:
             self._is_stopped = True
         atexit.unregister(self.stop)
         self.undo()
+        self.sessions.end()
         if _active is self:
             _active = None
         self._wait_for_topics()
@@ -244,10 +248,17 @@ class Session:
         else:
             sender.send(self.settings.node_topic, -1, self.application_id.encode(), message, self._delivery)
 
+    def next_number(self) -> int:
+        """The number of a new node."""
+        return next(self._numbers)
+
     def _publish_manifest(self, manifest: str) -> None:
         """Called in the accumulator server's thread, which Spark waits for, for each run that it accepted."""
+        self.publish_manifest(json.loads(manifest))
+
+    def publish_manifest(self, fields: dict[str, Any]) -> None:
+        """Publish a run that Spark accepted. Never raises."""
         try:
-            fields = json.loads(manifest)
             has_client, problem = fields.pop("has_client"), fields["problem"]
             self._counters["runs"] += 1
             for name in ("blocks", "dropped", "cut", "withheld", "waited_ms"):

@@ -47,6 +47,11 @@ SETTINGS = (
     Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
     Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),
     Setting(
+        "spark.lineage.dataframes",
+        "true",
+        "Capture DataFrames and SQL, too; see dataframes.md. false: their plans stay as they are.",
+    ),
+    Setting(
         "spark.lineage.detailed",
         "false",
         "Capture the value of every intermediate record too. `spark.rdd.lineage.detailed` is an older name.",
@@ -109,6 +114,7 @@ class AgentSettings:
     bootstrap_servers: str
     node_topic: str = contract.NODE_TOPIC
     flow_topic: str = contract.FLOW_TOPIC
+    dataframes: bool = True
     detailed: bool = False
     on_error: str = "silent"
     delivery_timeout_s: float = 2.0
@@ -148,6 +154,7 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
         bootstrap_servers=get("spark.lineage.kafka.bootstrap.servers") or broker_nearby(os.environ),
         node_topic=get("spark.lineage.topic.node"),
         flow_topic=get("spark.lineage.topic.flow"),
+        dataframes=get("spark.lineage.dataframes").lower() != "false",
         detailed=detailed.strip().lower() == "true",
         on_error=on_error,
         delivery_timeout_s=timeout,

@@ -4,12 +4,14 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pyspark import SparkContext
 
+from spark_agent.sql import jvm
 from tests.spark.application import Application, run_application
+from tests.spark.dataframe_oracle import Ran, run_cases
 
 # Executors with and without lineage run this Python, not whichever `python3` comes first.
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -19,6 +21,15 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 def _jvm() -> None:
     """Start the JVM without a conf. Started by a SparkContext, it would give that one's to all later ones."""
     SparkContext._ensure_initialized()
+
+
+@pytest.fixture(scope="session")
+def jar(cannot_have: Callable[[str], NoReturn]) -> Path:
+    """The agent's Java part."""
+    path = Path(jvm.JAR)
+    if not path.is_file():
+        cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
+    return path
 
 
 @pytest.fixture
@@ -41,3 +52,17 @@ def run_plain(kafka: Any, tmp_path: Path) -> Callable[..., Any]:
         return run_application(kafka.bootstrap_servers, tmp_path / "store", job, lineage=False, **conf)[0]
 
     return run
+
+
+@pytest.fixture(scope="module")
+def plain(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The cases PLAIN of a module, in one application without lineage."""
+    folder = tmp_path_factory.mktemp("plain")
+    return run_cases(kafka.bootstrap_servers, folder, request.module.PLAIN, lineage=False)
+
+
+@pytest.fixture(scope="module")
+def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The CASES of a module, in one application with lineage."""
+    folder = tmp_path_factory.mktemp("traced")
+    return run_cases(kafka.bootstrap_servers, folder, request.module.CASES, lineage=True)

@@ -1,0 +1,201 @@
+"""Catalyst over py4j: the few constructors and questions that rewriting a plan needs, each in one place.
+
+A round trip to the JVM takes about 0.2 ms, so classes are looked up once, and what the JVM can do in one call
+is done there. Knows nothing of lineage. Constructors differ between versions of Spark only here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+Expression = Any  # org.apache.spark.sql.catalyst.expressions.Expression
+
+
+class Catalyst:
+    """One JVM. Names of methods are those of Catalyst's classes."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        catalyst = jvm.org.apache.spark.sql.catalyst
+        expressions, plans = catalyst.expressions, catalyst.plans.logical
+        self._array_list = jvm.java.util.ArrayList
+        self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
+        self._none = _singleton(jvm.scala, "None")
+        self._nil = self._to_seq(self._array_list())
+        self._new_id = expressions.NamedExpression.newExprId
+        self._alias = expressions.Alias
+        self._project = plans.Project
+        self._filter = plans.Filter
+        self._expand = plans.Expand
+        self._hash = expressions.XxHash64
+        self._and = expressions.BitwiseAnd
+        self._if = expressions.If
+        self._both = expressions.And
+        self._is_null = expressions.IsNull
+        self._field = expressions.GetStructField
+        self._partition_id = expressions.SparkPartitionID
+        self._position = expressions.MonotonicallyIncreasingID
+        self._cast = expressions.Cast
+        self._literal = expressions.Literal
+        self._long = jvm.org.apache.spark.sql.types.DataTypes.LongType
+        self._normalize = _singleton(catalyst.optimizer, "NormalizeFloatingNumbers").normalize
+        self._prune = catalyst.optimizer.ColumnPruning
+        self._equi_join = catalyst.planning.ExtractEquiJoinKeys
+        self._aggregate = plans.Aggregate
+        self._reference = plans.CTERelationRef
+        self._parse = _singleton(catalyst.parser, "CatalystSqlParser").parseExpression
+        self.no_id = self._literal.create(None, self._long)
+        self._largest = self.long((1 << 63) - 1)
+
+    # -- lists ---------------------------------------------------------------------------------------
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        """A Scala Seq."""
+        listed = self._array_list()
+        for item in items:
+            listed.add(item)
+        return self._to_seq(listed)
+
+    @staticmethod
+    def items(seq: Any) -> list[Any]:
+        return [seq.apply(index) for index in range(seq.size())]
+
+    # -- expressions ---------------------------------------------------------------------------------
+
+    def long(self, value: int) -> Expression:
+        """A literal. The parser makes it: py4j gives small numbers as Integer, whatever they were."""
+        return self._parse(f"{value}L")
+
+    def alias(self, expression: Expression, name: str) -> Expression:
+        return self._alias(expression, name, self._new_id(), self._nil, self._none, self._nil)
+
+    def field(self, struct: Expression, ordinal: int) -> Expression:
+        return self._field(struct, ordinal, self._none)
+
+    def if_(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
+        return self._if(condition, then, otherwise)
+
+    def position(self) -> Expression:
+        """The index of the partition and the position of a row in it: `split << 33 | position`."""
+        return self._position()
+
+    def partition_id(self) -> Expression:
+        """The index of the partition, as a long."""
+        return self._cast(self._partition_id(), self._long, self._none, self._mode())
+
+    def _mode(self) -> Any:
+        return getattr(self._cast, "$lessinit$greater$default$4")()
+
+    def key(self, expressions: list[Expression]) -> Expression:
+        """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits.
+
+        Spark's hash leaves nulls out, so that ('a', null) and (null, 'a') would be one: whether each is null
+        is hashed, too. Numbers that compare as equal (0.0 and -0.0, NaNs) are made the same first.
+        """
+        if not expressions:
+            return self.long(0)
+        hashed = []
+        for each in expressions:
+            name = each.dataType().typeName()
+            hashed.append(self._normalize(each) if name not in _WITHOUT_FLOATS else each)
+            if each.nullable():
+                hashed.append(self._is_null(each))
+        return self._and(self._hash(self.seq(hashed)), self._largest)
+
+    def conjuncts(self, condition: Expression) -> list[Expression]:
+        """The conditions that `condition` joins by AND."""
+        if str(condition.getClass().getSimpleName()) != "And":
+            return [condition]
+        return [*self.conjuncts(condition.left()), *self.conjuncts(condition.right())]
+
+    def all_of(self, conditions: list[Expression]) -> Expression | None:
+        """They joined by AND; None for none."""
+        found = None
+        for each in conditions:
+            found = each if found is None else self._both(found, each)
+        return found
+
+    def transformed(self, plan: Plan, function: Callable[[Expression], Expression | None]) -> Plan:
+        """The plan's own expressions with what `function` gives for any part of them that is not None."""
+        return plan.transformExpressions(_PartialFunction(function))
+
+    # -- plans ---------------------------------------------------------------------------------------
+
+    def project(self, columns: Any, plan: Plan) -> Plan:
+        """`columns` is a Seq or a list."""
+        return self._project(self.seq(columns) if isinstance(columns, list) else columns, plan)
+
+    def with_columns(self, plan: Plan, named: list[Expression]) -> tuple[Plan, list[Expression]]:
+        """The plan with more columns, and their attributes."""
+        made = self.project([*self.items(plan.output()), *named], plan)
+        return made, [each.toAttribute() for each in named]
+
+    def filter(self, condition: Expression, plan: Plan) -> Plan:
+        return self._filter(condition, plan)
+
+    def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
+        return plan.withNewChildren(self.seq(children))
+
+    def with_output(self, reference: Plan, more: list[Expression]) -> Plan:
+        """A CTERelationRef that gives more columns. They are as Spark made it in all else."""
+        parts = [reference.productElement(index) for index in range(reference.productArity())]
+        parts[2] = self.seq([*self.items(reference.output()), *more])
+        return self._reference(*parts)
+
+    def aggregate(self, plan: Plan, results: list[Expression], child: Plan) -> Plan:
+        """`plan`, an Aggregate, with other results over another child."""
+        arguments = [plan.groupingExpressions(), self.seq(results), child]
+        if plan.productArity() > 3:  # a hint, since Spark 4.0
+            arguments.append(plan.hint())
+        return self._aggregate(*arguments)
+
+    def expand(self, projections: list[Any], output: list[Expression], child: Plan) -> Plan:
+        return self._expand(self.seq(projections), self.seq(output), child)
+
+    def pruned(self, plan: Plan) -> Plan:
+        """Without the columns that nothing above reads."""
+        return self._prune.apply(plan)
+
+    def equi_join_keys(self, join: Plan) -> tuple[list[Expression], list[Expression], bool] | None:
+        """(keys of the left side, of the right side, is there nothing else to the condition)."""
+        found = self._equi_join.unapply(join)
+        if not found.isDefined():
+            return None
+        parts = found.get()
+        return self.items(parts._2()), self.items(parts._3()), not parts._4().isDefined()
+
+
+def _singleton(package: Any, name: str) -> Any:
+    """Scala's `object` of a package."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
+_WITHOUT_FLOATS = frozenset(
+    ("string", "integer", "long", "short", "byte", "boolean", "date", "timestamp", "binary", "timestamp_ntz")
+)
+
+
+class _PartialFunction:
+    """scala.PartialFunction over py4j; Java's proxy sends the default methods here, too."""
+
+    def __init__(self, function: Callable[[Expression], Expression | None]) -> None:
+        self._function = function
+
+    def applyOrElse(self, part: Expression, default: Any) -> Expression:
+        made = self._function(part)
+        return default.apply(part) if made is None else made
+
+    def isDefinedAt(self, part: Expression) -> bool:
+        return True
+
+    def apply(self, part: Expression) -> Expression:
+        made = self._function(part)
+        return part if made is None else made
+
+    def toString(self) -> str:
+        return "lineage"
+
+    class Java:
+        implements = ("scala.PartialFunction",)

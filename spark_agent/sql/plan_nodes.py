@@ -1,0 +1,83 @@
+"""The nodes of one rewritten plan: its operators as people see them, and the steps behind those with keys.
+
+Pure. Nodes are numbered from the sources to the output: whoever reads has the larger number. They are told to
+the session together once the whole plan is rewritten, so that a plan that could not be leaves none behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_agent import contract
+
+
+@dataclass(eq=False)
+class PlanNode:
+    """One node as its events tell it. `parents` are in the order of their ports."""
+
+    number: int
+    name: str
+    description: str = ""
+    kind: str = "operator"
+    relation: str = contract.CARRIED
+    exact: bool = True
+    reason: str = ""
+    call_site: str = ""
+    operation: int | None = None
+    dataset: dict[str, str] | None = None
+    by_id: bool = False
+    limit: int | None = None
+    parents: list[int] = field(default_factory=list)
+    id_parents: list[int] = field(default_factory=list)
+
+    def event(self) -> dict[str, Any]:
+        """The fields of its `node_registered` event."""
+        told: dict[str, Any] = {
+            "node": self.number,
+            "name": self.name,
+            "description": self.description,
+            "kind": self.kind,
+            "relation": self.relation,
+            "exact": self.exact,
+            "reason": self.reason,
+            "call_site": self.call_site,
+            "operation": self.operation,
+            "dataset": self.dataset,
+        }
+        if self.by_id:
+            told["by_id"] = True
+        if self.limit is not None:
+            told["limit"] = self.limit
+        return told
+
+
+class PlanNodes:
+    """The nodes of one plan, in the order in which they were made."""
+
+    def __init__(self, next_number: Callable[[], int], call_site: str) -> None:
+        self._next_number = next_number
+        self._call_site = call_site
+        self.made: list[PlanNode] = []
+
+    def operator(self, name: str, description: str, parents: list[int], **fields: Any) -> PlanNode:
+        node = PlanNode(
+            self._next_number(), name, description, call_site=self._call_site, parents=parents, **fields
+        )
+        self.made.append(node)
+        return node
+
+    def keyed(self, operation: PlanNode, sources: list[int]) -> tuple[PlanNode, PlanNode, PlanNode, PlanNode]:
+        """The steps of an operation that brings rows together by keys: (rows, codes, keys, groups)."""
+
+        def step(name: str, relation: str, parents: list[int], **fields: Any) -> PlanNode:
+            name = f"{operation.name}: {name}"
+            node = self.operator(name, "", parents, kind="step", relation=relation, **fields)
+            node.operation = operation.number
+            return node
+
+        rows = step("rows", contract.FLOWS, [], by_id=True, id_parents=list(dict.fromkeys(sources)))
+        codes = step("codes", contract.FLOWS, [rows.number])
+        keys = step("keys", contract.FLOWS, [codes.number])
+        return rows, codes, keys, step("groups", contract.KEYED, [keys.number])

@@ -1,0 +1,339 @@
+"""What happens to each query of a session: rewritten where it is covered, told as it is where it is not.
+
+Spark's optimiser calls `Queries.rewrite` with each plan, as its last rule. Promises that whatever goes wrong
+leaves the plan untouched, and that the reason is told. What comes back from the JVM (runs that Spark
+accepted, queries that ended) is published by a thread of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from spark_agent import contract, partitions
+from spark_agent.sql import outputs
+from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.plan_nodes import PlanNode, PlanNodes
+from spark_agent.sql.rewriting import Ids, Rewriter, UncoveredError
+from spark_agent.sql.scans import FileScans
+from spark_agent.transport import logger
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+    from spark_agent.sql.jvm import Jvm
+
+#: What the JVM waits at most for its next line before it looks whether the session has ended.
+_POLL_MS = 500
+#: Operators of a plan that nobody needs a Spark job for: nothing is captured of it.
+_LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
+#: Methods of Spark SQL that plan a query for themselves or for people to read.
+_NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
+#: Those whose result is kept and read by later queries.
+_KEEPING = "Dataset.checkpoint"
+
+
+class Queries:
+    """The queries of one application."""
+
+    def __init__(self, session: Session, jvm: Jvm) -> None:
+        self._session, self._jvm = session, jvm
+        self._catalyst = Catalyst(session.context._jvm)
+        self._kept = _Kept(self._catalyst)
+        self._scans = FileScans(self._catalyst, self._kept)
+        self._common: Any = None  # made for the first query: it waits for the topics
+        self._lock = threading.Lock()
+        self._outputs: dict[int, outputs.Output] = {}
+        self._files: set[int] = set()  # scans of files
+        self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
+        self._is_ended = threading.Event()
+        self._reader = threading.Thread(target=self._read, name="lineage-queries", daemon=True)
+        self._reader.start()
+        self._rule = jvm.rule(self.rewrite)
+
+    def attach(self, java_session: Any) -> None:
+        """Let the optimiser of a SparkSession of the JVM call us, and its listeners tell us of ends."""
+        self._jvm.install(java_session, self._rule)
+        java_session.listenerManager().register(self._jvm.ends())
+
+    # -- rewriting -----------------------------------------------------------------------------------
+
+    def rewrite(self, plan: Plan, entry: str) -> Plan | None:
+        """Called by the optimiser; None leaves the plan as it is. `entry` is what `Jvm.rule` says."""
+        try:
+            return self._rewritten(plan, entry)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's query goes on
+            logger.warning("a query is not captured: %r", error)
+            if os.environ.get("LINEAGE_DEBUG"):
+                import traceback
+
+                traceback.print_exc()
+        return None
+
+    def _rewritten(self, plan: Plan, entry: str) -> Plan | None:
+        kind = str(plan.getClass().getSimpleName())
+        cached, _, method = entry.rpartition(":")
+        is_kept = bool(cached) or method.startswith(_KEEPING)
+        if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
+            return None
+        query, around = _query_of(self._catalyst, plan, kind)
+        if query is None or _is_local(self._catalyst, query):
+            return None
+        name, call_site = _action(method)
+        fields: dict[str, Any] = {"kind": "operator"} if is_kept else {}
+        output = outputs.of_command(plan.plan() if kind == "WithCTE" else plan)
+        if output is not None:
+            fields.update(description=output.path, dataset=output.dataset)
+        try:
+            return self._captured(
+                query, around, PlanNodes(self._session.next_number, call_site), name, fields, output
+            )
+        except UncoveredError as error:
+            reason = f"{error} is not covered: this query ran without its records being followed"
+            nodes = PlanNodes(self._session.next_number, call_site)
+            self._rewriter(nodes).coarse(query, name, reason, **fields)
+            self._publish(nodes.made)
+            return None
+
+    def _captured(
+        self,
+        query: Plan,
+        around: Callable[[Plan], Plan] | None,
+        nodes: PlanNodes,
+        name: str,
+        fields: dict[str, Any],
+        output: outputs.Output | None,
+    ) -> Plan:
+        rewriter = self._rewriter(nodes)
+        limits, query = ([], query) if around is not None else _limits_of(query)
+        made, node = rewriter.output(query, rewriter.rewrite(query), name, **fields)
+        if node.kind != "sink":
+            self._kept.remember(query, node.number)
+        made = self._catalyst.pruned(made)
+        for limit in reversed(limits):
+            made = self._catalyst.with_children(limit, [made])
+        node.limit = _limit(limits[0]) if limits else None
+        if output is not None:
+            self._outputs[node.number] = output
+        self._publish(nodes.made)
+        return made if around is None else around(made)
+
+    def _rewriter(self, nodes: PlanNodes) -> Rewriter:
+        with self._lock:
+            if self._common is None:
+                session = self._session
+                self._common = self._jvm.common(
+                    session.application_id, session.settings, session.flow_partitions
+                )
+                self._jvm.ship()
+        return Rewriter(self._catalyst, _Taps(self._jvm, self._common), self._scans, nodes)
+
+    def _publish(self, nodes: list[PlanNode]) -> None:
+        emit = self._session.emit
+        self._files.update(each.number for each in nodes if each.kind == "source" and each.dataset)
+        for node in nodes:
+            emit(contract.NODE_REGISTERED, **node.event())
+            for port, parent in enumerate(node.parents):
+                emit(contract.LINK, source=parent, target=node.number, port=port)
+            for port, parent in enumerate(node.id_parents):
+                emit(contract.LINK, source=parent, target=node.number, port=port, ids=True)
+
+    # -- what comes back -----------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        while True:
+            is_ended = self._is_ended.is_set()
+            try:
+                line = self._jvm.manifests.poll(0 if is_ended else _POLL_MS)
+            except Exception:  # noqa: BLE001 - the JVM has gone
+                return
+            if line is None:
+                if is_ended:
+                    return
+                continue
+            try:
+                self._take(json.loads(line))
+            except Exception as error:  # noqa: BLE001 - one line is not the others' fault
+                logger.warning("a line of the JVM is lost: %r", error)
+
+    def _take(self, told: dict[str, Any]) -> None:
+        if told.pop("type") == "end":
+            for node in told["nodes"]:
+                output = self._outputs.pop(node, None)
+                if output is not None and not told["failed"]:
+                    self._describe(node, output.files())
+            return
+        parts = told.pop("parts", None)
+        if parts and told["input"] in self._files:
+            self._describe(told["input"], [_described(told["split"], parts)])
+        self._session.publish_manifest(told)
+
+    def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
+        fresh = []
+        for each in described:  # another task may have read more of a split
+            place, parts = (node, each["split"]), len(each.get("parts", ()))
+            if parts > self._described.get(place, -1):
+                self._described[place] = parts
+                fresh.append(each)
+        for at in range(0, len(fresh), 500):
+            self._session.emit(contract.PARTITIONS, node=node, partitions=fresh[at : at + 500])
+
+    def end(self) -> None:
+        """Publish what there is still; bounded by what the JVM holds."""
+        self._is_ended.set()
+        self._reader.join(10)
+
+
+class _Taps:
+    """`Taps` made of the expressions of our jar."""
+
+    def __init__(self, jvm: Jvm, common: Any) -> None:
+        self._jvm, self._common = jvm, common
+
+    def source(self, node: int, row_index: Expression | None) -> Expression:
+        return self._jvm.source(self._common, node, row_index)
+
+    def tap(
+        self,
+        node: int,
+        ids: Ids,
+        key: Expression | None = None,
+        steps: tuple[int, int] = (-1, -1),
+    ) -> Expression:
+        columns, sources = [column for column, _ in ids], [source for _, source in ids]
+        codes, keys = steps
+        return self._jvm.tap(self._common, node, columns, sources, key=key, codes=codes, keys=keys)
+
+
+class _Kept:
+    """Nodes of DataFrames that are cached or checkpointed."""
+
+    def __init__(self, catalyst: Catalyst) -> None:
+        self._catalyst = catalyst
+        self._by_output: dict[tuple[int, ...], int] = {}
+        self._by_rdd: dict[int, int] = {}
+
+    def remember(self, plan: Plan, node: int) -> None:
+        """What is made of `plan` and kept has the records of `node`."""
+        self._by_output[self._output(plan)] = node
+
+    def of(self, leaf: Plan) -> int | None:
+        """The node whose records a leaf reads."""
+        name = str(leaf.getClass().getSimpleName())
+        if name == "InMemoryRelation":
+            # The tap stands at the top of what is cached, below how Spark computes it.
+            lines = str(leaf.cacheBuilder().cachedPlan().treeString()).splitlines()[:4]
+            found = [match for match in map(_TAP.search, lines) if match is not None]
+            return int(found[0][1]) if found else None
+        if name != "LogicalRDD":
+            return None
+        rdd = int(leaf.rdd().id())
+        if rdd not in self._by_rdd:  # later it may have another output, beside itself in a join
+            node = self._by_output.get(self._output(leaf))
+            if node is None:
+                return None
+            self._by_rdd[rdd] = node
+        return self._by_rdd[rdd]
+
+    def _output(self, plan: Plan) -> tuple[int, ...]:
+        return tuple(int(each.exprId().id()) for each in self._catalyst.items(plan.output()))
+
+
+_TAP = re.compile(r"lineage_tap\(([0-9]+)")
+
+
+_WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable")
+_WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
+
+
+def _query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Callable[[Plan], Plan] | None]:
+    """The query of a plan, and for a command how the command goes around another one."""
+    if kind == "WithCTE" and str(plan.plan().getClass().getSimpleName()) in _WRITING:
+        query, around = _query_of(catalyst, plan.plan(), str(plan.plan().getClass().getSimpleName()))
+        return catalyst.with_children(plan, [*catalyst.items(plan.cteDefs()), query]), around
+    if kind in _WRITING_FILES:
+        child = plan.children().apply(0)
+        if str(child.getClass().getSimpleName()) == "WriteFiles":
+            return child.child(), lambda made: catalyst.with_children(
+                plan, [catalyst.with_children(child, [made])]
+            )
+        return child, lambda made: catalyst.with_children(plan, [made])
+    if kind in _WRITING:
+        return plan.children().apply(0), lambda made: catalyst.with_children(plan, [made])
+    return (None, None) if kind.endswith("Command") or kind == "CommandResult" else (plan, None)
+
+
+def _limits_of(query: Plan) -> tuple[list[Plan], Plan]:
+    """A limit at the top, which Spark runs partition by partition: what it is made of, and what is below.
+
+    The tap goes below it. One over a sort is another operator of Spark's, and stays where it is.
+    """
+    limits, at = [], query
+    while str(at.getClass().getSimpleName()) in ("GlobalLimit", "LocalLimit"):
+        limits.append(at)
+        at = at.child()
+    below, name = at, str(at.getClass().getSimpleName())
+    while name in ("Project", "Offset"):
+        below = below.child()
+        name = str(below.getClass().getSimpleName())
+    return ([], query) if not limits or name == "Sort" else (limits, at)
+
+
+def _limit(limit: Plan) -> int | None:
+    text = str(limit.limitExpr().toString())
+    return int(text) if text.isdecimal() else None
+
+
+def _is_local(catalyst: Catalyst, query: Plan) -> bool:
+    leaves = query.collectLeaves()
+    return all(str(each.getClass().getSimpleName()) in _LOCAL for each in catalyst.items(leaves))
+
+
+_SPARK = os.sep + "pyspark" + os.sep
+_PY4J = os.sep + "py4j" + os.sep
+
+
+def _action(entry: str) -> tuple[str, str]:
+    """The name of the action and the place in the user's program that called it, as far as they are known.
+
+    The optimiser calls back on a thread of its own, while the user's thread waits in PySpark: where only one
+    does, it is that.
+    """
+    waiting = [
+        _waiting(frame) for thread, frame in sys._current_frames().items() if thread != threading.get_ident()
+    ]
+    found = [each for each in waiting if each is not None]
+    return found[0] if len(found) == 1 else (entry.partition(".")[2] or "query", "")
+
+
+def _waiting(frame: FrameType | None) -> tuple[str, str] | None:
+    """The method of PySpark that a thread waits in, and who called it."""
+    name, is_calling = "", False
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if _SPARK in file and is_calling:
+            name = frame.f_code.co_name
+        elif _PY4J in file:
+            is_calling = True
+        elif name:
+            return name, f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None
+
+
+def _described(split: int, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """A partition of a scan, from what its task saw of files."""
+    described = []
+    for part in parts:
+        path = partitions.local_path(unquote(part["path"]))
+        told = {"path": path, "start": part["start"], "length": part["length"], "first": part["first"]}
+        if "row" in part:
+            told["row"] = part["row"]
+        described.append({**told, **partitions.status(path)})
+    return {"split": split, "parts": described}

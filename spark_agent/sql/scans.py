@@ -1,0 +1,100 @@
+"""What the leaves of plans read, and how rows of files are known.
+
+A Parquet file tells the index of each row, so a filter may stay beside the scan and be pushed into it: ids
+are made of what is left. Elsewhere a row is known by its order in the scan, so nothing may be left out before
+rows are numbered, but whole partitions of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_agent import partitions
+from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+
+#: Class of a file format -> what the dataset of the node says.
+_FORMATS = {
+    "ParquetFileFormat": "parquet",
+    "TextFileFormat": "text",
+    "CSVFileFormat": "csv",
+    "JsonFileFormat": "json",
+    "OrcFileFormat": "orc",
+    "AvroFileFormat": "avro",
+}
+
+
+class FileScans:
+    """`Scans` of a session. `kept_nodes` knows the nodes of cached and checkpointed DataFrames."""
+
+    def __init__(self, catalyst: Catalyst, kept_nodes: Any) -> None:
+        self._catalyst = catalyst
+        self._kept_nodes = kept_nodes
+
+    def describe(self, leaf: Plan) -> tuple[str, dict[str, str] | None]:
+        """Text and dataset of a scan."""
+        relation = _file_relation(leaf)
+        if relation is None:
+            return "", None
+        format = _format(relation)
+        roots = [str(each.toString()) for each in self._catalyst.items(relation.location().rootPaths())]
+        if not roots:
+            return format, None
+        described = ", ".join(partitions.local_path(each) for each in roots[:3])
+        more = f" and {len(roots) - 3} more" if len(roots) > 3 else ""
+        options = {str(key).lower(): str(value) for key, value in _pairs(relation.options())}
+        if format == "csv" and options.get("header", "false").lower() == "true":
+            format = "csv+header"
+        if format in ("csv", "csv+header", "json") and options.get("multiline", "false").lower() == "true":
+            format = f"multiline {format}"
+        return f"{described}{more}", partitions.dataset(roots[0], format)
+
+    def with_row_index(self, leaf: Plan) -> tuple[Plan, Expression] | None:
+        """The scan with the index of each row in its file; None where the format does not tell it."""
+        relation = _file_relation(leaf)
+        if relation is None or _format(relation) != "parquet":
+            return None
+        scan = leaf.withMetadataColumns()
+        for attribute in self._catalyst.items(scan.output()):
+            if attribute.name() == "_metadata":
+                names = list(attribute.dataType().fieldNames())
+                if "row_index" in names:
+                    return scan, self._catalyst.field(attribute, names.index("row_index"))
+        return None
+
+    def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool:
+        """May `condition` be looked at before rows are numbered?"""
+        relation = _file_relation(leaf)
+        if relation is None:
+            return False
+        if _format(relation) == "parquet":
+            return True
+        columns = {str(name) for name in relation.partitionSchema().fieldNames()}
+        references = condition.references().iterator()
+        while references.hasNext():
+            if str(references.next().name()) not in columns:
+                return False
+        return True
+
+    def kept(self, leaf: Plan) -> int | None:
+        found: int | None = self._kept_nodes.of(leaf)
+        return found
+
+
+def _file_relation(leaf: Plan) -> Any:
+    if str(leaf.getClass().getSimpleName()) != "LogicalRelation":
+        return None
+    relation = leaf.relation()
+    return relation if str(relation.getClass().getSimpleName()) == "HadoopFsRelation" else None
+
+
+def _format(relation: Any) -> str:
+    name = str(relation.fileFormat().getClass().getSimpleName())
+    return _FORMATS.get(name, name.removesuffix("FileFormat").lower())
+
+
+def _pairs(options: Any) -> list[tuple[Any, Any]]:
+    found, iterator = [], options.iterator()
+    while iterator.hasNext():
+        pair = iterator.next()
+        found.append((pair._1(), pair._2()))
+    return found

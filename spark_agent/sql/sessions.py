@@ -1,0 +1,68 @@
+"""Where SparkSessions begin: the first one of an application brings the JVM's part of the agent.
+
+A job of RDDs alone never pays for it. Where it cannot be had, DataFrames and SQL go on without lineage, and
+the application's record says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+from spark_agent.patches import like
+from spark_agent.sql.jvm import JvmUnavailableError, load
+from spark_agent.sql.queries import Queries
+from spark_agent.transport import logger
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+
+#: The listener bus of Spark tells of the last queries while the application ends: worth so long a wait.
+_END_WAIT_MS = 5_000
+
+
+class Sessions:
+    """The SparkSessions of one application."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+        self._queries: Queries | None = None
+        self._is_off = False
+
+    def install(self) -> None:
+        """Patch SparkSession, so that each one is attached when it is made."""
+        if not self._session.settings.dataframes:
+            return
+        from pyspark.sql import SparkSession
+
+        stock = SparkSession.__init__
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            stock(self, *args, **kwargs)
+            attach(self._jsparkSession)
+
+        attach = self._attach
+        self._session.patches.replace(SparkSession, "__init__", like(stock, __init__))
+
+    def _attach(self, java_session: Any) -> None:
+        try:
+            with self._lock:
+                if self._queries is None and not self._is_off:
+                    self._is_off = True
+                    self._queries = Queries(self._session, load(self._session.context))
+            if self._queries is not None:
+                self._queries.attach(java_session)
+        except JvmUnavailableError as error:
+            logger.warning("%s", error)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+            logger.warning("DataFrames and SQL have no lineage in this application: %r", error)
+
+    def end(self) -> None:
+        """Publish what the JVM still tells. Never raises."""
+        if self._queries is None:
+            return
+        with contextlib.suppress(Exception):  # a bus that is slow, or a JVM that has gone
+            self._session.context._jsc.sc().listenerBus().waitUntilEmpty(_END_WAIT_MS)
+        self._queries.end()

@@ -1,0 +1,324 @@
+"""Groups and windows of DataFrames and queries, traced row by row and compared with plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.spark import relational as r
+from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
+from tests.spark.shop import Order
+
+# The first test of the module runs the queries of all of them.
+pytestmark = pytest.mark.timeout(600)
+
+NO_AQE = {"spark.sql.adaptive.enabled": "false"}
+
+
+def ids(rows: list[Any]) -> list[int]:
+    return sorted(row.id for row in rows)
+
+
+def amounts(rows: list[Any]) -> int | None:
+    return r.total(row.amount for row in rows)
+
+
+def by_tag(row: Order) -> tuple[Any]:
+    return (row.tag,)
+
+
+def by_amount(row: Order) -> tuple[int, int]:
+    return row.amount, row.id
+
+
+def count_and_sum(rows: list[Any]) -> tuple[int, int | None]:
+    return len(rows), amounts(rows)
+
+
+def pivoted(rows: list[Any]) -> tuple[Any, ...]:
+    return tuple(amounts([row for row in rows if row.customer == customer]) for customer in (1, 3, 5))
+
+
+GROUPS: dict[str, Case] = {
+    "groupBy": Case(
+        lambda t: t.orders.groupBy("tag").agg(F.count("*"), F.sum("amount")),
+        lambda s: r.aggregate(s.orders, by_tag, count_and_sum),
+    ),
+    "groupBy without AQE": Case(
+        lambda t: t.orders.groupBy("tag").agg(F.count("*"), F.sum("amount")),
+        lambda s: r.aggregate(s.orders, by_tag, count_and_sum),
+        conf=NO_AQE,
+    ),
+    "groupBy without codegen": Case(
+        lambda t: t.orders.where("amount > 0").groupBy("tag").agg(F.count("*"), F.sum("amount")),
+        lambda s: r.aggregate(r.where(s.orders, lambda o: o.amount > 0), by_tag, count_and_sum),
+        conf={"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    ),
+    "groupBy of NaN and both zeros": Case(
+        lambda t: t.orders.groupBy("price").agg(F.count("*"), F.sum("amount")),
+        lambda s: r.aggregate(s.orders, lambda o: (o.price,), count_and_sum),
+    ),
+    "groupBy of several keys": Case(
+        lambda t: t.orders.groupBy("customer", "tag").agg(F.max("amount")),
+        lambda s: r.aggregate(
+            s.orders, lambda o: (o.customer, o.tag), lambda rows: (max(row.amount for row in rows),)
+        ),
+    ),
+    "groupBy of an expression": sql(
+        "select pmod(amount, 3) m, count(*), sum(amount) from orders where customer is not null group by m",
+        lambda s: r.aggregate(
+            r.where(s.orders, lambda o: o.customer is not None), lambda o: (o.amount % 3,), count_and_sum
+        ),
+    ),
+    "groupBy whose keys are not shown": sql(
+        "select sum(amount) from orders group by customer, tag",
+        lambda s: r.select(
+            r.aggregate(s.orders, lambda o: (o.customer, o.tag), lambda rows: (amounts(rows),)),
+            lambda row: row[2:],
+        ),
+    ),
+    "groupBy of nothing": sql(
+        "select tag, count(*) from orders where amount > 1000 group by tag", lambda s: []
+    ),
+    "aggregates that keep objects": sql(
+        "select tag, sort_array(collect_list(id)), sort_array(collect_set(customer)) "
+        "from orders group by tag",
+        lambda s: r.aggregate(
+            s.orders,
+            by_tag,
+            lambda rows: (ids(rows), sorted({row.customer for row in rows if row.customer is not None})),
+        ),
+    ),
+    "aggregates that sort": sql(
+        "select tag, min(name), max(name) from (select tag, string(amount) name from orders) group by tag",
+        lambda s: r.aggregate(
+            s.orders,
+            by_tag,
+            lambda rows: (min(str(row.amount) for row in rows), max(str(row.amount) for row in rows)),
+        ),
+    ),
+    "aggregates with filters": sql(
+        "select tag, count(*) filter (where amount > 10), max(id) filter (where customer = 3) "
+        "from orders group by tag",
+        lambda s: r.aggregate(
+            s.orders,
+            by_tag,
+            lambda rows: (
+                sum(row.amount > 10 for row in rows),
+                max((row.id for row in rows if row.customer == 3), default=None),
+            ),
+        ),
+    ),
+    "having": sql(
+        "select customer, count(*) n, max(id) from orders group by customer having n > 3 and max(id) > 9",
+        lambda s: r.where(
+            r.aggregate(s.orders, lambda o: (o.customer,), lambda rows: (len(rows), max(ids(rows)))),
+            lambda row: row[1] > 3 and row[2] > 9,
+        ),
+    ),
+    "global aggregate": Case(
+        lambda t: t.orders.agg(F.count("*"), F.sum("amount")),
+        lambda s: r.aggregate_all(s.orders, count_and_sum),
+    ),
+    "global aggregate without AQE": Case(
+        lambda t: t.orders.where("amount > 0").agg(F.count("*"), F.sum("amount")),
+        lambda s: r.aggregate_all(r.where(s.orders, lambda o: o.amount > 0), count_and_sum),
+        conf=NO_AQE,
+    ),
+    "global aggregate of nothing": sql(
+        "select count(*), sum(amount) from orders where amount > 1000",
+        lambda s: r.aggregate_all([], count_and_sum),
+    ),
+    "aggregate of aggregates": sql(
+        "select tag, max(s), count(*) from (select tag, customer, sum(amount) s "
+        "from orders group by tag, customer) "
+        "group by tag",
+        lambda s: r.aggregate(
+            r.aggregate(s.orders, lambda o: (o.tag, o.customer), lambda rows: (amounts(rows),)),
+            lambda row: (row[0],),
+            lambda rows: (max(row[2] for row in rows), len(rows)),
+        ),
+    ),
+    "global aggregate of aggregates": sql(
+        "select max(n) from (select count(*) n from orders where tag is not null group by customer)",
+        lambda s: r.aggregate_all(
+            r.aggregate(
+                r.where(s.orders, lambda o: o.tag is not None),
+                lambda o: (o.customer,),
+                lambda rows: (len(rows),),
+            ),
+            lambda rows: (max(row[1] for row in rows),),
+        ),
+    ),
+    "distinct": Case(
+        lambda t: t.orders.select("tag", "customer").distinct(),
+        lambda s: r.distinct(r.select(s.orders, lambda o: (o.tag, o.customer))),
+    ),
+    "distinct of NaN and both zeros": Case(
+        lambda t: t.orders.select("price").distinct(),
+        lambda s: r.distinct(r.select(s.orders, lambda o: (o.price,))),
+    ),
+    "distinct, twice over": Case(
+        lambda t: t.orders.select("tag", "customer").distinct().select("tag").distinct(),
+        lambda s: r.distinct(r.select(s.orders, by_tag)),
+    ),
+    "count distinct": sql(
+        "select tag, count(distinct customer) from orders group by tag",
+        lambda s: r.aggregate(
+            s.orders, by_tag, lambda rows: (r.count_distinct(row.customer for row in rows),)
+        ),
+    ),
+    "several count distincts": sql(
+        "select tag, count(distinct customer), count(distinct price), sum(amount), count(*) "
+        "from orders group by tag",
+        lambda s: r.aggregate(
+            s.orders,
+            by_tag,
+            lambda rows: (
+                r.count_distinct(row.customer for row in rows),
+                r.count_distinct(row.price for row in rows),
+                amounts(rows),
+                len(rows),
+            ),
+        ),
+    ),
+    "several count distincts of all": sql(
+        "select count(distinct customer), count(distinct tag), count(*) from orders",
+        lambda s: r.aggregate_all(
+            s.orders,
+            lambda rows: (
+                r.count_distinct(row.customer for row in rows),
+                r.count_distinct(row.tag for row in rows),
+                len(rows),
+            ),
+        ),
+    ),
+    "dropDuplicates": Case(
+        lambda t: t.orders.dropDuplicates(["tag"]).select("tag"),
+        lambda s: r.distinct(r.select(s.orders, by_tag)),
+    ),
+    "dropDuplicates of equal rows": Case(
+        lambda t: t.orders.select("tag", "price").dropDuplicates(),
+        lambda s: r.distinct(r.select(s.orders, lambda o: (o.tag, o.price))),
+    ),
+    "rollup": sql(
+        "select tag, customer, count(*), sum(amount) from orders group by rollup(tag, customer)",
+        lambda s: r.grouping_sets(s.orders, lambda o: (o.tag, o.customer), [(), (0,), (0, 1)], count_and_sum),
+    ),
+    "cube": Case(
+        lambda t: t.orders.cube("tag", "customer").agg(F.count("*"), F.sum("amount")),
+        lambda s: r.grouping_sets(
+            s.orders, lambda o: (o.tag, o.customer), [(), (0,), (1,), (0, 1)], count_and_sum
+        ),
+    ),
+    "grouping sets": sql(
+        "select tag, customer, count(*), sum(amount) from orders "
+        "group by grouping sets ((tag), (customer), ())",
+        lambda s: r.grouping_sets(s.orders, lambda o: (o.tag, o.customer), [(0,), (1,), ()], count_and_sum),
+    ),
+    "pivot": Case(
+        lambda t: t.orders.groupBy("tag").pivot("customer", [1, 3, 5]).agg(F.sum("amount")),
+        lambda s: r.aggregate(s.orders, by_tag, pivoted),
+    ),
+    "pivot in SQL": sql(
+        "select * from (select tag, customer, amount "
+        "from orders) pivot (sum(amount) for customer in (1, 3, 5))",
+        lambda s: r.aggregate(s.orders, by_tag, pivoted),
+    ),
+}
+
+
+def ranked(row: Order, frame: list[Any]) -> tuple[int, int]:
+    return row.id, len(frame)
+
+
+def until(row: Order, other: Order) -> bool:
+    return by_amount(other) <= by_amount(row)
+
+
+def before(row: Order, frame: list[Any]) -> tuple[int, int | None]:
+    """lag(amount)"""
+    found = sorted(by_amount(other) for other in frame)
+    return row.id, found[-2][0] if len(found) > 1 else None
+
+
+#: The rows of the frame are the least that a trace may give; the rows of the partition are a sound bound.
+WINDOWS: dict[str, Case] = {
+    "sum over a partition": sql(
+        "select id, sum(amount) over (partition by tag) from orders",
+        lambda s: r.window(s.orders, by_tag, lambda row, frame: (row.id, amounts(frame))),
+        exact=None,
+    ),
+    "sum over a partition of NaN and both zeros": sql(
+        "select id, sum(amount) over (partition by price) from orders",
+        lambda s: r.window(s.orders, lambda o: (o.price,), lambda row, frame: (row.id, amounts(frame))),
+        exact=None,
+    ),
+    "sum over all": sql(
+        "select id, sum(amount) over () from orders where amount > 5",
+        lambda s: r.window(
+            r.where(s.orders, lambda o: o.amount > 5),
+            lambda o: (),
+            lambda row, frame: (row.id, amounts(frame)),
+        ),
+        exact=None,
+    ),
+    "row_number": sql(
+        "select id, row_number() over (partition by tag order by amount, id) from orders",
+        lambda s: r.window(s.orders, by_tag, ranked, until),
+        bound=lambda s: r.select(
+            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, each) for each in all))),
+            lambda made: (made[0].id, made[1]),
+        ),
+        exact=None,
+    ),
+    "the first of each partition": sql(
+        "select id, n from (select *, row_number() over (partition by tag "
+        "order by amount, id) n from orders) "
+        "where n <= 2",
+        lambda s: r.where(r.window(s.orders, by_tag, ranked, until), lambda row: row[1] <= 2),
+        bound=lambda s: r.select(
+            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, each) for each in all))),
+            lambda made: (made[0].id, made[1]),
+        ),
+        exact=None,
+    ),
+    "lag": sql(
+        "select id, lag(amount) over (partition by customer order by amount, id) from orders",
+        lambda s: r.select(
+            [
+                ((row, before(row, [each for each, _ in rows if until(row, each)])), place)
+                for _, rows in r.groups(s.orders, lambda o: o.customer)
+                for row, place in rows
+            ],
+            lambda made: made[1],
+        ),
+        bound=lambda s: [
+            (before(row, [each for each, _ in rows if until(row, each)]), r.all_of(rows))
+            for _, rows in r.groups(s.orders, lambda o: o.customer)
+            for row, _ in rows
+        ],
+        exact=None,
+    ),
+    "aggregate over a window": sql(
+        "select tag, max(s) from (select tag, sum(amount) over (partition by tag) s "
+        "from orders) group by tag",
+        lambda s: r.aggregate(s.orders, by_tag, lambda rows: (amounts(rows),)),
+        exact=None,
+    ),
+}
+
+CASES = {**GROUPS, **WINDOWS}
+PLAIN = without_lineage(CASES)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
+    plain.check_rows(name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
+    traced.check(name, plain)

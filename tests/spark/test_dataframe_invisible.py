@@ -1,0 +1,415 @@
+"""With lineage on, DataFrames give the same rows, schemas, files and errors, by plans as good as without."""
+
+from __future__ import annotations
+
+import re
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, Observation, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType
+
+from tests.spark.application import run_application
+from tests.spark.dataframe_oracle import Tables, conf_of
+from tests.spark.shop import TEXT_SCHEMA, Shop, make_shop
+
+# The first test of the module runs the jobs of all of them.
+pytestmark = pytest.mark.timeout(600)
+
+Job = Callable[[Tables], Any]
+
+MERGE = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+
+
+#: What of the names of files is drawn by lot.
+_DRAWN = r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+#: Lines of PySpark in what a Python worker tells of an error.
+_FRAMES = re.compile(r'  File "[^"]*(?:/pyspark/|/spark_agent/)[^"]*", line.*\n(?:    .*\n)*')
+
+
+def rows(frame: DataFrame) -> list[str]:
+    return [repr(tuple(row)) for row in frame.collect()]
+
+
+def schema(frame: DataFrame) -> list[Any]:
+    return [frame.schema.json(), frame.columns, frame.dtypes, rows(frame)]
+
+
+def parts(
+    frame: DataFrame, write: Callable[[Any, str], None], t: Tables, name: str
+) -> list[tuple[str, bytes]]:
+    """(name without what is drawn by lot, bytes) of each file of an output."""
+    folder = t.shop.folder.parent / f"out-{name}"
+    write(frame.write.mode("overwrite"), str(folder))
+    return sorted(
+        (re.sub(_DRAWN, "", str(part.relative_to(folder))), part.read_bytes())
+        for part in folder.rglob("part-*")
+    )
+
+
+def observed(t: Tables) -> Any:
+    observation = Observation()
+    frame = t.orders.observe(observation, F.count("*").alias("n"), F.max("id")).where("amount > 3")
+    return rows(frame), observation.get
+
+
+def counted_calls(t: Tables) -> Any:
+    calls = t.spark.sparkContext.accumulator(0)
+
+    def count(number):  # type: ignore[no-untyped-def]  # PySpark reads annotations
+        calls.add(1)
+        return number
+
+    call = F.udf(count, "int")
+    frame = t.orders.select(call("id").alias("i"))
+    return rows(frame), rows(frame.groupBy("i").count().orderBy("i")), calls.value
+
+
+def in_threads(t: Tables) -> Any:
+    found: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        found[number] = rows(t.orders.where(F.col("amount") > number).groupBy("tag").count().orderBy("tag"))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (3, 9, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(found.items())
+
+
+def streamed(t: Tables) -> Any:
+    folder = t.shop.folder.parent / "stream"
+    frame = t.spark.readStream.schema(t.orders.schema).parquet(t.shop.path("orders"))
+    query = (
+        frame.where("amount > 3")
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "state"))
+        .trigger(availableNow=True)
+        .start(str(folder / "out"))
+    )
+    query.awaitTermination(60)
+    return sorted(rows(t.spark.read.parquet(str(folder / "out"))))
+
+
+def cached(t: Tables) -> Any:
+    frame = t.orders.where("amount > 3").cache()
+    given = [frame.is_cached, str(frame.storageLevel), rows(frame), frame.count(), rows(frame.select("id"))]
+    frame.unpersist(blocking=True)
+    return [*given, frame.is_cached, rows(frame.limit(3))]
+
+
+ROWS: dict[str, Job] = {
+    "ids and partitions that Spark gives": lambda t: rows(
+        t.orders.where("amount > 0").select(
+            "id", F.monotonically_increasing_id(), F.spark_partition_id(), F.input_file_name() != ""
+        )
+    ),
+    "random numbers of a seed": lambda t: rows(t.orders.where("id > 3").select("id", F.rand(7), F.randn(8))),
+    "order of a scan": lambda t: rows(t.orders),
+    "order of a groupBy": lambda t: rows(
+        t.orders.groupBy("tag", "customer").agg(F.sum("amount"), F.first("id"))
+    ),
+    "order of a join": lambda t: rows(t.orders.join(t.customers, F.expr("customer = key"), "full")),
+    "order of a sort of equal keys": lambda t: rows(t.orders.coalesce(1).orderBy("tag")),
+    "order of repartition": lambda t: rows(t.orders.repartition(3).select("id", F.spark_partition_id())),
+    "order of a window": lambda t: rows(
+        t.orders.select("id", F.rank().over(Window.partitionBy("tag").orderBy("amount")))
+    ),
+    "dropDuplicates": lambda t: rows(t.orders.coalesce(1).dropDuplicates(["tag"])),
+    "limit, take, first, tail": lambda t: [
+        rows(t.orders.limit(7)),
+        repr(t.orders.where("amount > 9").take(4)),
+        repr(t.orders.first()),
+        repr(t.orders.tail(3)),
+        t.orders.isEmpty(),
+    ],
+    "sample and randomSplit": lambda t: [
+        rows(t.orders.sample(fraction=0.5, seed=2)),
+        rows(t.orders.sample(True, 1.5, 9)),
+        [rows(part) for part in t.orders.randomSplit([0.3, 0.7], 4)],
+    ],
+    "show, count, describe": lambda t: [
+        t.orders.where("amount > 3")._jdf.showString(5, 20, False),
+        t.orders.count(),
+        rows(t.orders.describe("amount", "tag")),
+    ],
+    "toLocalIterator and foreach": lambda t: [
+        [tuple(row) for row in t.orders.toLocalIterator()].__repr__(),
+        t.orders.foreach(lambda row: None),
+        t.orders.foreachPartition(lambda rows: None),
+    ],
+    "toArrow": lambda t: [str(t.orders.toArrow().schema), repr(t.orders.orderBy("id").toArrow().to_pydict())],
+    "rdd": lambda t: [
+        t.orders.rdd.getNumPartitions(),
+        repr(t.orders.rdd.map(tuple).glom().collect()),
+        repr(t.orders.groupBy("tag").count().rdd.collect()),
+    ],
+    "schema of a projection": lambda t: schema(
+        t.orders.select("id", F.expr("amount + 1 as more"), F.lit(None))
+    ),
+    "schema of an aggregate": lambda t: schema(
+        t.orders.groupBy("tag").agg(F.collect_set("customer"), F.avg("id"))
+    ),
+    "schema of columns of one name": lambda t: schema(
+        t.orders.alias("a").join(t.orders.alias("b"), F.expr("a.id = b.id"))
+    ),
+    "local rows": lambda t: [
+        rows(t.spark.createDataFrame([(1, "a"), (2, None)], "n int, s string").where("n > 1")),
+        rows(t.spark.sql("select * from values (1, 'a'), (2, 'b') as v(n, s) where n < 2")),
+        rows(t.spark.range(9).where("id % 3 = 1")),
+        rows(t.spark.sql("select 1 as one, 'a' as a")),
+        rows(t.spark.createDataFrame([], "n int")),
+    ],
+    "rows of an RDD": lambda t: rows(
+        t.spark.sparkContext.parallelize([(i, str(i)) for i in range(9)], 3).toDF(["n", "s"]).where("n > 2")
+    ),
+    "commands": lambda t: [
+        rows(t.spark.sql("show views")),
+        rows(t.spark.sql("describe orders")),
+        rows(t.spark.sql("select count(*) from orders where id in (1, 2)")),
+        t.spark.catalog.tableExists("orders"),
+        t.spark.sql("set spark.sql.shuffle.partitions").collect(),
+    ],
+    "files of Parquet": lambda t: parts(
+        t.orders.where("amount > 3").groupBy("tag").count(), lambda w, path: w.parquet(path), t, "parquet"
+    ),
+    "files of CSV by partition": lambda t: parts(
+        t.orders, lambda w, path: w.partitionBy("customer").csv(path, header=True), t, "csv"
+    ),
+    "files of text of a sort": lambda t: parts(
+        t.orders.orderBy("id").selectExpr("string(id)"), lambda w, path: w.text(path), t, "text"
+    ),
+    "files of JSON of a UDF": lambda t: parts(
+        t.orders.select(F.udf(lambda n: f"{n}!")("id").alias("s")), lambda w, path: w.json(path), t, "json"
+    ),
+    "observed metrics": observed,
+    "calls of a UDF": counted_calls,
+    "threads": in_threads,
+    "a stream": streamed,
+    "cache": cached,
+}
+
+
+fails = F.udf(lambda number: 1 // (number - 3), IntegerType())
+
+
+ERRORS: dict[str, Job] = {
+    "failing UDF": lambda t: t.orders.select(fails("id")).collect(),
+    "failing UDF under a write": lambda t: (
+        t.orders.where(fails("id") >= 0).write.mode("append").parquet(str(t.shop.folder.parent / "never"))
+    ),
+    "failing UDF under a shuffle": lambda t: t.orders.groupBy(fails("id")).count().collect(),
+    "failing function of rows": lambda t: t.orders.foreach(lambda row: 1 // (row.id - 3)),
+    "failing mapInArrow": lambda t: t.orders.mapInArrow(lambda batches: [1 // 0], "n int").collect(),
+    "missing column": lambda t: t.orders.select("none").collect(),
+    "missing table": lambda t: t.spark.sql("select * from nowhere"),
+    "syntax": lambda t: t.spark.sql("selec 1"),
+    "bad cast": lambda t: t.orders.select(F.col("tag").cast("int")).where("tag is not null").collect(),
+    "division by zero": lambda t: t.orders.selectExpr("amount / (id - 3)").collect(),
+    "overflow of a sum": lambda t: t.orders.selectExpr("sum(9223372036854775807 - id)").collect(),
+    "raise_error": lambda t: t.orders.select(F.raise_error(F.lit("of the user"))).collect(),
+    "subquery of several rows": lambda t: t.spark.sql(
+        "select * from orders where id = (select key from customers)"
+    ).collect(),
+    "file that is missing": lambda t: t.spark.read.parquet(t.shop.path("none")).collect(),
+    "output that exists": lambda t: t.orders.write.parquet(t.shop.path("orders")),
+    "lines that are no JSON": lambda t: (
+        t.spark.read.schema(TEXT_SCHEMA).json(t.shop.path("lines/lines-0.txt"), mode="FAILFAST").collect()
+    ),
+    "union of different columns": lambda t: t.orders.union(t.labels),
+    "row that does not fit its schema": lambda t: t.spark.createDataFrame([("a",)], "n int").collect(),
+    "sink that is missing": lambda t: t.orders.write.format("no.such").save("x"),
+}
+
+
+def error_of(job: Callable[[], Any]) -> list[str]:
+    """Type, condition, text without numbers of plans and tasks, and frames: none may be the agent's."""
+    try:
+        result = job()
+    except Exception as error:  # noqa: BLE001 - every kind is compared
+        text = _FRAMES.sub("", re.sub(r"\n\tat .*", "", str(error), flags=re.DOTALL))
+        text = re.sub(
+            r"#\d+L?|0x[0-9a-f]+|(?<=calling o)\d+|(?<=stage )[\d.]+|(?<=TID )\d+|(?<=[Tt]ask )[\d.]+",
+            "…",
+            text,
+        )
+        condition = getattr(error, "getCondition", lambda: None)()
+        frames = [
+            frame.name
+            for frame in traceback.extract_tb(error.__traceback__)
+            if "spark_agent" in frame.filename
+        ]
+        return [type(error).__name__, str(condition), *text.splitlines(), f"frames of the agent: {frames}"]
+    pytest.fail(f"no error, but {result!r}")
+
+
+def plan(frame: DataFrame) -> str:
+    """The plan that ran, the last one of those that AQE made."""
+    frame.collect()
+    text = frame._jdf.queryExecution().executedPlan().toString()
+    return text.partition("== Initial Plan ==")[0]
+
+
+def query(text: str, **conf: str) -> Job:
+    def job(t: Tables) -> str:
+        with conf_of(t.spark, {name.replace("_", "."): value for name, value in conf.items()}):
+            return plan(t.spark.sql(text))
+
+    return job
+
+
+OFF = {"spark_sql_adaptive_enabled": "false"}
+SORT_MERGE = {"spark_sql_autoBroadcastJoinThreshold": "-1"}
+SUMS = "with sums as (select tag, sum(amount) s from orders group by tag) "
+
+PLANS: dict[str, Job] = {
+    "filter that is pushed down": query("select id, amount from orders where id > 9 and tag = 'x'"),
+    "filter on a partition": lambda t: plan(partitioned(t).where("tag = 'x' and id > 2")),
+    "groupBy": query("select tag, sum(amount) from orders where id > 2 group by tag"),
+    "groupBy without AQE": query("select tag, sum(amount) from orders where id > 2 group by tag", **OFF),
+    "count distinct": query("select tag, count(distinct customer) from orders group by tag", **OFF),
+    "broadcast join": query("select id, name from orders join customers on customer = key"),
+    "broadcast join without AQE": query(
+        "select id, name from orders join customers on customer = key", **OFF
+    ),
+    "sort-merge join": query("select id, name from orders join customers on customer = key", **SORT_MERGE),
+    "sort-merge join without AQE": query(
+        "select id, name from orders left join customers on customer = key", **SORT_MERGE, **OFF
+    ),
+    "exchange that is used again": query(
+        SUMS + "select a.tag, b.tag from sums a join sums b on a.s = b.s", **SORT_MERGE
+    ),
+    "exchange that is used again without AQE": query(
+        SUMS + "select a.tag, b.tag from sums a join sums b on a.s = b.s", **SORT_MERGE, **OFF
+    ),
+    "broadcast that is used again": query(
+        "select id from orders join customers on customer = key "
+        "union all select weight from labels join customers on weight = key"
+    ),
+    "subquery that is used again": query(
+        "select id from orders where amount > (select avg(amount) from orders) "
+        "or id > (select avg(amount) from orders)",
+        **OFF,
+    ),
+    "IN and EXISTS": query(
+        "select id from orders where customer in (select key from customers) "
+        "and exists (select 1 from labels label where label.tag = orders.tag)"
+    ),
+    "sort and limit": query("select id from orders order by amount limit 3"),
+    "sort without AQE": query("select id from orders order by amount, id", **OFF),
+    "window": query("select id, rank() over (partition by tag order by amount) from orders"),
+    "explode": query("select id, item from baskets lateral view explode(items) as item"),
+    "union": query("select id from orders union all select key from customers"),
+    "Python UDF": lambda t: plan(t.orders.select(F.udf(lambda n: n, "int")("id").alias("n")).where("n > 3")),
+    "join whose size is known while it runs": query(
+        "select id, n from orders join "
+        "(select key, count(*) n from customers where name = 'ann' group by key) on customer = key"
+    ),
+}
+
+
+def partitioned(t: Tables) -> DataFrame:
+    folder = t.shop.folder.parent / "by-tag"
+    if not folder.exists():
+        t.orders.write.partitionBy("tag").parquet(str(folder))
+    return t.spark.read.parquet(str(folder))
+
+
+#: Operators that the rewriting of a plan may add: columns are computed there, and nothing else. Of a scan by
+#: columns whose reader takes columns, rows are made.
+ADDED = {"Project", "Filter", "ColumnarToRow", "WholeStageCodegen", "InputAdapter"}
+
+
+def operators(text: str) -> Counter[tuple[str, bool]]:
+    """(operator, whether it is compiled with others into one function) of each line of a plan."""
+    lines = re.findall(r"^[\s:+-]*(\*\(\d+\) |\* )?(\w+)", text, re.MULTILINE)
+    return Counter((name, bool(star)) for star, name in lines if name not in ADDED and name != "Subquery")
+
+
+def pushed(text: str) -> list[str]:
+    """What the scans are asked to filter by."""
+    found = re.findall(
+        r"(?:PushedFilters|PartitionFilters|DataFilters): \[.*?\](?=, \w+:|$)", text, re.MULTILINE
+    )
+    return sorted(re.sub(r"#\d+L?", "", each) for each in found)
+
+
+Outcomes = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def without(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return outcomes(kafka, tmp_path_factory.mktemp("without"), lineage=False)
+
+
+@pytest.fixture(scope="module")
+def with_lineage(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return outcomes(kafka, tmp_path_factory.mktemp("with"), lineage=True)
+
+
+def outcomes(kafka: Any, folder: Path, *, lineage: bool) -> Outcomes:
+    """What the jobs give. The folder's name is none of it."""
+    shop: Shop = make_shop(folder / "shop")
+
+    def job(context: SparkContext) -> Outcomes:
+        tables = Tables(SparkSession.builder.getOrCreate(), shop)
+        for name in ("orders", "customers", "labels", "baskets"):
+            getattr(tables, name).createOrReplaceTempView(name)
+        given: dict[str, Any] = {name: error_of(lambda job=job: job(tables)) for name, job in ERRORS.items()}
+        for name, job in {**ROWS, **PLANS}.items():
+            try:
+                given[name] = job(tables)
+            except Exception as error:  # noqa: BLE001 - the test of this job reports it
+                given[name] = error
+        return given
+
+    conf = {
+        "spark_sql_shuffle_partitions": "3",
+        "spark_sql_warehouse_dir": str(folder / "warehouse"),
+        "spark_sql_session_timeZone": "UTC",
+    }
+    given, _ = run_application(kafka.bootstrap_servers, folder / "store", job, lineage=lineage, **conf)
+    return {name: without_folder(value, str(folder)) for name, value in given.items()}
+
+
+def without_folder(value: Any, folder: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(folder, "")
+    return [without_folder(each, folder) for each in value] if isinstance(value, list) else value
+
+
+def test_no_two_jobs_have_one_name() -> None:
+    assert len({*ROWS, *ERRORS, *PLANS}) == len(ROWS) + len(ERRORS) + len(PLANS)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_job_gives_the_same_with_lineage(name: str, without: Outcomes, with_lineage: Outcomes) -> None:
+    assert not isinstance(without[name], Exception), without[name]
+    assert not isinstance(with_lineage[name], Exception), with_lineage[name]
+    assert with_lineage[name] == without[name]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_job_fails_as_it_fails_without_lineage(
+    name: str, without: Outcomes, with_lineage: Outcomes
+) -> None:
+    assert with_lineage[name] == without[name]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_stays_as_good_as_it_is(name: str, without: Outcomes, with_lineage: Outcomes) -> None:
+    """The same operators, exchanges, reuse and steps of AQE, compiled as before; filters pushed as far."""
+    assert isinstance(without[name], str), without[name]
+    assert isinstance(with_lineage[name], str), with_lineage[name]
+    before, after = operators(without[name]), operators(with_lineage[name])
+    assert after == before, f"{with_lineage[name]}\n-- instead of --\n{without[name]}"
+    assert pushed(with_lineage[name]) == pushed(without[name])

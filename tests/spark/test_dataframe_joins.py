@@ -1,0 +1,293 @@
+"""Joins and set operations of DataFrames and queries, traced row by row and compared with plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from tests.spark import relational as r
+from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
+from tests.spark.shop import Customer, Label, Order, Shop
+
+# The first test of the module runs the queries of all of them.
+pytestmark = pytest.mark.timeout(600)
+
+NO_AQE = {"spark.sql.adaptive.enabled": "false"}
+MERGE = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+STRATEGIES = {
+    "broadcast": {},
+    "sort-merge": MERGE,
+    "shuffled hash": {**MERGE, "spark.sql.join.forceApplyShuffledHashJoin": "true"},
+}
+
+
+def buys(order: Order, customer: Customer) -> bool:
+    return r.equal(order.customer, customer.key)
+
+
+def named(pair: tuple[Order | None, Customer | None]) -> tuple[int | None, str | None]:
+    order, customer = pair
+    return order.id if order else None, customer.name if customer else None
+
+
+def tagged(order: Order, label: Label) -> bool:
+    return r.equal(order.tag, label.tag)
+
+
+def id_of(row: Order) -> tuple[int]:
+    return (row.id,)
+
+
+def both(pair: tuple[Order, Order]) -> tuple[int, int]:
+    return pair[0].id, pair[1].id
+
+
+def tags(s: Shop, kept: Any = lambda o: True) -> r.Data:
+    return r.select(r.where(s.orders, kept), lambda o: (o.tag,))
+
+
+def label_tags(s: Shop) -> r.Data:
+    return r.select(s.labels, lambda label: (label.tag,))
+
+
+#: kind -> (query, oracle)
+KINDS: dict[str, tuple[str, Any]] = {
+    "inner": (
+        "select id, name from orders join customers on customer = key",
+        lambda s: r.select(r.join(s.orders, s.customers, buys), named),
+    ),
+    "left": (
+        "select id, name from orders left join customers on customer = key",
+        lambda s: r.select(r.join(s.orders, s.customers, buys, keep_left=True), named),
+    ),
+    "right": (
+        "select id, name from orders right join customers on customer = key",
+        lambda s: r.select(r.join(s.orders, s.customers, buys, keep_right=True), named),
+    ),
+    "full": (
+        "select id, name from orders full join customers on customer = key",
+        lambda s: r.select(r.join(s.orders, s.customers, buys, keep_left=True, keep_right=True), named),
+    ),
+    "semi": (
+        "select id from orders left semi join customers on customer = key",
+        lambda s: r.select(r.semi(s.orders, s.customers, buys), id_of),
+    ),
+    "anti": (
+        "select id from orders left anti join customers on customer = key",
+        lambda s: r.select(r.anti(s.orders, s.customers, buys), id_of),
+    ),
+}
+
+JOINS: dict[str, Case] = {
+    **{
+        f"{kind} join, {strategy}": sql(*KINDS[kind], conf=conf)
+        for strategy, conf in STRATEGIES.items()
+        for kind in KINDS
+    },
+    **{
+        f"{kind} join without AQE": sql(*KINDS[kind], conf=NO_AQE | MERGE)
+        for kind in ("inner", "full", "semi")
+    },
+    "cross join": Case(
+        lambda t: t.orders.where("id < 4").crossJoin(t.labels).select("id", "weight"),
+        lambda s: r.select(
+            r.join(r.where(s.orders, lambda o: o.id < 4), s.labels), lambda p: (p[0].id, p[1].weight)
+        ),
+    ),
+    "cartesian product": sql(
+        "select id, weight from orders cross join labels where id < 4",
+        lambda s: r.select(
+            r.join(r.where(s.orders, lambda o: o.id < 4), s.labels), lambda p: (p[0].id, p[1].weight)
+        ),
+        conf=MERGE,
+    ),
+    "non-equi join": sql(
+        "select id, weight from orders join labels on amount < weight",
+        lambda s: r.select(
+            r.join(s.orders, s.labels, lambda o, label: o.amount < label.weight),
+            lambda p: (p[0].id, p[1].weight),
+        ),
+    ),
+    "non-equi left join": sql(
+        "select id, weight from orders left join labels on amount < weight",
+        lambda s: r.select(
+            r.join(s.orders, s.labels, lambda o, label: o.amount < label.weight, keep_left=True),
+            lambda p: (p[0].id, p[1] and p[1].weight),
+        ),
+    ),
+    "non-equi full join": sql(
+        "select id, weight from orders full join labels on amount + 4 < weight",
+        lambda s: r.select(
+            r.join(
+                s.orders,
+                s.labels,
+                lambda o, label: o.amount + 4 < label.weight,
+                keep_left=True,
+                keep_right=True,
+            ),
+            lambda p: (p[0] and p[0].id, p[1] and p[1].weight),
+        ),
+    ),
+    "non-equi semi join": sql(
+        "select id from orders left semi join labels on amount < weight",
+        lambda s: r.select(r.semi(s.orders, s.labels, lambda o, label: o.amount < label.weight), id_of),
+        bound=lambda s: r.select([(o, sources | r.all_of(s.labels)) for o, sources in s.orders], id_of),
+        exact=False,
+    ),
+    "non-equi anti join": sql(
+        "select id from orders left anti join labels on amount < weight",
+        lambda s: r.select(r.anti(s.orders, s.labels, lambda o, label: o.amount < label.weight), id_of),
+    ),
+    "join with one more condition": sql(
+        "select id, name from orders left join customers on customer = key "
+        "and amount > 10 and length(name) < 3",
+        lambda s: r.select(
+            r.join(
+                s.orders,
+                s.customers,
+                lambda o, c: buys(o, c) and o.amount > 10 and len(c.name) < 3,
+                keep_left=True,
+            ),
+            named,
+        ),
+    ),
+    "self-join": sql(
+        "select a.id, b.id as other from orders a join orders b on a.customer = b.customer and a.id < b.id",
+        lambda s: r.select(
+            r.join(s.orders, s.orders, lambda a, b: r.equal(a.customer, b.customer) and a.id < b.id), both
+        ),
+    ),
+    "self-join, sort-merge": Case(
+        lambda t: (
+            t.orders.alias("a")
+            .join(t.orders.alias("b"), F.expr("a.customer = b.customer and a.id < b.id"))
+            .selectExpr("a.id as one", "b.id as other")
+        ),
+        lambda s: r.select(
+            r.join(s.orders, s.orders, lambda a, b: r.equal(a.customer, b.customer) and a.id < b.id), both
+        ),
+        conf=MERGE,
+    ),
+    "self-join on NaN and both zeros": sql(
+        "select a.id, b.id as other from orders a join orders b on a.price = b.price where a.id < b.id",
+        lambda s: r.select(
+            r.join(s.orders, s.orders, lambda a, b: r.equal(a.price, b.price) and a.id < b.id), both
+        ),
+    ),
+    "null-safe join": sql(
+        "select id, name from orders join customers on customer <=> key",
+        lambda s: r.select(r.join(s.orders, s.customers, lambda o, c: r.same(o.customer, c.key)), named),
+    ),
+    "join of several keys": sql(
+        "select a.id, b.id as other from orders a join orders b using (customer, tag) where a.id <> b.id",
+        lambda s: r.select(
+            r.join(
+                s.orders,
+                s.orders,
+                lambda a, b: r.equal(a.customer, b.customer) and r.equal(a.tag, b.tag) and a.id != b.id,
+            ),
+            both,
+        ),
+    ),
+    "join of three tables": sql(
+        "select id, name, weight from orders join customers on customer = key join labels using (tag)",
+        lambda s: r.select(
+            r.join(r.join(s.orders, s.customers, buys), s.labels, lambda p, label: tagged(p[0], label)),
+            lambda p: (*named(p[0]), p[1].weight),
+        ),
+    ),
+    "join of three tables, sort-merge": sql(
+        "select id, name, weight from orders left join customers on customer = key join labels using (tag)",
+        lambda s: r.select(
+            r.join(
+                r.join(s.orders, s.customers, buys, keep_left=True),
+                s.labels,
+                lambda p, label: tagged(p[0], label),
+            ),
+            lambda p: (*named(p[0]), p[1].weight),
+        ),
+        conf=MERGE,
+    ),
+    "join with nothing": sql(
+        "select id, name from orders left join (select * from customers where key > 100) on customer = key",
+        lambda s: r.select(s.orders, lambda o: (o.id, None)),
+    ),
+    "lateral join": sql(
+        "select id, n from orders, lateral (select name n from customers where key = customer)",
+        lambda s: r.select(r.join(s.orders, s.customers, buys), named),
+    ),
+}
+
+SETS: dict[str, Case] = {
+    "union": Case(
+        lambda t: t.orders.select("tag", "id").union(t.labels).union(t.labels),
+        lambda s: r.select(s.orders, lambda o: (o.tag, o.id)) + r.select(s.labels, tuple) * 2,
+    ),
+    "union of a table with itself": sql(
+        "select id from orders where amount > 10 union all select id from orders where amount > 20",
+        lambda s: (
+            r.select(r.where(s.orders, lambda o: o.amount > 10), id_of)
+            + r.select(r.where(s.orders, lambda o: o.amount > 20), id_of)
+        ),
+    ),
+    "union, distinct": sql(
+        "select tag from orders union select tag from labels",
+        lambda s: r.distinct(tags(s) + label_tags(s)),
+    ),
+    "unionByName": Case(
+        lambda t: t.orders.select("id", "tag").unionByName(t.labels, allowMissingColumns=True),
+        lambda s: (
+            r.select(s.orders, lambda o: (o.id, o.tag, None))
+            + r.select(s.labels, lambda label: (None, label.tag, label.weight))
+        ),
+    ),
+    "groupBy over union": Case(
+        lambda t: t.orders.select("tag").union(t.labels.select("tag")).groupBy("tag").count(),
+        lambda s: r.aggregate(tags(s) + label_tags(s), lambda row: row, lambda rows: (len(rows),)),
+    ),
+    "intersect": sql(
+        "select tag from orders intersect select tag from labels",
+        lambda s: r.intersect(tags(s), label_tags(s)),
+    ),
+    "intersectAll": Case(
+        lambda t: t.orders.select("tag").intersectAll(t.labels.select("tag")),
+        lambda s: r.intersect_all(tags(s), label_tags(s)),
+    ),
+    "except": sql(
+        "select tag from orders except select tag from labels",
+        lambda s: r.except_(tags(s), label_tags(s)),
+    ),
+    "except of a part of the same table": sql(
+        "select tag, customer from orders except select tag, customer from orders where amount > 15",
+        lambda s: r.except_(
+            r.select(s.orders, lambda o: (o.tag, o.customer)),
+            r.select(r.where(s.orders, lambda o: o.amount > 15), lambda o: (o.tag, o.customer)),
+        ),
+    ),
+    "exceptAll": Case(
+        lambda t: t.orders.select("tag").exceptAll(t.labels.select("tag")),
+        lambda s: r.except_all(tags(s), label_tags(s)),
+    ),
+    "subtract": Case(
+        lambda t: t.orders.select("customer").subtract(t.customers.select("key")),
+        lambda s: r.except_(
+            r.select(s.orders, lambda o: (o.customer,)), r.select(s.customers, lambda c: (c.key,))
+        ),
+    ),
+}
+
+
+CASES = {**JOINS, **SETS}
+PLAIN = without_lineage(CASES)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
+    plain.check_rows(name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
+    traced.check(name, plain)

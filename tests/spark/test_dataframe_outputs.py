@@ -1,0 +1,346 @@
+"""Where DataFrames end: files of each format, tables, and actions that give rows to the driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark import relational as r
+from tests.spark.application import Application
+from tests.spark.dataframe_oracle import (
+    Case,
+    Ran,
+    graph_of,
+    records_of,
+    rows_of_sources,
+    upstream,
+    without_lineage,
+)
+from tests.spark.shop import Order, Shop
+
+# The first test of the module runs the queries of all of them.
+pytestmark = pytest.mark.timeout(600)
+
+
+def two(row: Order) -> tuple[int, int]:
+    return row.id, row.amount
+
+
+def kept(s: Shop) -> r.Data:
+    return r.where(s.orders, lambda o: o.amount > 4)
+
+
+def kept_twice(s: Shop) -> r.Data:
+    return r.select(kept(s), two) + r.select(kept(s), two)
+
+
+def by_tag(s: Shop) -> r.Data:
+    return r.aggregate(kept(s), lambda o: (o.tag,), lambda rows: (len(rows),))
+
+
+def output(write: Callable[[DataFrame, str], Any], oracle: Any = None, **more: Any) -> Case:
+    """The way to write (id, amount), and tag where that is asked for."""
+    columns = more.pop("columns", ["id", "amount"])
+    return Case(
+        lambda t: t.orders.where("amount > 4").select(*columns),
+        oracle or (lambda s: r.select(kept(s), two)),
+        write=write,
+        **more,
+    )
+
+
+def run_sql(frame: DataFrame, *statements: str) -> None:
+    frame.createOrReplaceTempView("new")
+    for statement in statements:
+        frame.sparkSession.sql(statement)
+
+
+def write_twice(frame: DataFrame, path: str) -> None:
+    frame.write.parquet(f"{path}/one")
+    frame.write.parquet(f"{path}/other")
+
+
+def overwrite(frame: DataFrame, path: str) -> None:
+    frame.write.parquet(path)
+    frame.where("id > 9").write.mode("overwrite").parquet(path)
+
+
+def append(frame: DataFrame, path: str) -> None:
+    frame.write.parquet(path)
+    frame.write.mode("append").parquet(path)
+
+
+TABLE = "(id int, amount bigint) using parquet"
+
+FILES: dict[str, Case] = {
+    "text": output(
+        lambda frame, path: frame.selectExpr("concat(id, ' ', amount)").write.text(path),
+        lambda s: r.select(kept(s), lambda o: (f"{o.id} {o.amount}",)),
+    ),
+    "CSV": output(
+        lambda frame, path: frame.write.csv(path),
+        lambda s: r.select(kept(s), lambda o: (f"{o.id},{o.amount}",)),
+    ),
+    "CSV with headers": output(
+        lambda frame, path: frame.write.csv(path, header=True),
+        lambda s: r.select(kept(s), lambda o: (f"{o.id},{o.amount}",)),
+        header=True,
+    ),
+    "JSON": output(
+        lambda frame, path: frame.write.json(path),
+        lambda s: r.select(kept(s), lambda o: (f'{{"id":{o.id},"amount":{o.amount}}}',)),
+    ),
+    "ORC": output(lambda frame, path: frame.write.orc(path)),
+    "nothing": Case(lambda t: t.orders.where("amount > 1000").select("id"), lambda s: []),
+    "one file of several partitions": output(lambda frame, path: frame.coalesce(1).write.parquet(path)),
+    "several files of a task": output(
+        lambda frame, path: frame.coalesce(1).write.option("maxRecordsPerFile", 4).parquet(path)
+    ),
+    "partitionBy": output(
+        lambda frame, path: frame.write.partitionBy("tag").parquet(path), columns=["id", "amount", "tag"]
+    ),
+    "partitionBy of one task, several files of each": output(
+        lambda frame, path: (
+            frame.coalesce(1).write.partitionBy("tag").option("maxRecordsPerFile", 3).parquet(path)
+        ),
+        columns=["id", "amount", "tag"],
+    ),
+    "partitionBy of sorted rows": output(
+        lambda frame, path: frame.orderBy("tag", "amount").write.partitionBy("tag").parquet(path),
+        columns=["id", "amount", "tag"],
+    ),
+    "partitionBy over groupBy": output(
+        lambda frame, path: frame.groupBy("tag").count().write.partitionBy("tag").parquet(path),
+        lambda s: r.select(by_tag(s), lambda row: row[1:]),
+        columns=["tag"],
+    ),
+    "the same rows to two outputs": output(write_twice, kept_twice),
+    "overwrite": output(overwrite, lambda s: r.select(r.where(kept(s), lambda o: o.id > 9), two)),
+    "append": output(append, kept_twice),
+}
+
+TABLES: dict[str, Case] = {
+    "saveAsTable": output(lambda frame, path: frame.write.saveAsTable("sold"), place="warehouse/sold"),
+    "saveAsTable with a path": output(
+        lambda frame, path: frame.write.option("path", path).saveAsTable("sold_at")
+    ),
+    "buckets": output(
+        lambda frame, path: (
+            frame.write.bucketBy(3, "id").sortBy("amount").option("path", path).saveAsTable("b")
+        )
+    ),
+    "buckets within partitions": output(
+        lambda frame, path: (
+            frame.write.partitionBy("tag").bucketBy(2, "id").option("path", path).saveAsTable("pb")
+        ),
+        columns=["id", "amount", "tag"],
+    ),
+    "CREATE TABLE AS SELECT": output(
+        lambda frame, path: run_sql(
+            frame, f"create table ctas using parquet location '{path}' as select * from new"
+        )
+    ),
+    "INSERT INTO, twice": output(
+        lambda frame, path: run_sql(
+            frame,
+            f"create table filled {TABLE} location '{path}'",
+            "insert into filled select * from new",
+            "insert into filled select id, amount from new where id > 6",
+        ),
+        lambda s: r.select(kept(s), two) + r.select(r.where(kept(s), lambda o: o.id > 6), two),
+    ),
+    "INSERT OVERWRITE": output(
+        lambda frame, path: run_sql(
+            frame,
+            f"create table replaced {TABLE} location '{path}'",
+            "insert into replaced select * from new",
+            "insert overwrite replaced select id, amount from new where id > 6",
+        ),
+        lambda s: r.select(r.where(kept(s), lambda o: o.id > 6), two),
+    ),
+    "INSERT OVERWRITE DIRECTORY": output(
+        lambda frame, path: run_sql(
+            frame, f"insert overwrite directory '{path}' using parquet select id, amount from new"
+        )
+    ),
+    "INSERT INTO a partition": output(
+        lambda frame, path: run_sql(
+            frame,
+            "create table parts (id int, amount bigint, tag string) using parquet partitioned by (tag) "
+            f"location '{path}'",
+            "insert into parts partition (tag = 'x') select id, amount from new where tag = 'x'",
+            "insert into parts partition (tag) select id, amount, tag from new where tag <> 'x'",
+        ),
+        lambda s: r.select(r.where(kept(s), lambda o: o.tag is not None), two),
+        columns=["id", "amount", "tag"],
+    ),
+    "insertInto": output(
+        lambda frame, path: (
+            run_sql(frame, f"create table filled_too {TABLE} location '{path}'"),
+            frame.write.insertInto("filled_too"),
+        )
+    ),
+    "writeTo": output(
+        lambda frame, path: frame.writeTo("created").using("parquet").create(), place="warehouse/created"
+    ),
+}
+
+CASES = {**FILES, **TABLES}
+PLAIN = without_lineage(CASES)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
+    plain.check_rows(name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
+    traced.check(name, plain)
+
+
+# -- actions: each reads a file of its own, which tells its sink --------------------------------------
+
+NUMBERS = [3, -1, 4, 1, -5, 9, 2, 6, 5, 3]
+EVEN = [row for row, n in enumerate(NUMBERS) if n % 2 == 0]
+ALL = list(range(len(NUMBERS)))
+
+#: name -> (action, rows of the source that each record of its sink comes from, in order)
+ACTIONS: dict[str, tuple[Callable[[DataFrame], Any], list[list[int]]]] = {
+    "collect": (lambda f: [row.n for row in f.where("n % 2 = 0").collect()], [[row] for row in EVEN]),
+    "collect, sorted": (
+        lambda f: [row.n for row in f.orderBy("n", "i").collect()],
+        [[row] for row in sorted(ALL, key=lambda row: (NUMBERS[row], row))],
+    ),
+    "take": (lambda f: [row.n for row in f.where("n > 1").take(3)], [[0], [2], [5]]),
+    "first": (lambda f: f.where("n < 0").first().n, [[1]]),
+    "head of a limit": (lambda f: [row.n for row in f.orderBy("i").limit(4).collect()], [[0], [1], [2], [3]]),
+    "tail": (lambda f: [row.n for row in f.tail(2)], [[8], [9]]),
+    "count": (lambda f: f.where("n % 2 = 0").count(), [EVEN]),
+    "collect of groups": (
+        lambda f: [tuple(row) for row in f.groupBy(f.n % 2 == 0).count().orderBy("count").collect()],
+        [EVEN, [row for row in ALL if row not in EVEN]],
+    ),
+    "toLocalIterator": (
+        lambda f: [row.n for row in f.where("n > 3").toLocalIterator()],
+        [[2], [5], [7], [8]],
+    ),
+    "toArrow": (lambda f: f.where("n > 3").toArrow().to_pydict(), [[2], [5], [7], [8]]),
+    "foreach": (lambda f: f.where("n > 3").foreach(lambda row: None), [[2], [5], [7], [8]]),
+    "foreachPartition": (lambda f: f.where("n > 3").foreachPartition(list), [[2], [5], [7], [8]]),
+    "collect of rdd": (lambda f: f.where("n > 3").rdd.map(lambda row: row.n).collect(), [[2], [5], [7], [8]]),
+}
+
+
+@pytest.fixture(scope="module")
+def acted(
+    kafka: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Application, dict[str, Any], dict[str, Any]]:
+    """(lineage, what the actions gave with it, what they gave without)."""
+    from tests.spark.application import run_application
+
+    folder = tmp_path_factory.mktemp("actions")
+    for at in range(len(ACTIONS)):
+        (folder / str(at)).mkdir()
+        numbers = pa.table({"i": pa.array(ALL, pa.int32()), "n": pa.array(NUMBERS, pa.int32())})
+        pq.write_table(numbers, folder / str(at) / f"action-{at}.parquet", row_group_size=3)
+
+    def job(context: SparkContext) -> dict[str, Any]:
+        spark = SparkSession.builder.getOrCreate()
+        return {
+            name: action(spark.read.parquet(str(folder / str(at))))
+            for at, (name, (action, _)) in enumerate(ACTIONS.items())
+        }
+
+    store = folder / "store"
+    given, application = run_application(
+        kafka.bootstrap_servers, store, job, spark_sql_shuffle_partitions="3"
+    )
+    assert application is not None
+    plain, _ = run_application(
+        kafka.bootstrap_servers, store, job, lineage=False, spark_sql_shuffle_partitions="3"
+    )
+    return application, given, plain
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_an_action_gives_what_it_gives_without_lineage(name: str, acted: Any) -> None:
+    _, given, plain = acted
+    assert given[name] == plain[name]
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
+    application, _, _ = acted
+    sink = sink_of(application, name)
+    found = [
+        sorted(row for _, row in sources)
+        for record in sorted(records_of(application, sink), key=lambda each: (each.partition, each.offset))
+        for sources in [sources_of(application, sink, record)]
+        if sources  # a count that is zero, of a partition without rows, comes from nothing
+    ]
+    wanted = ACTIONS[name][1]
+    # Some read more than they give: what was given is what counts.
+    assert (found[-len(wanted) :] if name == "tail" else found[: len(wanted)]) == wanted
+
+
+def sink_of(application: Application, name: str) -> str:
+    """The sink behind the scan of the file of an action, the last one if there are several."""
+    graph = graph_of(application)
+    file = f"action-{list(ACTIONS).index(name)}.parquet"
+    found = [
+        sink.node_id
+        for sink in application.sinks()
+        for node in upstream(graph, sink.node_id)
+        if node.kind == "source" and reads(application, node.node_id, file)
+    ]
+    assert found, f"no sink of {name}"
+    return found[-1]
+
+
+def reads(application: Application, source: str, file: str) -> bool:
+    return any(
+        record.source is not None and Path(record.source.path).name == file
+        for record in records_of(application, source)
+    )
+
+
+def sources_of(application: Application, sink: str, record: Any) -> r.Sources:
+    trace = application.trace(
+        direction="backward", node=sink, partition=record.partition, offset=record.offset
+    )
+    assert trace.exact
+    return rows_of_sources(trace)
+
+
+def test_show_prints_what_it_prints_without_lineage(
+    kafka: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.spark.application import run_application
+
+    pq.write_table(pa.table({"n": NUMBERS}), tmp_path / "shown.parquet")
+
+    def job(context: SparkContext) -> None:
+        spark = SparkSession.builder.getOrCreate()
+        spark.read.parquet(str(tmp_path / "shown.parquet")).where("n > 1").show(4)
+
+    run_application(kafka.bootstrap_servers, tmp_path / "store", job, lineage=False)
+    plain = capsys.readouterr().out
+    _, application = run_application(kafka.bootstrap_servers, tmp_path / "store", job)
+    assert capsys.readouterr().out == plain
+    assert application is not None
+    (sink,) = application.sinks()
+    found = Counter(
+        sources_of(application, sink.node_id, record) for record in records_of(application, sink.node_id)
+    )
+    shown = [frozenset({("shown.parquet", row)}) for row in (0, 2, 5, 6)]
+    assert set(shown) <= set(found)
+    assert max(found.values()) == 1
