@@ -60,6 +60,7 @@ class Case:
 
 _ZIPF = (Input(kind="words"),)
 _PURCHASES = Input(kind="purchases")
+_SHOP = (_PURCHASES, Input(kind="customers", is_sized=False))
 
 CASES: Mapping[str, Case] = {
     case.name: case
@@ -105,7 +106,7 @@ CASES: Mapping[str, Case] = {
             name="join",
             title="Join",
             job="join.py",
-            inputs=(_PURCHASES, Input(kind="customers", is_sized=False)),
+            inputs=_SHOP,
             targets={"lineage/nolin": 1.02},
         ),
         Case(
@@ -114,6 +115,23 @@ CASES: Mapping[str, Case] = {
             job="group.py",
             inputs=(_PURCHASES,),
             targets={"lineage/nolin": 1.02},
+        ),
+        *(
+            Case(
+                name=f"dataframe-{name}",
+                title=title,
+                job=f"dataframe_{name.replace('-', '_')}.py",
+                inputs=inputs,
+                targets={"lineage/stock": 1.15},
+                bytes_per_flow=1.0,
+            )
+            for name, title, inputs in (
+                ("wordcount", "WordCount of DataFrames", _ZIPF),
+                ("grep", "Grep of DataFrames", _ZIPF),
+                ("join", "Join and aggregate in SQL", _SHOP),
+                ("join-all", "Join of three tables", _SHOP),
+                ("tweets", "Tweets as a DataFrame", (Input(kind="tweets"),)),
+            )
         ),
     )
 }

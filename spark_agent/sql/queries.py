@@ -69,11 +69,8 @@ class Queries:
         try:
             return self._rewritten(plan, entry)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's query goes on
-            logger.warning("a query is not captured: %r", error)
-            if os.environ.get("LINEAGE_DEBUG"):
-                import traceback
-
-                traceback.print_exc()
+            logger.warning("a query is not captured: %s", _in_short(error))
+            logger.debug("while it was rewritten", exc_info=True)
         return None
 
     def _rewritten(self, plan: Plan, entry: str) -> Plan | None:
@@ -94,8 +91,14 @@ class Queries:
             return self._captured(
                 query, around, PlanNodes(self._session.next_number, call_site), name, fields, output
             )
-        except UncoveredError as error:
-            reason = f"{error} is not covered: this query ran without its records being followed"
+        except Exception as error:  # noqa: BLE001 - the query runs as it is, whatever came of its rewriting
+            if isinstance(error, UncoveredError):
+                reason = f"{error} is not covered"
+            else:
+                reason = f"its plan could not be rewritten ({_in_short(error)})"
+                logger.warning("a query is not captured: %s", reason)
+                logger.debug("while it was rewritten", exc_info=True)
+            reason += ": this query ran without its records being followed"
             nodes = PlanNodes(self._session.next_number, call_site)
             self._rewriter(nodes).coarse(query, name, reason, **fields)
             self._publish(nodes.made)
@@ -188,6 +191,12 @@ class Queries:
         """Publish what there is still; bounded by what the JVM holds."""
         self._is_ended.set()
         self._reader.join(10)
+
+
+def _in_short(error: Exception) -> str:
+    """The first line: py4j's errors have the JVM's stack behind it."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
 
 
 class _Taps:

@@ -1,7 +1,7 @@
 """Where SparkSessions begin: the first one of an application brings the JVM's part of the agent.
 
-A job of RDDs alone never pays for it. Where it cannot be had, DataFrames and SQL go on without lineage, and
-the application's record says why.
+A job of RDDs alone loads two small classes and no more. Where they cannot be had, DataFrames and SQL go on
+without lineage, and the log says why, once.
 """
 
 from __future__ import annotations
