@@ -132,7 +132,7 @@ def _environment() -> dict[str, str]:
 
 
 def digest(output: Path) -> tuple[int, str]:
-    """(rows, SHA-256 of the files' numbers and bytes in order) of a text output. Equal rows in equal order."""
+    """(rows, SHA-256 of files' numbers and bytes in order) of a text output. Equal rows in equal order."""
     rows, sha = 0, hashlib.sha256()
     for part in sorted(output.glob("part-*")):
         sha.update(part.name[: len("part-00000")].encode())

@@ -44,6 +44,9 @@ class Catalyst:
         self._prune = catalyst.optimizer.ColumnPruning
         self._equi_join = catalyst.planning.ExtractEquiJoinKeys
         self._aggregate = plans.Aggregate
+        self._attribute = expressions.AttributeReference
+        self._struct = jvm.org.apache.spark.sql.types.StructType
+        self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
         self._reference = plans.CTERelationRef
         self._parse = _singleton(catalyst.parser, "CatalystSqlParser").parseExpression
         self.no_id = self._literal.create(None, self._long)
@@ -73,6 +76,14 @@ class Catalyst:
 
     def field(self, struct: Expression, ordinal: int) -> Expression:
         return self._field(struct, ordinal, self._none)
+
+    def with_fields(self, attribute: Expression, names: list[str]) -> Expression:
+        """A column that is a struct, with some of its fields only."""
+        whole, part = attribute.dataType(), self._struct()
+        for name in names:
+            part = part.add(whole.apply(name))
+        arguments = (attribute.name(), part, attribute.nullable(), attribute.metadata())
+        return self._attribute(*arguments, attribute.exprId(), attribute.qualifier())
 
     def if_(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
         return self._if(condition, then, otherwise)
@@ -139,10 +150,16 @@ class Catalyst:
         return plan.withNewChildren(self.seq(children))
 
     def with_output(self, reference: Plan, more: list[Expression]) -> Plan:
-        """A CTERelationRef that gives more columns. They are as Spark made it in all else."""
+        """A CTERelationRef that gives more columns, and is as Spark made it in all else."""
         parts = [reference.productElement(index) for index in range(reference.productArity())]
         parts[2] = self.seq([*self.items(reference.output()), *more])
         return self._reference(*parts)
+
+    def relation(self, relation: Plan, columns: list[Expression]) -> Plan:
+        """A LogicalRelation that gives these columns."""
+        parts = [relation.productElement(index) for index in range(relation.productArity())]
+        parts[1] = self.seq(columns)
+        return self._relation(*parts)
 
     def aggregate(self, plan: Plan, results: list[Expression], child: Plan) -> Plan:
         """`plan`, an Aggregate, with other results over another child."""

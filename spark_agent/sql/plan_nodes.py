@@ -13,6 +13,10 @@ from typing import Any
 from spark_agent import contract
 
 
+class UncoveredError(Exception):
+    """The plan holds an operator that cannot be followed; the text names it."""
+
+
 @dataclass(eq=False)
 class PlanNode:
     """One node as its events tell it. `parents` are in the order of their ports."""

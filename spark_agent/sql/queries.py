@@ -20,8 +20,8 @@ from urllib.parse import unquote
 from spark_agent import contract, partitions
 from spark_agent.sql import outputs
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
-from spark_agent.sql.plan_nodes import PlanNode, PlanNodes
-from spark_agent.sql.rewriting import Ids, Rewriter, UncoveredError
+from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.rewriting import Ids, Rewriter
 from spark_agent.sql.scans import FileScans
 from spark_agent.transport import logger
 

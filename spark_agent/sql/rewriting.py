@@ -15,14 +15,10 @@ from typing import Any, Protocol
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
-from spark_agent.sql.plan_nodes import PlanNode, PlanNodes
+from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
 
 #: What stands for a node's records: (column of ids, node whose ids they are).
 Ids = list[tuple[Expression, int]]
-
-
-class UncoveredError(Exception):
-    """The plan holds an operator that cannot be followed; the text names it."""
 
 
 class Taps(Protocol):
@@ -45,6 +41,8 @@ class Scans(Protocol):
     def kept(self, leaf: Plan) -> int | None: ...
 
     def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool: ...
+
+    def is_interleaved(self, leaf: Plan) -> bool: ...
 
 
 @dataclass
@@ -103,6 +101,7 @@ class Rewriter:
     def __init__(self, catalyst: Catalyst, taps: Taps, scans: Scans, nodes: PlanNodes) -> None:
         self._catalyst, self._taps, self._scans, self._nodes = catalyst, taps, scans, nodes
         self._is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
+        self._interleaved = 0  # scans that one task may read by turns
         self._definitions: dict[int, tuple[Ids, int]] = {}
 
     # -- the walk ------------------------------------------------------------------------------------
@@ -163,6 +162,9 @@ class Rewriter:
     def _leaf(self, leaf: Plan, condition: Expression | None = None) -> Rewritten:
         """A scan whose rows are numbered, behind a filter that the scan itself makes use of."""
         kept = self._scans.kept(leaf)
+        self._interleaved += self._scans.is_interleaved(leaf)
+        if self._interleaved > 1:
+            raise UncoveredError("more than one bucketed table in a query")
         description, dataset = self._scans.describe(leaf)
         is_of_rdd = str(leaf.getClass().getSimpleName()) in ("LogicalRDD", "ExternalRDD")
         if kept is None:

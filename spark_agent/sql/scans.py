@@ -11,6 +11,7 @@ from typing import Any
 
 from spark_agent import partitions
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.plan_nodes import UncoveredError
 
 #: Class of a file format -> what the dataset of the node says.
 _FORMATS = {
@@ -53,13 +54,24 @@ class FileScans:
         relation = _file_relation(leaf)
         if relation is None or _format(relation) != "parquet":
             return None
-        scan = leaf.withMetadataColumns()
-        for attribute in self._catalyst.items(scan.output()):
+        columns = self._catalyst.items(leaf.withMetadataColumns().output())
+        for at, attribute in enumerate(columns):
             if attribute.name() == "_metadata":
+                if all(each.name() != "_metadata" for each in self._catalyst.items(leaf.output())):
+                    # Of what Spark knows of a row's file, all that is asked for is made for each row.
+                    columns[at] = attribute = self._catalyst.with_fields(attribute, ["row_index"])
                 names = list(attribute.dataType().fieldNames())
-                if "row_index" in names:
-                    return scan, self._catalyst.field(attribute, names.index("row_index"))
+                if "row_index" not in names:
+                    raise UncoveredError("a scan of which other parts of _metadata are asked for")
+                return self._catalyst.relation(leaf, columns), self._catalyst.field(
+                    attribute, names.index("row_index")
+                )
         return None
+
+    def is_interleaved(self, leaf: Plan) -> bool:
+        """May a task read this scan and another one by turns? Then nobody knows whose file it is in."""
+        relation = _file_relation(leaf)
+        return relation is not None and bool(relation.bucketSpec().isDefined())
 
     def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool:
         """May `condition` be looked at before rows are numbered?"""
