@@ -287,6 +287,7 @@ class LineageRecords:
         spark = _spark()
         with _unseen():
             frame = spark.createDataFrame(rows, _ROW)
+            _leave_out(frame)
             return frame if len(rows) <= ROWS_FROM_DRIVER else _read_by_spark(spark, frame)
 
 
@@ -316,6 +317,15 @@ def _numbered(spark: Any, path: str) -> Any:
     table = spark.createDataFrame(splits, "split long, more long")
     numbered = lines.join(F.broadcast(table), "split")
     return numbered.select((F.col("id") + F.col("more")).alias("row"), "text")
+
+
+def _leave_out(frame: Any) -> None:
+    """Asking is no part of the job: what is made of the answer is not captured."""
+    from spark_agent import session
+
+    active = session.active()
+    if active is not None:
+        active.sessions.leave_out(frame)
 
 
 def _spark() -> Any:

@@ -52,6 +52,7 @@ class Queries:
         self._outputs: dict[int, outputs.Output] = {}
         self._files: set[int] = set()  # scans of files
         self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
+        self._left_out: set[tuple[int, ...]] = set()  # columns of leaves
         self._is_ended = threading.Event()
         self._reader = threading.Thread(target=self._read, name="lineage-queries", daemon=True)
         self._reader.start()
@@ -61,6 +62,10 @@ class Queries:
         """Let the optimiser of a SparkSession of the JVM call us, and its listeners tell us of ends."""
         self._jvm.install(java_session, self._rule)
         java_session.listenerManager().register(self._jvm.ends())
+
+    def leave_out(self, plan: Plan) -> None:
+        """Capture nothing of queries that read the leaves of this plan."""
+        self._left_out.update(map(self._kept.output, self._catalyst.items(plan.collectLeaves())))
 
     # -- rewriting -----------------------------------------------------------------------------------
 
@@ -80,7 +85,7 @@ class Queries:
         if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
             return None
         query, around = _query_of(self._catalyst, plan, kind)
-        if query is None or _is_local(self._catalyst, query):
+        if query is None or self._is_of_no_interest(query):
             return None
         name, call_site = _action(method)
         fields: dict[str, Any] = {"kind": "operator"} if is_kept else {}
@@ -103,6 +108,13 @@ class Queries:
             self._rewriter(nodes).coarse(query, name, reason, **fields)
             self._publish(nodes.made)
             return None
+
+    def _is_of_no_interest(self, query: Plan) -> bool:
+        """It needs no job of Spark's, or reads what was asked for of lineage."""
+        leaves = self._catalyst.items(query.collectLeaves())
+        if self._left_out and any(self._kept.output(each) in self._left_out for each in leaves):
+            return True
+        return all(str(each.getClass().getSimpleName()) in _LOCAL for each in leaves)
 
     def _captured(
         self,
@@ -230,7 +242,7 @@ class _Kept:
 
     def remember(self, plan: Plan, node: int) -> None:
         """What is made of `plan` and kept has the records of `node`."""
-        self._by_output[self._output(plan)] = node
+        self._by_output[self.output(plan)] = node
 
     def of(self, leaf: Plan) -> int | None:
         """The node whose records a leaf reads."""
@@ -244,13 +256,14 @@ class _Kept:
             return None
         rdd = int(leaf.rdd().id())
         if rdd not in self._by_rdd:  # later it may have another output, beside itself in a join
-            node = self._by_output.get(self._output(leaf))
+            node = self._by_output.get(self.output(leaf))
             if node is None:
                 return None
             self._by_rdd[rdd] = node
         return self._by_rdd[rdd]
 
-    def _output(self, plan: Plan) -> tuple[int, ...]:
+    def output(self, plan: Plan) -> tuple[int, ...]:
+        """What tells the columns of a plan from those of all others."""
         return tuple(int(each.exprId().id()) for each in self._catalyst.items(plan.output()))
 
 
@@ -297,11 +310,6 @@ def _limits_of(query: Plan) -> tuple[list[Plan], Plan]:
 def _limit(limit: Plan) -> int | None:
     text = str(limit.limitExpr().toString())
     return int(text) if text.isdecimal() else None
-
-
-def _is_local(catalyst: Catalyst, query: Plan) -> bool:
-    leaves = query.collectLeaves()
-    return all(str(each.getClass().getSimpleName()) in _LOCAL for each in catalyst.items(leaves))
 
 
 _SPARK = os.sep + "pyspark" + os.sep

@@ -59,6 +59,12 @@ class Sessions:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
             logger.warning("DataFrames and SQL have no lineage in this application: %r", error)
 
+    def leave_out(self, frame: Any) -> None:
+        """Capture nothing of queries that read a DataFrame of ours. Never raises."""
+        if self._queries is not None:
+            with contextlib.suppress(Exception):  # it is captured then
+                self._queries.leave_out(frame._jdf.queryExecution().analyzed())
+
     def end(self) -> None:
         """Publish what the JVM still tells. Never raises."""
         if self._queries is None:

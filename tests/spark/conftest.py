@@ -66,3 +66,40 @@ def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.
     """The CASES of a module, in one application with lineage."""
     folder = tmp_path_factory.mktemp("traced")
     return run_cases(kafka.bootstrap_servers, folder, request.module.CASES, lineage=True)
+
+
+#: What DataFrames do not do yet, and docs/dataframes.md says so. A test that passes after all is a failure.
+NOT_YET = {
+    "repartition(n) spreads rows by all columns": (
+        "test_a_job_gives_the_same_with_lineage[order of repartition]",
+    ),
+    "exchanges and subqueries are not used again": (
+        "test_a_plan_stays_as_good_as_it_is[exchange that is used again]",
+        "test_a_plan_stays_as_good_as_it_is[exchange that is used again without AQE]",
+        "test_a_plan_stays_as_good_as_it_is[broadcast that is used again]",
+        "test_a_plan_stays_as_good_as_it_is[subquery that is used again]",
+    ),
+    "rows of outputs are not known by file where a task wrote several": (
+        "test_traces_equal_the_oracle[several files of a task]",
+        "test_traces_equal_the_oracle[partitionBy]",
+        "test_traces_equal_the_oracle[partitionBy of one task, several files of each]",
+        "test_traces_equal_the_oracle[partitionBy of sorted rows]",
+        "test_traces_equal_the_oracle[partitionBy over groupBy]",
+        "test_traces_equal_the_oracle[buckets]",
+        "test_traces_equal_the_oracle[buckets within partitions]",
+        "test_traces_equal_the_oracle[INSERT INTO a partition]",
+        "test_traces_equal_the_oracle[output partitioned by odd values]",
+    ),
+    "a semi-join with more than equal keys is a bound": (
+        "test_traces_equal_the_oracle[semi join with a condition on both]",
+        "test_traces_equal_the_oracle[semi join with a condition on both, sort-merge]",
+        "test_traces_equal_the_oracle[EXISTS with a condition on both, or-ed]",
+    ),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = {name: reason for reason, names in NOT_YET.items() for name in names}
+    for item in items:
+        if item.name in reasons and "test_dataframe_" in item.nodeid:
+            item.add_marker(pytest.mark.xfail(reason=reasons[item.name], strict=True))

@@ -53,6 +53,7 @@ class Taps:
         self.servers = servers
         self.topic = topic or f"{uuid.uuid4().hex[:10]}-flow"
         self.java = jvm.load(spark.sparkContext)
+        self.java.ship()
         settings = AgentSettings(
             bootstrap_servers=servers, flow_topic=self.topic, delivery_timeout_s=patience_s, client=client
         )
