@@ -272,9 +272,14 @@ def _positions(block: Block) -> Flows:
     )
 
 
+def mark_of(node: int) -> int:
+    """What stands in `in_run` of rows whose inputs are ids of `node`: no run, and below the mark of none."""
+    return -2 - node
+
+
 def _of_source(block: Block, count: int) -> Integers | None:
-    """`in_run` of rows whose inputs are ids of a node; such values are no runs, and below NO_RUN."""
-    return None if block.source is None else np.full(count, -2 - block.source, np.int64)
+    """`in_run` of the rows of a block whose inputs are ids of a node."""
+    return None if block.source is None else np.full(count, mark_of(block.source), np.int64)
 
 
 def _counts(block: Block) -> Flows:

@@ -26,6 +26,20 @@ class Ends:
 _IN_PYTHON = Ends(are_counted=True, are_plain=True)
 
 
+#: Of a node, what its `node_registered` event has beside the number.
+NODE_FIELDS = (
+    "name",
+    "description",
+    "kind",
+    "relation",
+    "exact",
+    "reason",
+    "call_site",
+    "operation",
+    "dataset",
+)
+
+
 @dataclass(eq=False)
 class Node:
     """One RDD. `parents` are in the order of their ports, and forgotten when they are no longer needed.
@@ -57,18 +71,7 @@ class Node:
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
-        return {
-            "node": self.number,
-            "name": self.name,
-            "description": self.description,
-            "kind": self.kind,
-            "relation": self.relation,
-            "exact": self.exact,
-            "reason": self.reason,
-            "call_site": self.call_site,
-            "operation": self.operation,
-            "dataset": self.dataset,
-        }
+        return {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
 
     def ancestry(self, is_done: Callable[[Node], bool]) -> list[Node]:
         """This node and all that it comes from, parents before children, without what is done.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from lineage_service.rows import mark_of
 from lineage_service.tracing.flow_files import Integers
 from lineage_service.tracing.topology import Run, Topology
 from spark_agent import contract
@@ -18,18 +19,13 @@ __all__ = ["POSITION_BITS", "ids_of", "mark_of", "node_of", "records_of_ids"]
 
 #: How many bits of an id are the position.
 POSITION_BITS = contract.ID_POSITION_BITS
-_FIRST = -2
 _POSITIONS = (1 << POSITION_BITS) - 1
-
-
-def mark_of(node: int) -> int:
-    """What stands in `in_run` of rows whose inputs are ids of `node`."""
-    return _FIRST - node
 
 
 def node_of(in_run: int) -> int | None:
     """The node whose ids a row names; None: it names positions of a run."""
-    return _FIRST - in_run if in_run <= _FIRST else None
+    first = mark_of(0)
+    return first - in_run if in_run <= first else None
 
 
 def records_of_ids(

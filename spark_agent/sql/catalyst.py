@@ -20,10 +20,9 @@ class Catalyst:
         self._jvm = jvm
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
-        self._array_list = jvm.java.util.ArrayList
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
         self._none = _singleton(jvm.scala, "None")
-        self._nil = self._to_seq(self._array_list())
+        self._nil = self._to_seq([])
         self._new_id = expressions.NamedExpression.newExprId
         self._alias = expressions.Alias
         self._project = plans.Project
@@ -56,10 +55,7 @@ class Catalyst:
 
     def seq(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        listed = self._array_list()
-        for item in items:
-            listed.add(item)
-        return self._to_seq(listed)
+        return self._to_seq(list(items))
 
     @staticmethod
     def items(seq: Any) -> list[Any]:

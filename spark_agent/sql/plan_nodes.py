@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
+from spark_agent.nodes import NODE_FIELDS
 
 
 class UncoveredError(Exception):
@@ -38,18 +39,7 @@ class PlanNode:
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
-        told: dict[str, Any] = {
-            "node": self.number,
-            "name": self.name,
-            "description": self.description,
-            "kind": self.kind,
-            "relation": self.relation,
-            "exact": self.exact,
-            "reason": self.reason,
-            "call_site": self.call_site,
-            "operation": self.operation,
-            "dataset": self.dataset,
-        }
+        told = {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
         if self.by_id:
             told["by_id"] = True
         if self.limit is not None:
