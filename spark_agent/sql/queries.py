@@ -8,21 +8,18 @@ accepted, queries that ended) is published by a thread of its own.
 from __future__ import annotations
 
 import json
-import os
-import re
-import sys
 import threading
 from collections.abc import Callable
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from spark_agent import contract, partitions
-from spark_agent.sql import outputs
+from spark_agent.sql import call_sites, commands, outputs, rewriting
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
-from spark_agent.sql.rewriting import Ids, Rewriter
 from spark_agent.sql.scans import FileScans
+from spark_agent.sql.walk import Ids, Walk
 from spark_agent.transport import logger
 
 if TYPE_CHECKING:
@@ -45,7 +42,7 @@ class Queries:
     def __init__(self, session: Session, jvm: Jvm) -> None:
         self._session, self._jvm = session, jvm
         self._catalyst = Catalyst(session.context._jvm)
-        self._kept = _Kept(self._catalyst)
+        self._kept = KeptNodes(self._catalyst)
         self._scans = FileScans(self._catalyst, self._kept)
         self._common: Any = None  # made for the first query: it waits for the topics
         self._lock = threading.Lock()
@@ -84,10 +81,10 @@ class Queries:
         is_kept = bool(cached) or method.startswith(_KEEPING)
         if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
             return None
-        query, around = _query_of(self._catalyst, plan, kind)
+        query, around = commands.query_of(self._catalyst, plan, kind)
         if query is None or self._is_of_no_interest(query):
             return None
-        name, call_site = _action(method)
+        name, call_site = call_sites.action(method)
         fields: dict[str, Any] = {"kind": "operator"} if is_kept else {}
         output = outputs.of_command(plan.plan() if kind == "WithCTE" else plan)
         if output is not None:
@@ -105,7 +102,7 @@ class Queries:
                 logger.debug("while it was rewritten", exc_info=True)
             reason += ": this query ran without its records being followed"
             nodes = PlanNodes(self._session.next_number, call_site)
-            self._rewriter(nodes).coarse(query, name, reason, **fields)
+            rewriting.coarse(self._walk(nodes), query, name, reason, **fields)
             self._publish(nodes.made)
             return None
 
@@ -125,21 +122,21 @@ class Queries:
         fields: dict[str, Any],
         output: outputs.Output | None,
     ) -> Plan:
-        rewriter = self._rewriter(nodes)
-        limits, query = ([], query) if around is not None else _limits_of(query)
-        made, node = rewriter.output(query, rewriter.rewrite(query), name, **fields)
+        walk = self._walk(nodes)
+        limits, query = ([], query) if around is not None else commands.limits_of(query)
+        made, node = rewriting.output(walk, query, walk.rewrite(query), name, **fields)
         if node.kind != "sink":
             self._kept.remember(query, node.number)
         made = self._catalyst.pruned(made)
         for limit in reversed(limits):
             made = self._catalyst.with_children(limit, [made])
-        node.limit = _limit(limits[0]) if limits else None
+        node.limit = commands.limit_of(limits[0]) if limits else None
         if output is not None:
             self._outputs[node.number] = output
         self._publish(nodes.made)
         return made if around is None else around(made)
 
-    def _rewriter(self, nodes: PlanNodes) -> Rewriter:
+    def _walk(self, nodes: PlanNodes) -> Walk:
         with self._lock:
             if self._common is None:
                 session = self._session
@@ -147,7 +144,7 @@ class Queries:
                     session.application_id, session.settings, session.flow_partitions
                 )
                 self._jvm.ship()
-        return Rewriter(self._catalyst, _Taps(self._jvm, self._common), self._scans, nodes)
+        return rewriting.walk_of(self._catalyst, _Taps(self._jvm, self._common), self._scans, nodes)
 
     def _publish(self, nodes: list[PlanNode]) -> None:
         emit = self._session.emit
@@ -230,118 +227,6 @@ class _Taps:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = steps
         return self._jvm.tap(self._common, node, columns, sources, key=key, codes=codes, keys=keys)
-
-
-class _Kept:
-    """Nodes of DataFrames that are cached or checkpointed."""
-
-    def __init__(self, catalyst: Catalyst) -> None:
-        self._catalyst = catalyst
-        self._by_output: dict[tuple[int, ...], int] = {}
-        self._by_rdd: dict[int, int] = {}
-
-    def remember(self, plan: Plan, node: int) -> None:
-        """What is made of `plan` and kept has the records of `node`."""
-        self._by_output[self.output(plan)] = node
-
-    def of(self, leaf: Plan) -> int | None:
-        """The node whose records a leaf reads."""
-        name = str(leaf.getClass().getSimpleName())
-        if name == "InMemoryRelation":
-            # The tap stands at the top of what is cached, below how Spark computes it.
-            lines = str(leaf.cacheBuilder().cachedPlan().treeString()).splitlines()[:4]
-            found = [match for match in map(_TAP.search, lines) if match is not None]
-            return int(found[0][1]) if found else None
-        if name != "LogicalRDD":
-            return None
-        rdd = int(leaf.rdd().id())
-        if rdd not in self._by_rdd:  # later it may have another output, beside itself in a join
-            node = self._by_output.get(self.output(leaf))
-            if node is None:
-                return None
-            self._by_rdd[rdd] = node
-        return self._by_rdd[rdd]
-
-    def output(self, plan: Plan) -> tuple[int, ...]:
-        """What tells the columns of a plan from those of all others."""
-        return tuple(int(each.exprId().id()) for each in self._catalyst.items(plan.output()))
-
-
-_TAP = re.compile(r"lineage_tap\(([0-9]+)")
-
-
-_WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable")
-_WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
-
-
-def _query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Callable[[Plan], Plan] | None]:
-    """The query of a plan, and for a command how the command goes around another one."""
-    if kind == "WithCTE" and str(plan.plan().getClass().getSimpleName()) in _WRITING:
-        query, around = _query_of(catalyst, plan.plan(), str(plan.plan().getClass().getSimpleName()))
-        return catalyst.with_children(plan, [*catalyst.items(plan.cteDefs()), query]), around
-    if kind in _WRITING_FILES:
-        child = plan.children().apply(0)
-        if str(child.getClass().getSimpleName()) == "WriteFiles":
-            return child.child(), lambda made: catalyst.with_children(
-                plan, [catalyst.with_children(child, [made])]
-            )
-        return child, lambda made: catalyst.with_children(plan, [made])
-    if kind in _WRITING:
-        return plan.children().apply(0), lambda made: catalyst.with_children(plan, [made])
-    return (None, None) if kind.endswith("Command") or kind == "CommandResult" else (plan, None)
-
-
-def _limits_of(query: Plan) -> tuple[list[Plan], Plan]:
-    """A limit at the top, which Spark runs partition by partition: what it is made of, and what is below.
-
-    The tap goes below it. One over a sort is another operator of Spark's, and stays where it is.
-    """
-    limits, at = [], query
-    while str(at.getClass().getSimpleName()) in ("GlobalLimit", "LocalLimit"):
-        limits.append(at)
-        at = at.child()
-    below, name = at, str(at.getClass().getSimpleName())
-    while name in ("Project", "Offset"):
-        below = below.child()
-        name = str(below.getClass().getSimpleName())
-    return ([], query) if not limits or name == "Sort" else (limits, at)
-
-
-def _limit(limit: Plan) -> int | None:
-    text = str(limit.limitExpr().toString())
-    return int(text) if text.isdecimal() else None
-
-
-_SPARK = os.sep + "pyspark" + os.sep
-_PY4J = os.sep + "py4j" + os.sep
-
-
-def _action(entry: str) -> tuple[str, str]:
-    """The name of the action and the place in the user's program that called it, as far as they are known.
-
-    The optimiser calls back on a thread of its own, while the user's thread waits in PySpark: where only one
-    does, it is that.
-    """
-    waiting = [
-        _waiting(frame) for thread, frame in sys._current_frames().items() if thread != threading.get_ident()
-    ]
-    found = [each for each in waiting if each is not None]
-    return found[0] if len(found) == 1 else (entry.partition(".")[2] or "query", "")
-
-
-def _waiting(frame: FrameType | None) -> tuple[str, str] | None:
-    """The method of PySpark that a thread waits in, and who called it."""
-    name, is_calling = "", False
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if _SPARK in file and is_calling:
-            name = frame.f_code.co_name
-        elif _PY4J in file:
-            is_calling = True
-        elif name:
-            return name, f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    return None
 
 
 def _described(split: int, parts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""Where rows of one input meet: aggregates, windows, and functions over many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spark_agent.sql.catalyst import Expression, Plan
+from spark_agent.sql.walk import Handler, Rewritten, Walk
+
+
+def aggregate(walk: Walk, plan: Plan) -> Rewritten:
+    below = walk.child(plan)
+    node = walk.operator(plan, [below.node])
+    grouping = walk.catalyst.items(plan.groupingExpressions())
+    key = walk.key(plan, grouping)
+    tapped, groups = walk.keyed(node, below, key)
+    column = walk.catalyst.alias(key, f"lineage_{groups}")
+    results = [*walk.catalyst.items(plan.aggregateExpressions()), column]
+    return Rewritten(
+        walk.catalyst.aggregate(plan, results, tapped), [(column.toAttribute(), groups)], node.number
+    )
+
+
+def window(walk: Walk, plan: Plan) -> Rewritten:
+    limits, at = [], plan.child()
+    while str(at.getClass().getSimpleName()) == "WindowGroupLimit":
+        limits.append(at)
+        at = at.child()
+    below = walk.rewrite(at)
+    node = walk.operator(plan, [below.node])
+    if "RowFrame" in node.description or "rank" in node.description or "row_number" in node.description:
+        node.exact = False
+        node.reason = "a window's frame is not followed: any row of its partition may have gone into it"
+    key = walk.key(plan, walk.catalyst.items(plan.partitionSpec()))
+    tapped, groups = walk.keyed(node, below, key)
+    column = walk.catalyst.alias(key, f"lineage_{groups}")
+    made, (attribute,) = walk.catalyst.with_columns(tapped, [column])
+    for limit in reversed(limits):
+        made = walk.catalyst.with_children(limit, [made])
+    made = walk.catalyst.with_children(plan, [made])
+    return Rewritten(made, [*below.ids, (attribute, groups)], node.number)
+
+
+def by_partition(walk: Walk, plan: Plan) -> Rewritten:
+    return _bounded(walk, plan, walk.catalyst.partition_id, "a record of the same partition")
+
+
+def by_group(walk: Walk, plan: Plan) -> Rewritten:
+    return _bounded(walk, plan, lambda: walk.catalyst.long(0), "a record of its inputs")
+
+
+def _bounded(walk: Walk, plan: Plan, key: Callable[[], Expression], bound: str) -> Rewritten:
+    """What a function makes of many rows: whatever entered together may have gone into each of it."""
+    belows = [walk.rewrite(each) for each in walk.catalyst.items(plan.children())]
+    node = walk.operator(plan, [each.node for each in belows], exact=False)
+    node.reason = f"{node.name} is a function over many records; what it gives may come from any {bound}"
+    children, found = [], []
+    for below, child in zip(belows, walk.catalyst.items(plan.children()), strict=True):
+        tapped, groups = walk.keyed(node, below, key())
+        children.append(walk.catalyst.project(child.output(), tapped))
+        found.append(groups)
+    made = walk.catalyst.with_children(plan, children)
+    columns = [walk.catalyst.alias(key(), f"lineage_{groups}") for groups in found]
+    made, attributes = walk.catalyst.with_columns(made, columns)
+    return Rewritten(made, list(zip(attributes, found, strict=True)), node.number)
+
+
+HANDLERS: dict[str, Handler] = {
+    "Aggregate": aggregate,
+    "Window": window,
+    **dict.fromkeys(
+        ("MapInPandas", "MapInArrow", "PythonMapInArrow", "MapPartitions", "ScriptTransformation"),
+        by_partition,
+    ),
+    **dict.fromkeys(
+        (
+            "FlatMapGroupsInPandas",
+            "FlatMapGroupsInArrow",
+            "FlatMapCoGroupsInPandas",
+            "FlatMapCoGroupsInArrow",
+        ),
+        by_group,
+    ),
+}

@@ -1,0 +1,54 @@
+"""Joins: the ids of both sides, or of the side whose rows come out and the keys of the other."""
+
+from __future__ import annotations
+
+from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.plan_nodes import PlanNode, UncoveredError
+from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
+
+
+def join(walk: Walk, plan: Plan) -> Rewritten:
+    kind = str(plan.joinType().toString())
+    if has_subquery(plan):
+        raise UncoveredError("Join with a subquery in its condition")
+    left, right = walk.rewrite(plan.left()), walk.rewrite(plan.right())
+    node = walk.operator(plan, [left.node, right.node])
+    if kind == "LeftAnti":
+        inner = walk.catalyst.project(plan.right().output(), right.plan)
+        return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
+    if kind == "LeftSemi" or kind.startswith("ExistenceJoin"):
+        return _semi_join(walk, plan, left, right, node, kind)
+    if kind not in ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter"):
+        raise UncoveredError(f"Join {kind}")
+    made = walk.catalyst.with_children(plan, [left.plan, right.plan])
+    return Rewritten(made, [*left.ids, *right.ids], node.number)
+
+
+def _semi_join(
+    walk: Walk, plan: Plan, left: Rewritten, right: Rewritten, node: PlanNode, kind: str
+) -> Rewritten:
+    """The rows of the right side are known by their key, which the rows of the left side have, too."""
+    keys = walk.catalyst.equi_join_keys(plan)
+    left_keys, right_keys, is_all = keys if keys is not None else ([], [], not plan.condition().isDefined())
+    if not is_all:
+        node.exact = False
+        node.reason = (
+            "of the other side, all rows with the same key are given: the rest of the condition is not "
+            "followed"
+        )
+    tapped, groups = walk.keyed(node, right, walk.key(plan, right_keys))
+    inner = walk.catalyst.project(plan.right().output(), tapped)
+    key = walk.key(plan, left_keys)
+    if kind == "LeftSemi":
+        column = walk.catalyst.alias(key, f"lineage_{groups}")
+        outer, (attribute,) = walk.catalyst.with_columns(left.plan, [column])
+        made = walk.catalyst.with_children(plan, [outer, inner])
+    else:
+        joined = walk.catalyst.with_children(plan, [left.plan, inner])
+        exists = plan.joinType().exists()
+        column = walk.catalyst.alias(walk.catalyst.if_(exists, key, walk.catalyst.no_id), f"lineage_{groups}")
+        made, (attribute,) = walk.catalyst.with_columns(joined, [column])
+    return Rewritten(made, [*left.ids, (attribute, groups)], node.number)
+
+
+HANDLERS: dict[str, Handler] = {"Join": join}

@@ -1,0 +1,80 @@
+"""Scans, ranges, cached DataFrames: where records begin and rows are numbered."""
+
+from __future__ import annotations
+
+from spark_agent import contract
+from spark_agent.sql.catalyst import Expression, Plan
+from spark_agent.sql.plan_nodes import UncoveredError
+from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
+
+
+def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritten:
+    """A scan whose rows are numbered, behind a filter that the scan itself makes use of."""
+    kept = walk.scans.kept(leaf)
+    walk.interleaved += walk.scans.is_interleaved(leaf)
+    if walk.interleaved > 1:
+        raise UncoveredError("more than one bucketed table in a query")
+    description, dataset = walk.scans.describe(leaf)
+    is_of_rdd = str(leaf.getClass().getSimpleName()) in ("LogicalRDD", "ExternalRDD")
+    if kept is None:
+        node = walk.nodes.operator(
+            str(leaf.nodeName()),
+            description,
+            [],
+            kind="source",
+            relation=contract.SOURCE,
+            by_id=True,
+            dataset=dataset,
+            exact=not is_of_rdd,
+            reason="made of an RDD, whose own records are not followed to here" if is_of_rdd else "",
+        )
+        number = node.number
+    else:
+        node, number = walk.nodes.operator(str(leaf.nodeName()), description, [kept]), kept
+    indexed = walk.scans.with_row_index(leaf) if kept is None else None
+    made, row_index = indexed if indexed is not None else (leaf, None)
+    if condition is not None:
+        made = walk.catalyst.filter(condition, made)
+    # What is kept has told of its records when it was made: they need only be numbered again.
+    ids = walk.taps.source(number, row_index) if kept is None else walk.catalyst.position()
+    column = walk.catalyst.alias(ids, f"lineage_{number}")
+    numbered = walk.catalyst.project([*walk.catalyst.items(leaf.output()), column], made)
+    return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
+
+
+def filter_(walk: Walk, plan: Plan) -> Rewritten:
+    """What of it a scan makes use of stays beside the scan, where rows are known all the same."""
+    leaf = plan.child()
+    is_scan = str(leaf.getClass().getSimpleName()) == "LogicalRelation"
+    if not is_scan or not plan.deterministic() or has_subquery(plan):
+        return walk.passing(plan)
+    beside: list[Expression] = []
+    above: list[Expression] = []
+    for each in walk.catalyst.conjuncts(plan.condition()):
+        (beside if walk.scans.is_pruned_by(leaf, each) else above).append(each)
+    below = scan(walk, leaf, walk.catalyst.all_of(beside))
+    made = below.plan if not above else walk.catalyst.filter(walk.catalyst.all_of(above), below.plan)
+    return Rewritten(made, below.ids, walk.operator(plan, [below.node]).number)
+
+
+def one_row(walk: Walk, plan: Plan) -> Rewritten:
+    return Rewritten(plan, [], walk.operator(plan, [], kind="source", relation=contract.SOURCE).number)
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(
+        (
+            "LogicalRelation",
+            "LocalRelation",
+            "LogicalRDD",
+            "ExternalRDD",
+            "Range",
+            "InMemoryRelation",
+            "DataSourceV2ScanRelation",
+            "HiveTableRelation",
+        ),
+        scan,
+    ),
+    "Filter": filter_,
+    "OneRowRelation": one_row,
+}

@@ -1,0 +1,72 @@
+"""Operators with one input that pass rows on, leave some out, or make several of one."""
+
+from __future__ import annotations
+
+from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.walk import Handler, Rewritten, Walk
+
+
+def passing(walk: Walk, plan: Plan) -> Rewritten:
+    return walk.passing(plan)
+
+
+def project(walk: Walk, plan: Plan) -> Rewritten:
+    below = walk.child(plan)
+
+    def rebuilt(one: Plan) -> Plan:
+        columns = walk.catalyst.items(one.projectList())
+        return walk.catalyst.project([*columns, *(column for column, _ in below.ids)], below.plan)
+
+    return walk.with_subqueries(plan, below, rebuilt)
+
+
+def generate(walk: Walk, plan: Plan) -> Rewritten:
+    """Of EXCEPT ALL, Spark makes a union with a count for each row; only the left side is a source."""
+    walk.is_counting = str(plan.generator().getClass().getSimpleName()) == "ReplicateRows"
+    try:
+        return walk.passing(plan)
+    finally:
+        walk.is_counting = False
+
+
+def expand(walk: Walk, plan: Plan) -> Rewritten:
+    below = walk.child(plan)
+    columns = [column for column, _ in below.ids]
+    output = [walk.catalyst.alias(each, each.name()).toAttribute() for each in columns]
+    projections = [
+        walk.catalyst.seq([*walk.catalyst.items(each), *columns])
+        for each in walk.catalyst.items(plan.projections())
+    ]
+    made = walk.catalyst.expand(projections, [*walk.catalyst.items(plan.output()), *output], below.plan)
+    ids = [(attribute, node) for attribute, (_, node) in zip(output, below.ids, strict=True)]
+    return Rewritten(made, ids, walk.operator(plan, [below.node]).number)
+
+
+#: The columns of ids go through all but the last three as they are.
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(
+        (
+            "Sort",
+            "GlobalLimit",
+            "LocalLimit",
+            "LimitAll",
+            "Offset",
+            "Tail",
+            "Repartition",
+            "RepartitionByExpression",
+            "RebalancePartitions",
+            "SubqueryAlias",
+            "View",
+            "ResolvedHint",
+            "Sample",
+            "CollectMetrics",
+            "BatchEvalPython",
+            "ArrowEvalPython",
+            "WindowGroupLimit",
+        ),
+        passing,
+    ),
+    "Project": project,
+    "Generate": generate,
+    "Expand": expand,
+}

@@ -1,0 +1,60 @@
+"""Unions, and queries with names that are read several times."""
+
+from __future__ import annotations
+
+import re
+
+from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.walk import Handler, Rewritten, Walk
+
+#: How Spark counts the rows of the right side of an EXCEPT ALL.
+_COUNTED_OFF = re.compile(r"Project \[-1 AS vcol#")
+
+
+def union(walk: Walk, plan: Plan) -> Rewritten:
+    """Each input has columns for the ids of all; those of the others are null in it."""
+    stock = walk.catalyst.items(plan.children())
+    is_counting, walk.is_counting = walk.is_counting, False
+    belows = [walk.rewrite(each) for each in stock]
+    for at, each in enumerate(stock if is_counting else ()):
+        if _COUNTED_OFF.match(str(each.simpleString(25))):
+            belows[at] = Rewritten(belows[at].plan, [], belows[at].node)
+    tags = [node for below in belows for _, node in below.ids]
+    children = []
+    for index, (child, below) in enumerate(zip(stock, belows, strict=True)):
+        columns = [
+            walk.catalyst.alias(column if index == other else walk.catalyst.no_id, f"lineage_{node}")
+            for other, each in enumerate(belows)
+            for column, node in each.ids
+        ]
+        children.append(walk.catalyst.project([*walk.catalyst.items(child.output()), *columns], below.plan))
+    made = walk.catalyst.with_children(plan, children)
+    output = walk.catalyst.items(made.output())
+    ids = list(zip(output[len(output) - len(tags) :], tags, strict=True))
+    return Rewritten(made, ids, walk.operator(plan, [below.node for below in belows]).number)
+
+
+def with_named(walk: Walk, plan: Plan) -> Rewritten:
+    """Queries with names that are made once and read several times, each by a `CTERelationRef`."""
+    definitions = []
+    for each in walk.catalyst.items(plan.cteDefs()):
+        below = walk.child(each)
+        columns = [*walk.catalyst.items(each.output()), *(column for column, _ in below.ids)]
+        definitions.append(walk.catalyst.with_children(each, [walk.catalyst.project(columns, below.plan)]))
+        walk.definitions[int(each.id())] = below.ids, below.node
+    query = walk.rewrite(plan.plan())
+    made = walk.catalyst.with_children(plan, [*definitions, query.plan])
+    return Rewritten(made, query.ids, query.node)
+
+
+def named(walk: Walk, plan: Plan) -> Rewritten:
+    ids, node = walk.definitions[int(plan.cteId())]
+    columns = [
+        walk.catalyst.alias(walk.catalyst.no_id, f"lineage_{source}").toAttribute() for _, source in ids
+    ]
+    made = walk.catalyst.with_output(plan, columns)
+    found = [(column, source) for column, (_, source) in zip(columns, ids, strict=True)]
+    return Rewritten(made, found, walk.operator(plan, [node]).number)
+
+
+HANDLERS: dict[str, Handler] = {"Union": union, "WithCTE": with_named, "CTERelationRef": named}

@@ -1,0 +1,155 @@
+"""The walk over a plan that is rewritten, and what the handlers of its operators share.
+
+A handler gets an operator and gives it back with the columns of ids beside its own: see `operators/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
+
+#: What stands for a node's records: (column of ids, node whose ids they are).
+Ids = list[tuple[Expression, int]]
+
+
+class Taps(Protocol):
+    """Makes the expressions that number rows and write ids."""
+
+    def source(self, node: int, row_index: Expression | None) -> Expression: ...
+
+    def tap(
+        self, node: int, ids: Ids, key: Expression | None = None, steps: tuple[int, int] = (-1, -1)
+    ) -> Expression: ...
+
+
+class Scans(Protocol):
+    """Looks at the leaves of plans."""
+
+    def describe(self, leaf: Plan) -> tuple[str, dict[str, str] | None]: ...
+
+    def with_row_index(self, leaf: Plan) -> tuple[Plan, Expression] | None: ...
+
+    def kept(self, leaf: Plan) -> int | None: ...
+
+    def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool: ...
+
+    def is_interleaved(self, leaf: Plan) -> bool: ...
+
+
+@dataclass
+class Rewritten:
+    """A plan that gives what it gave before and the ids beside it. `node` is its operator's number."""
+
+    plan: Plan
+    ids: Ids
+    node: int
+
+
+class Walk:
+    """One plan. `handlers` are those of operators by the names of their classes."""
+
+    def __init__(
+        self, catalyst: Catalyst, taps: Taps, scans: Scans, nodes: PlanNodes, handlers: Mapping[str, Handler]
+    ) -> None:
+        self.catalyst, self.taps, self.scans, self.nodes = catalyst, taps, scans, nodes
+        self._handlers = handlers
+        self.is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
+        self.interleaved = 0  # scans that one task may read by turns
+        self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
+
+    def rewrite(self, plan: Plan) -> Rewritten:
+        """Raises UncoveredError."""
+        name = str(plan.getClass().getSimpleName())
+        handler = self._handlers.get(name)
+        if handler is None:
+            raise UncoveredError(name)
+        return handler(self, plan)
+
+    def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
+        described = _EXPRESSION_IDS.sub("", str(plan.simpleString(25)))
+        name = str(plan.nodeName())
+        return self.nodes.operator(name, described.removeprefix(name).strip(), parents, **fields)
+
+    def child(self, plan: Plan) -> Rewritten:
+        return self.rewrite(plan.children().apply(0))
+
+    def passing(self, plan: Plan) -> Rewritten:
+        below = self.child(plan)
+        return self.with_subqueries(plan, below, lambda one: self.catalyst.with_children(one, [below.plan]))
+
+    def with_subqueries(self, plan: Plan, below: Rewritten, rebuilt: Callable[[Plan], Plan]) -> Rewritten:
+        """`plan` over its new child; what its scalar subqueries were made of is a source of each row."""
+        plan, subqueries = self._subqueries(plan)
+        node = self.operator(plan, [below.node, *(parent for _, parent in subqueries)])
+        made, ids = rebuilt(plan), below.ids
+        if subqueries:
+            constants = [
+                self.catalyst.alias(self.catalyst.long(0), f"lineage_{group}") for group, _ in subqueries
+            ]
+            made, attributes = self.catalyst.with_columns(made, constants)
+            ids = [*ids, *zip(attributes, (group for group, _ in subqueries), strict=True)]
+        return Rewritten(made, ids, node.number)
+
+    def _subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
+        """The plan with taps in its scalar subqueries; (groups, operator) of each."""
+        if not has_subquery(plan):
+            return plan, []
+        found: list[tuple[int, int]] = []
+
+        def tapped(expression: Expression) -> Expression | None:
+            name = str(expression.getClass().getSimpleName())
+            if name == "ScalarSubquery" and not _is_runtime_filter(expression):
+                inner = expression.plan()
+                below = self.rewrite(inner)
+                node = self.nodes.operator("ScalarSubquery", "", [below.node])
+                above, group = self.keyed(node, below, self.catalyst.long(0))
+                found.append((group, node.number))
+                return expression.withNewPlan(
+                    self.catalyst.pruned(self.catalyst.project(inner.output(), above))
+                )
+            if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
+                raise UncoveredError(name)
+            return None
+
+        return self.catalyst.transformed(plan, tapped), found
+
+    def keyed(self, operation: PlanNode, below: Rewritten, key: Expression) -> tuple[Plan, int]:
+        """`below` with a tap that writes ids by their key, and the node of the groups."""
+        sources = [node for _, node in below.ids]
+        rows, codes, keys, groups = self.nodes.keyed(operation, sources)
+        groups.exact, groups.reason = operation.exact, operation.reason
+        tap = self.taps.tap(rows.number, below.ids, key, (codes.number, keys.number))
+        return self.catalyst.filter(tap, below.plan), groups.number
+
+    def key(self, plan: Plan, expressions: list[Expression]) -> Expression:
+        for each in expressions:
+            if _is_unhashable(str(each.dataType().catalogString())):
+                raise UncoveredError(
+                    f"{plan.nodeName()} by a column of type {each.dataType().catalogString()}"
+                )
+        return self.catalyst.key(expressions)
+
+
+Handler = Callable[[Walk, Plan], Rewritten]
+
+
+_EXPRESSION_IDS = re.compile(r"#[0-9]+L?")
+_UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
+
+
+def _is_unhashable(type_name: str) -> bool:
+    return _UNHASHABLE.search(type_name) is not None
+
+
+def has_subquery(plan: Plan) -> bool:
+    return not plan.subqueries().isEmpty()
+
+
+def _is_runtime_filter(subquery: Expression) -> bool:
+    """A Bloom filter that Spark made to read less: no part of what the user asked."""
+    return "bloom_filter" in str(subquery.plan().simpleString(5)).lower()
