@@ -1,8 +1,8 @@
 """What one message says, as rows: the table "How a block becomes rows" of docs/architecture.md as code.
 
 Promises that a message either becomes rows or raises ContractError, whatever it holds: what decodes but does
-not fit the tables is refused here, before a batch is written. A block never makes more rows than its longest
-column has values. Vectorised; knows nothing of Kafka and of stores.
+not fit the tables is refused here, before a batch is written. A block never makes more rows than a column may
+have values. Vectorised; knows nothing of Kafka and of stores.
 """
 
 from __future__ import annotations
@@ -327,6 +327,31 @@ def _pairs(block: Block) -> Flows:
     )
 
 
+def _ids(block: Block) -> Flows:
+    """Written out, one row for each output: where a node names ids of several nodes, spans would overlap."""
+    inputs = _column(block, "in").astype(np.int64)
+    last = int(inputs.max()) if len(inputs) else 0
+    if "count" not in block.columns:
+        outputs = len(inputs)
+    else:
+        counts, steps = _column(block, "count"), _column(block, "step")
+        _check_column("count", counts, contract.MAX_COLUMN_VALUES)
+        _check_column("step", steps, MAX_STEP)
+        outputs = int(counts.sum(dtype=np.int64))
+        if outputs > contract.MAX_COLUMN_VALUES:
+            raise ContractError(f"ids block has {outputs} outputs, more than {contract.MAX_COLUMN_VALUES}")
+        last += MAX_STEP * contract.MAX_COLUMN_VALUES
+        within = np.arange(outputs) - np.repeat(_starts(0, counts), counts)
+        inputs = np.repeat(inputs, counts) + within * np.repeat(steps.astype(np.int64), counts)
+    if block.base_in + last > MAX_POSITION:
+        raise ContractError(f"ids from {block.base_in} on, {last} more, pass 2**63")
+    return Flows(
+        out_pos=_from(block.base_out, outputs),
+        in_pos=inputs + np.int64(block.base_in),
+        in_run=_of_source(block, outputs),
+    )
+
+
 _FLOWS_OF = {
     contract.POSITIONS: _positions,
     contract.COUNTS: _counts,
@@ -334,6 +359,7 @@ _FLOWS_OF = {
     contract.SPANS: _spans,
     contract.GATHER: _gather,
     contract.PAIRS: _pairs,
+    contract.IDS: _ids,
 }
 
 

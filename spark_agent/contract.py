@@ -37,7 +37,7 @@ from spark_agent.texts import may_be_parsed as may_be_parsed
 from spark_agent.texts import typed_text as typed_text
 from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 3
+MAJOR, MINOR = 1, 4
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -206,8 +206,12 @@ PAIRS = "pairs"  # out, in[, run]: output out[k] comes from input in[k] (of run[
 KEYS = "keys"  # text[, out][, code]: output base_out+k, or out[k], has the key text[k], or text[code[k]]
 VALUES = "values"  # text[, out][, code]: the same of values (spark.lineage.detailed)
 
-#: Block relations whose inputs may be ids of the header's node `source` instead of positions.
-BY_ID = (POSITIONS, PAIRS)
+#: in[, count, step]: output base_out+k comes from id base_in+in[k]; with `count`, the next count[k] outputs
+#: come from ids base_in+in[k] + j*step[k].
+IDS = "ids"
+
+#: Block relations whose inputs may be, and one whose inputs are, ids of the header's node `source`.
+BY_ID = (POSITIONS, PAIRS, IDS)
 #: The id of a record of a source is its split and its position in one number; that of a group is its key.
 ID_POSITION_BITS = 33
 
@@ -219,12 +223,14 @@ BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
     SPANS: ("count", "in", "step"),
     GATHER: ("count", "in"),
     PAIRS: ("out", "in"),
+    IDS: ("in",),
     KEYS: ("text",),
     VALUES: ("text",),
 }
 OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     SPANS: ("run",),
     PAIRS: ("run",),
+    IDS: ("count", "step"),
     KEYS: ("out", "code"),
     VALUES: ("out", "code"),
 }
@@ -362,11 +368,13 @@ def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Bloc
 
 def _source(header: Mapping[str, Any], relation: str, columns: Mapping[str, Sequence[Any]]) -> int | None:
     if header.get("source") is None:
+        if relation == IDS:
+            raise ContractError("ids block has no source: the node whose ids its inputs are")
         return None
     if relation not in BY_ID or "run" in columns:
         raise ContractError(
-            f"{relation} block with columns {sorted(columns)} has a source; only positions and pairs without "
-            "the column 'run' may name ids"
+            f"{relation} block with columns {sorted(columns)} has a source; only ids, positions and pairs "
+            "without the column 'run' may name ids"
         )
     return _natural(header, "source", MAX_RUN)
 
@@ -426,6 +434,8 @@ def _check_lengths(relation: str, columns: Mapping[str, Sequence[Any]]) -> None:
             raise ContractError("gather block's counts do not add up to its inputs")
     elif len({len(values) for values in columns.values()}) > 1:
         raise ContractError(f"{relation} block has columns of different lengths")
+    if relation == IDS and ("count" in columns) is not ("step" in columns):
+        raise ContractError("ids block has only one of the columns 'count' and 'step'")
 
 
 # -- identities ------------------------------------------------------------------------------------

@@ -116,6 +116,8 @@ def flows_of(blocks: Iterator[contract.Block]) -> int:
         columns = block.columns
         if block.relation in (contract.COUNTS, contract.SPANS):
             flows[block.run, block.node] += sum(columns["count"])
+        elif block.relation == contract.IDS:
+            flows[block.run, block.node] += sum(columns.get("count", [1] * len(columns["in"])))
         elif block.relation in (contract.POSITIONS, contract.GATHER):
             flows[block.run, block.node] += len(columns["in"])
         elif block.relation == contract.CODES:

@@ -56,7 +56,7 @@ def blocks(draw: st.DrawFn, relations: tuple[str, ...] = tuple(contract.BLOCK_CO
         base_in=draw(POSITION),
         base_out=draw(POSITION),
         columns=columns,
-        source=draw(st.none() | small) if of_source else None,
+        source=draw(small if relation == contract.IDS else st.none() | small) if of_source else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -49,6 +49,10 @@ def flow_blocks(draw: st.DrawFn) -> Block:
         columns = {"out": column(st.integers(0, 3) | POSITION), "in": column(POSITION)}
         if draw(st.booleans()):
             columns["run"] = column(st.integers(0, 3))
+    elif relation == contract.IDS:
+        columns = {"in": column(POSITION)}
+        if draw(st.booleans()):
+            columns |= {"count": column(COUNT), "step": column(st.integers(0, 2))}
     else:
         counts = column(COUNT)
         columns = {"count": counts, "in": column(POSITION, sum(counts))}
@@ -62,10 +66,15 @@ def flow_blocks(draw: st.DrawFn) -> Block:
         base_in=draw(st.integers(0, 100)),
         base_out=draw(st.integers(0, 100)),
         columns=columns,
-        source=draw(st.none() | st.integers(0, 3))
-        if relation in contract.BY_ID and "run" not in columns
-        else None,
+        source=draw(sources_of(relation, columns)),
     )
+
+
+def sources_of(relation: str, columns: Mapping[str, Any]) -> st.SearchStrategy[int | None]:
+    node = st.integers(0, 3)
+    if relation == contract.IDS:
+        return node
+    return st.none() | node if relation in contract.BY_ID and "run" not in columns else st.none()
 
 
 Flow = tuple[str, int, int, int, int, int | None]
@@ -99,6 +108,13 @@ def flows_of(block: Block) -> Iterator[Flow]:
         runs = columns.get("run", [of_source] * len(columns["in"]))
         for out, position, run in zip(columns["out"], columns["in"], runs, strict=True):
             yield (*about, out, position, run)
+    elif block.relation == contract.IDS:
+        ones = [1] * len(columns["in"])
+        spans = zip(columns["in"], columns.get("count", ones), columns.get("step", ones), strict=True)
+        for first, count, step in spans:
+            for j in range(count):
+                yield (*about, output, block.base_in + first + j * step, of_source)
+                output += 1
     else:
         entries = iter(columns["in"])
         for k, count in enumerate(columns["count"]):
@@ -230,6 +246,29 @@ def test_numbers_beyond_what_the_tables_hold_are_refused(name: str) -> None:
     )
     with pytest.raises(ContractError, match=name):
         rows_of_block(message)
+
+
+@pytest.mark.parametrize(
+    ("base", "columns"),
+    [
+        (0, {"in": [1], "count": [2**17 + 1], "step": [0]}),
+        (0, {"in": [1, 1], "count": [2**16, 2**16 + 1], "step": [0, 0]}),
+        (0, {"in": [1], "count": [2**62], "step": [0]}),
+        (2**63 - 2, {"in": [1, 2, 3]}),
+        (0, {"in": [2**63 - 4], "count": [5], "step": [1]}),
+        (0, {"in": [1], "count": [1]}),
+    ],
+)
+def test_ids_that_are_too_many_or_too_large_are_refused(base: int, columns: dict[str, list[int]]) -> None:
+    block = Block("app", 1, 1, 0, 0, contract.IDS, base, 0, columns, source=1)
+    with pytest.raises(ContractError):
+        rows_of_block(contract.encode_block(block))
+
+
+def test_ids_of_no_node_are_refused() -> None:
+    block = Block("app", 1, 1, 0, 0, contract.IDS, columns={"in": [1]})
+    with pytest.raises(ContractError, match="source"):
+        rows_of_block(contract.encode_block(block))
 
 
 def test_an_absurd_count_is_one_span() -> None:

@@ -132,8 +132,13 @@ def said(manifest: Mapping[str, Any], blocks: Sequence[tuple[contract.Block, int
             assert source is not None
             column = ids.setdefault(source, [None] * manifest["inputs"])
             first = block.base_out
-            rows = columns.get("out") or range(first, first + len(columns["in"]))
-            for row, identity in zip(rows, columns["in"], strict=True):
+            found = columns["in"]
+            if block.relation == "ids":
+                ones = [1] * len(found)
+                spans = zip(found, columns.get("count", ones), columns.get("step", ones), strict=True)
+                found = [block.base_in + at + j * step for at, count, step in spans for j in range(count)]
+            rows = columns.get("out") or range(first, first + len(found))
+            for row, identity in zip(rows, found, strict=True):
                 assert column[row] is None
                 column[row] = identity
         elif block.node == CODES:

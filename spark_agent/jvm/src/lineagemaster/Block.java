@@ -10,7 +10,7 @@ import java.util.List;
 public final class Block {
   private static final byte[] MARK = {'L', 'M', 'F', 'B'};
   private static final byte MAJOR = 1;
-  private static final byte MINOR = 3;
+  private static final byte MINOR = 4;
   private static final int PREAMBLE = 10;
 
   private final int node;
@@ -45,7 +45,12 @@ public final class Block {
 
   /** The first `count` of these values, which must stay until the block is encoded. None is negative. */
   public Block column(String name, long[] values, int count) {
-    columns.add(new Column(name, values, count));
+    return column(name, values, count, 0);
+  }
+
+  /** The same of what these values are more than `base`, which none is smaller than. */
+  Block column(String name, long[] values, int count, long base) {
+    columns.add(new Column(name, values, count, base));
     return this;
   }
 
@@ -83,14 +88,16 @@ public final class Block {
     private final String name;
     private final long[] values;
     private final int count;
+    private final long base;
     private final boolean isDelta;
     private final long rest; // the bits that are set anywhere behind the first number
     private final int width;
 
-    Column(String name, long[] values, int count) {
+    Column(String name, long[] values, int count, long base) {
       this.name = name;
       this.values = values;
       this.count = count;
+      this.base = base;
       int end = 1;
       long steps = 0;
       while (end < count && values[end] >= values[end - 1]) {
@@ -101,11 +108,11 @@ public final class Block {
       if (!isDelta) {
         steps = 0;
         for (int i = 1; i < count; i++) {
-          steps |= values[i];
+          steps |= values[i] - base;
         }
       }
       rest = steps;
-      int bits = count == 0 ? 0 : 64 - Long.numberOfLeadingZeros(rest | values[0]);
+      int bits = count == 0 ? 0 : 64 - Long.numberOfLeadingZeros(rest | values[0] - base);
       width = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
     }
 
@@ -123,7 +130,7 @@ public final class Block {
         return;
       }
       for (int plane = 0, shift = 0; plane < width; plane++, shift += 8, place += count) {
-        message[place] = (byte) (values[0] >>> shift);
+        message[place] = (byte) (values[0] - base >>> shift);
         if (rest >>> shift == 0) {
           continue; // the plane's other bytes are zero, as the message's are
         }
@@ -133,7 +140,7 @@ public final class Block {
           }
         } else {
           for (int i = 1; i < count; i++) {
-            message[place + i] = (byte) (values[i] >>> shift);
+            message[place + i] = (byte) (values[i] - base >>> shift);
           }
         }
       }

@@ -29,6 +29,7 @@ public final class TapBuffer implements TaskParts.Part {
   private final long run = Manifest.newRun();
   private final byte[] messageKey;
   private final KeyCodes codes;
+  private final IdSpans spans = new IdSpans();
   private final Delivery delivery = new Delivery();
   private int capacity = FIRST_CAPACITY;
   private long first; // the number of the arrays' first row
@@ -104,7 +105,7 @@ public final class TapBuffer implements TaskParts.Part {
       nulls += column[i] >>> 63;
     }
     if (nulls == 0) {
-      send(new Block(spec.node, "positions").from(source).outputs(first).column("in", column, count));
+      send(spans.block(spec.node, source, column, count).outputs(first));
       return;
     }
     long[] in = new long[Math.min(count - nulls, PAIRS)];
