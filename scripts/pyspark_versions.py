@@ -9,7 +9,6 @@ with 1 if a test of any version failed or a version could not be tested.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -43,8 +42,6 @@ CORE = (
 )
 #: PySpark before 4.3 leaves its sockets to the garbage collector, whose warning would fail some test.
 LEFT_OPEN = ("-W", "ignore:unclosed <socket.socket:ResourceWarning")
-#: Many JVMs live for seconds each: without the second compiler they need half of the CPU.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +86,6 @@ def run_core(version: str) -> Outcome:
     subprocess.run(
         [python, "-m", "pytest", *options, *CORE],
         cwd=ROOT,
-        env={"SPARK_SUBMIT_OPTS": JAVA_OPTIONS, **os.environ},
         stdin=subprocess.DEVNULL,
         check=False,
     )

@@ -3,7 +3,7 @@
     python -m perf.capture --workloads wordcount grep tweets --sizes 100 500 --pairs 5
 
 For each workload and size, in this order:
-1. Each mode runs the job once, unmeasured: the JVM compiles, the input is read into the page cache.
+1. Each mode runs the job once or more, unmeasured: the JVM compiles, the input is read into the page cache.
 2. In each of N rounds each mode runs it once, measured; every round begins with another mode.
 3. After each run its output is compared with the others', and Kafka is asked what came.
 """
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bench = Bench(folder, options.seed, drivers, broker)
         for megabytes in options.sizes:
             for name in options.workloads:
-                measured, missing = bench.measure(CASES[name], megabytes, options.pairs)
+                measured, missing = bench.measure(CASES[name], megabytes, options.pairs, options.warm_ups)
                 runs += measured
                 left_out += missing
                 about["load at the end"] = _load()
@@ -81,13 +81,14 @@ class Bench:
         self._folder, self._seed = folder, seed
         self._drivers, self._broker = drivers, broker
 
-    def measure(self, case: Case, megabytes: float, pairs: int) -> tuple[list[Run], list[str]]:
+    def measure(self, case: Case, megabytes: float, pairs: int, warm_ups: int) -> tuple[list[Run], list[str]]:
         """(runs of `pairs` rounds, what was left out and why)."""
         inputs = [each.file(self._folder / "data", megabytes, self._seed) for each in case.inputs]
         modes, missing = list(self._drivers), []
         for mode in list(modes):
             try:
-                self._run(case, megabytes, inputs, mode, 0, is_last=False)
+                for _ in range(warm_ups):
+                    self._run(case, megabytes, inputs, mode, 0, is_last=False)
             except UnmirroredError as error:
                 modes.remove(mode)
                 missing.append(f"{case.title}, {mode}: no mirror of {error}")
@@ -157,6 +158,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--pairs", type=int, default=5, metavar="N", help="measured rounds of all modes")
     parser.add_argument(
+        "--warm-ups", type=int, default=1, metavar="N", help="unmeasured runs of each mode before the rounds"
+    )
+    parser.add_argument(
         "--modes",
         nargs="+",
         choices=MODES,
@@ -196,6 +200,7 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
         "Python": platform.python_version(),
         "seed": options.seed,
         "rounds": options.pairs,
+        "unmeasured runs before": options.warm_ups,
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from spark_agent.settings import AgentSettings
 from spark_agent.sql.java_options import java_options
+from spark_agent.transport import logger
 
 JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
 _PACKAGE = "lineagemaster"
@@ -42,7 +43,9 @@ class Jvm:
 
     def common(self, application_id: str, settings: AgentSettings, flow_partitions: int) -> Any:
         """What all expressions of the application share."""
-        options, _ = java_options(dict(settings.client))
+        options, problems = java_options(dict(settings.client))
+        for problem in problems:
+            logger.warning("%s", problem)
         return self._classes.Common(
             application_id,
             {**options, "bootstrap.servers": settings.bootstrap_servers},
@@ -51,6 +54,7 @@ class Jvm:
             self.manifests,
             float(settings.delivery_timeout_s),
             COMPRESSION,
+            settings.on_error == "fail",
         )
 
     def ship(self) -> None:

@@ -48,6 +48,7 @@ class Taps:
         patience_s: float = 30.0,
         client: tuple[tuple[str, str], ...] = (),
         topic: str = "",
+        on_error: str = "silent",
     ) -> None:
         self.spark = spark
         self.servers = servers
@@ -55,7 +56,11 @@ class Taps:
         self.java = jvm.load(spark.sparkContext)
         self.java.ship()
         settings = AgentSettings(
-            bootstrap_servers=servers, flow_topic=self.topic, delivery_timeout_s=patience_s, client=client
+            bootstrap_servers=servers,
+            flow_topic=self.topic,
+            delivery_timeout_s=patience_s,
+            client=client,
+            on_error=on_error,
         )
         self.application_id = f"taps-{self.topic}"
         self.common = self.java.common(self.application_id, settings, PARTITIONS)

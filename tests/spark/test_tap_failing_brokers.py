@@ -76,6 +76,17 @@ def test_a_broker_that_refuses_is_named_with_what_to_do(
     assert any(re.search(told, run["problem"]) for run in runs), {run["problem"] for run in runs}
 
 
+def test_a_loss_fails_the_query_where_the_user_asks_for_that(spark: SparkSession, broker: Broker) -> None:
+    name = f"{NO_WRITE}{uuid.uuid4().hex[:8]}"
+    broker.create_topic(name, PARTITIONS, {})
+    taps = Taps(spark, broker.servers, patience_s=PATIENCE_S + 3, topic=name, on_error="fail")
+    with pytest.raises(
+        Exception, match=r"split \d is incomplete, and spark\.lineage\.onError=fail: .+ Write"
+    ):
+        queried(taps)
+    assert not [manifest for manifest in taps.manifests() if manifest["input"] == TAP and manifest["dropped"]]
+
+
 def test_what_a_broker_that_hangs_has_not_confirmed_is_counted_and_arrives_later(
     spark: SparkSession, broker: Broker
 ) -> None:

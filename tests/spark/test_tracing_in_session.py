@@ -72,7 +72,6 @@ def servers(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
     clean = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
     environment = clean | {
-        "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # JVMs that live for seconds
         "LINEAGE_HOME": str(home),
         "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
         "LINEAGE_NODE_TOPIC": topics["node"],

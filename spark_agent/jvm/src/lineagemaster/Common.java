@@ -18,11 +18,13 @@ public final class Common implements Serializable {
   final Manifests manifests;
   final double patience;
   final String compression;
+  final boolean failsOnLoss;
 
   /**
    * @param options of Kafka's Java client, bootstrap.servers among them
    * @param partitions of the topic, which a block's partition follows from
    * @param patience seconds that all waits of one JVM for the broker take together
+   * @param failsOnLoss does a task fail that lost lineage (spark.lineage.onError=fail)
    */
   public Common(
       String applicationId,
@@ -31,7 +33,8 @@ public final class Common implements Serializable {
       int partitions,
       Manifests manifests,
       double patience,
-      String compression) {
+      String compression,
+      boolean failsOnLoss) {
     this.applicationId = applicationId;
     this.options = new HashMap<>(options);
     this.topic = topic;
@@ -39,5 +42,6 @@ public final class Common implements Serializable {
     this.manifests = manifests;
     this.patience = patience;
     this.compression = compression;
+    this.failsOnLoss = failsOnLoss;
   }
 }

@@ -174,6 +174,10 @@ public final class TapBuffer implements TaskParts.Part {
     manifest.number("blocks", blocks).number("dropped", dropped).number("unconfirmed", unconfirmed);
     manifest.number("inputs", first).number("outputs", codes == null ? first : codes.size());
     manifest.number("waited_ms", delivery.waitedMs()).text("problem", dropped == 0 ? "" : delivery.problem());
+    if (dropped > 0 && spec.common.failsOnLoss) {
+      throw new LineageLostException("lineage of split " + task.partitionId() + " is incomplete, and "
+          + "spark.lineage.onError=fail: " + dropped + " of " + blocks + " blocks are lost; " + delivery.problem());
+    }
     spec.common.manifests.add(manifest.line());
   }
 }

@@ -9,7 +9,8 @@ import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * What one task attempt gathers, found again wherever the task opens the same generated code once more (coalesce,
- * union). When the attempt has succeeded, each part sends its rest and then, once, tells its manifests.
+ * union). When the attempt has succeeded, each part sends its rest and then, once, tells its manifests. Only a loss that
+ * the user wants to hear of fails it.
  */
 final class TaskParts implements TaskCompletionListener {
   /** Something that a task gathers. */
@@ -17,7 +18,11 @@ final class TaskParts implements TaskCompletionListener {
     /** Send what is left. */
     void finish();
 
-    /** Wait for the broker within the patience and hand the manifests in. */
+    /**
+     * Wait for the broker within the patience and hand the manifests in.
+     *
+     * @throws LineageLostException where something was lost and the task is to fail for that
+     */
     void tell();
   }
 
@@ -55,6 +60,8 @@ final class TaskParts implements TaskCompletionListener {
       try {
         parts.values().forEach(Part::finish);
         parts.values().forEach(Part::tell); // after all: one wait for the blocks of them all
+      } catch (LineageLostException lost) {
+        throw lost;
       } catch (Throwable error) {
         // A fault of ours: it would fail the task. A run without its manifest is one that never was.
       }
