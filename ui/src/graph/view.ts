@@ -10,7 +10,7 @@ import type { View, ViewContext } from "../view";
 import { completeness, count, duration, fileName, nodeNumber, number, time } from "../words";
 import { type Drawing, drawing } from "./drawing";
 import { layoutOf } from "./labels";
-import { layOut } from "./layout";
+import { layOut } from "../layout";
 import { type DrawnBox, type Group, groups, opened, type Picture, picture, summary } from "./model";
 
 const HELP =

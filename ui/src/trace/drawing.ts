@@ -4,13 +4,14 @@
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { h, replace } from "../dom";
 import { allowStyles } from "../graph/drawing";
+import { placeWay } from "../layout";
 import { isStill } from "../theme";
 import { number } from "../words";
 import { isArrow, neighbour } from "./keys";
 import { look } from "./look";
 import type { Side, Way } from "./model";
 import { foldedName, furtherName, headName, type Link, moreName, type Picture } from "./picture";
-import type { Placement } from "./placement";
+import { type Placement, requestOf } from "./placement";
 import { named } from "./sentences";
 import { around, type Bounds, boundsOf, into, type Sight, whole } from "./sight";
 import { shortened } from "./texts";
@@ -44,7 +45,8 @@ export interface Heard {
 }
 
 export interface Drawing {
-  show(way: Way, ways: Ways, picture: Picture, placement: Placement): void;
+  /** What was shown stays until it is known where everything stands. Rejects where that cannot be found. */
+  show(way: Way, ways: Ways, picture: Picture): Promise<void>;
   /** Lights up these records and what joins them; null: nothing special. */
   light(hashes: ReadonlySet<string> | null, current: string | null): void;
   close(): void;
@@ -88,7 +90,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     autounselectify: true,
   });
   let shown: { ways: Ways; placement: Placement; bounds: Bounds; centre: string | null } | null = null;
-  let steps = 0;
+  let showing = new AbortController();
   const marks = new Map<string, Mark>();
   /** Only what changes is styled anew: of hundreds of elements a step of the keys changes few. */
   const mark = (element: NodeSingular | EdgeSingular, wanted: Mark | null): void => {
@@ -186,29 +188,38 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   });
   sized.observe(holder);
 
-  async function fill(elements: readonly ElementDefinition[], step: number): Promise<void> {
+  async function fill(elements: readonly ElementDefinition[], signal: AbortSignal): Promise<void> {
     for (let at = 0, to = FIRST; at < elements.length; at = to, to += AT_A_TIME) {
       graph.batch(() => {
         graph.add(elements.slice(at, to));
       });
       await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))); // after the frame that draws them
-      if (step !== steps) return; // another picture, or none any more
+      if (signal.aborted) return; // another picture, or none any more
     }
     place.dataset.elements = String(elements.length);
+    place.removeAttribute("aria-busy");
   }
 
   return {
-    show(way, ways, picture, placement) {
+    async show(way, ways, picture) {
+      showing.abort();
+      showing = new AbortController();
+      const { signal } = showing;
+      delete place.dataset.elements;
+      place.setAttribute("aria-busy", "true");
+      const placement = await placeWay(requestOf(picture), signal).catch((error: unknown) => {
+        if (signal.aborted) return null;
+        throw error;
+      });
+      if (placement === null || signal.aborted) return;
       const [first] = way.centre.records;
       const centre = first === undefined ? null : `${way.centre.id}#${first.record_id}`;
       shown = { ways, placement, bounds: boundsOf(placement), centre };
       current = null;
-      steps += 1;
       marks.clear();
-      delete place.dataset.elements;
       graph.elements().remove();
       settle();
-      void fill(elementsOf(way, picture, placement), steps);
+      await fill(elementsOf(way, picture, placement), signal);
     },
     light(hashes, lit) {
       graph.batch(() => {
@@ -227,7 +238,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     close() {
       document.removeEventListener("theme", restyle);
       sized.disconnect();
-      steps += 1;
+      showing.abort();
       graph.destroy();
     },
   };

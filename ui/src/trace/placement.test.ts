@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { madeUp, type Shape } from "./fixture";
 import { neighbour } from "./keys";
 import { type Picture, pictureOf } from "./picture";
-import { type Placement, placementOf, type Spot } from "./placement";
+import { type Placement, placementOf, requestOf, type Spot } from "./placement";
 import { type Ways, waysOf } from "./ways";
 
 const SHAPES: Shape[] = [
@@ -16,7 +16,7 @@ function made(seed: number, shape: Shape): { picture: Picture; placement: Placem
   const { way } = madeUp(seed, shape);
   const ways = waysOf(way.flows);
   const picture = pictureOf(way, ways, { more: new Map(), further: new Set(["backward"]) });
-  return { picture, placement: placementOf(picture), ways };
+  return { picture, placement: placementOf(structuredClone(requestOf(picture))), ways };
 }
 
 const overlap = (a: Spot, b: Spot): boolean =>

@@ -1,8 +1,10 @@
 // Where everything of a picture stands: layers from top to bottom as the data went, the operations of a layer side by
 // side, their records in lines. The same picture always stands the same way. Lengths are in the drawing's own units.
+// Pure; the page runs it in a worker (layout.ts), to which only names and layers go, and no records.
 
+import { grouped } from "../grouped";
 import type { Side } from "./model";
-import { foldedName, furtherName, type Group, headName, moreName, type Picture } from "./picture";
+import { foldedName, furtherName, headName, moreName, type Picture } from "./picture";
 
 export const BOX = { width: 204, height: 40 } as const;
 export const HEADER = 20;
@@ -21,6 +23,23 @@ export interface Spot {
   readonly height: number;
 }
 
+/** An operation, by its node id, and what is drawn in it, by name. */
+interface PlacedGroup {
+  readonly id: string;
+  readonly layer: number;
+  readonly number: number;
+  readonly items: readonly string[];
+}
+
+export interface PlacementRequest {
+  readonly groups: readonly PlacedGroup[];
+  /** Pairs of operations that lines lead between, one for each line: [from, to]. */
+  readonly joined: readonly (readonly [string, string])[];
+  /** The layers of what is folded, on each side that has any. */
+  readonly folded: readonly { readonly side: Side; readonly layers: readonly number[] }[];
+  readonly further: readonly Side[];
+}
+
 export interface Placement {
   /** Of groups by node id, of records by hash, of the others by the names below. */
   readonly spots: ReadonlyMap<string, Spot>;
@@ -29,25 +48,46 @@ export interface Placement {
 }
 
 interface Block {
-  readonly group: Group;
+  readonly group: PlacedGroup;
   readonly columns: number;
   readonly width: number;
   readonly height: number;
 }
 
-export function placementOf(picture: Picture): Placement {
-  const layers = new Map<number, Block[]>();
-  for (const group of picture.groups) {
-    layers.set(group.node.layer, [...(layers.get(group.node.layer) ?? []), blockOf(group)]);
+export function requestOf(picture: Picture): PlacementRequest {
+  const nodeOf = new Map<string, string>();
+  for (const { node, boxes } of picture.groups) {
+    nodeOf.set(node.id, node.id);
+    for (const box of boxes) nodeOf.set(box.hash, node.id);
   }
+  return {
+    groups: picture.groups.map(({ node, boxes, more }) => ({
+      id: node.id,
+      layer: node.layer,
+      number: Number(node.number),
+      items: [...boxes.map((box) => box.hash), ...(more > 0 ? [moreName(node.id)] : [])],
+    })),
+    joined: [...picture.links, ...picture.bundles].flatMap((link) => {
+      const [from, to] = [nodeOf.get(link.from), nodeOf.get(link.to)];
+      return from === undefined || to === undefined ? [] : [[from, to] as const];
+    }),
+    folded: [...picture.folded].map(([side, nodes]) => ({ side, layers: nodes.map((node) => node.layer) })),
+    further: [...picture.further],
+  };
+}
+
+export function placementOf(request: PlacementRequest): Placement {
+  const layers = new Map(
+    [...grouped(request.groups, ({ layer }) => layer)].map(([layer, groups]) => [layer, groups.map(blockOf)]),
+  );
   const order = [...layers.keys()].sort((a, b) => Math.abs(a) - Math.abs(b));
   const middles = new Map<string, number>(); // node id -> x, of what is placed already
   const lines = new Map<number, { block: Block; x: number; y: number }[]>();
   const heights = new Map<number, number>();
   for (const layer of order) {
-    const blocks = sortedByNeighbours(layers.get(layer) ?? [], picture, middles);
+    const blocks = sortedByNeighbours(layers.get(layer) ?? [], request, middles);
     const { placed, height } = shelved(blocks);
-    for (const each of placed) middles.set(each.block.group.node.id, each.x);
+    for (const each of placed) middles.set(each.block.group.id, each.x);
     lines.set(layer, placed);
     heights.set(layer, height);
   }
@@ -61,13 +101,13 @@ export function placementOf(picture: Picture): Placement {
     top += BOX.height + BETWEEN_LAYERS;
   };
   const further = (side: Side): void => {
-    if (picture.further.has(side)) standIn(furtherName(side));
+    if (request.further.includes(side)) standIn(furtherName(side));
   };
   // What is folded stands where most of it was: on the record's side of it are only its neighbours.
-  const folded = [...picture.folded].map(([side, nodes]) => {
-    const all = nodes.map((node) => node.layer);
-    return { side, before: side === "backward" ? Math.max(...all) + 0.5 : Math.min(...all) - 0.5 };
-  });
+  const folded = request.folded.map(({ side, layers: all }) => ({
+    side,
+    before: side === "backward" ? Math.max(...all) + 0.5 : Math.min(...all) - 0.5,
+  }));
   const fold = (from: number, to: number): void => {
     for (const { side, before } of folded) if (from < before && before <= to) standIn(foldedName(side));
   };
@@ -87,8 +127,8 @@ export function placementOf(picture: Picture): Placement {
   return { spots, rows };
 }
 
-function blockOf(group: Group): Block {
-  const items = Math.max(1, group.boxes.length + (group.more > 0 ? 1 : 0));
+function blockOf(group: PlacedGroup): Block {
+  const items = Math.max(1, group.items.length);
   const columns = Math.min(items, Math.max(COLUMNS + 1, Math.ceil(Math.sqrt(items))));
   const lines = Math.ceil(items / columns);
   return {
@@ -102,31 +142,25 @@ function blockOf(group: Group): Block {
 /** By the mean place of what each is joined with, nearer to the record (barycentres, after Sugiyama). */
 function sortedByNeighbours(
   blocks: readonly Block[],
-  picture: Picture,
+  { joined }: PlacementRequest,
   middles: ReadonlyMap<string, number>,
 ): readonly Block[] {
-  const nodeOf = new Map<string, string>();
-  for (const group of picture.groups) {
-    nodeOf.set(group.node.id, group.node.id);
-    for (const box of group.boxes) nodeOf.set(box.hash, group.node.id);
-  }
   const sums = new Map<string, { sum: number; count: number }>();
-  const add = (id: string | undefined, other: string | undefined): void => {
-    const middle = other === undefined ? undefined : middles.get(other);
-    if (id === undefined || middle === undefined) return;
+  const add = (id: string, other: string): void => {
+    const middle = middles.get(other);
+    if (middle === undefined) return;
     const known = sums.get(id) ?? { sum: 0, count: 0 };
     sums.set(id, { sum: known.sum + middle, count: known.count + 1 });
   };
-  for (const link of [...picture.links, ...picture.bundles]) {
-    const [from, to] = [nodeOf.get(link.from), nodeOf.get(link.to)];
+  for (const [from, to] of joined) {
     add(from, to);
     add(to, from);
   }
   const mean = (block: Block): number => {
-    const known = sums.get(block.group.node.id);
+    const known = sums.get(block.group.id);
     return known === undefined ? 0 : known.sum / known.count;
   };
-  return [...blocks].sort((a, b) => mean(a) - mean(b) || Number(a.group.node.number) - Number(b.group.node.number));
+  return [...blocks].sort((a, b) => mean(a) - mean(b) || a.group.number - b.group.number);
 }
 
 /** Side by side around x = 0, on as many lines as the width needs. y is a block's top. */
@@ -158,11 +192,9 @@ function shelved(blocks: readonly Block[]): { placed: { block: Block; x: number;
 
 function placeBlock(block: Block, x: number, top: number, spots: Map<string, Spot>): { name: string; spot: Spot }[] {
   const { group, columns, width, height } = block;
-  spots.set(group.node.id, { x, y: top + height / 2, width, height });
-  spots.set(headName(group.node.id), { x, y: top + PAD / 2 + HEADER / 2, width: width - 2, height: HEADER });
-  const names = group.boxes.map((box) => box.hash);
-  if (group.more > 0) names.push(moreName(group.node.id));
-  return names.map((name, index) => {
+  spots.set(group.id, { x, y: top + height / 2, width, height });
+  spots.set(headName(group.id), { x, y: top + PAD / 2 + HEADER / 2, width: width - 2, height: HEADER });
+  return group.items.map((name, index) => {
     const column = index % columns;
     const line = Math.floor(index / columns);
     const spot = {

@@ -14,7 +14,6 @@ import { makeList } from "./list";
 import { type Direction, type Leg, type Side, type Way, wayOf } from "./model";
 import { makePanel } from "./panel";
 import { FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
-import { placementOf } from "./placement";
 import { askLeg, Graphs, type Question } from "./questions";
 import { type LinkTo, startOf } from "./rows";
 import * as sentences from "./sentences";
@@ -207,7 +206,7 @@ export function traceView(place: HTMLElement, context: ViewContext, first: Trace
 
   function draw({ way, ways, legs, operations }: Known, drawing: Drawing, sides: ReadonlySet<Side>): void {
     const picture = pictureOf(way, ways, { more: state.more, further: sides });
-    drawing.show(way, ways, picture, placementOf(picture));
+    drawing.show(way, ways, picture).catch((error: unknown) => fail(notices, error, () => void load()));
     list.show(way, picture, operations, linkTo, listHref);
     replace(status, sentences.drawn(picture));
     replace(
