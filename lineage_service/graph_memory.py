@@ -13,7 +13,9 @@ from threading import Lock
 from typing import Any
 
 from lineage_service.graph_rows import (
+    EdgeCounts,
     GraphRecord,
+    NodeCounts,
     Row,
     WholeRun,
     all_flows,
@@ -63,9 +65,7 @@ class MemoryGraph:
                 link["ports"] = sorted({*link.get("ports", ()), *source["ports"]})
             self._describe(rows.registered)
 
-    def write_counts(
-        self, application_id: str, records: Mapping[int, int], flows: Mapping[tuple[int, int], int]
-    ) -> None:
+    def write_counts(self, application_id: str, records: NodeCounts, flows: EdgeCounts) -> None:
         nodes, counted, links = count_rows(application_id, records, flows)
         with self._lock:
             if nodes:
@@ -99,6 +99,19 @@ class MemoryGraph:
                 return None
             self._claims[application_id] = uuid.uuid4().hex
             return self._claims[application_id]
+
+    def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool:
+        _, counted, links = count_rows(application_id, records, flows)
+        with self._lock:
+            if self._claims.get(application_id) != claim:
+                return False
+            for row in counted:
+                if row["nodeId"] in self.nodes:
+                    self.nodes[row["nodeId"]]["records"] = row["records"]
+            for target, source in _pairs(links):
+                if target["nodeId"] in self.nodes and source["nodeId"] in self.nodes:
+                    self._send(source["nodeId"], target["nodeId"])["flows"] = source["flows"]
+        return True
 
     def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
         groups = [group for batch in run_batches(application_id, run) for group in batch]

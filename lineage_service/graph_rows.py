@@ -24,6 +24,11 @@ T = TypeVar("T")
 Row = dict[str, Any]
 """Parameters of a statement: what the statement's header describes."""
 
+NodeCounts = Mapping[int, int]
+"""Node -> how many records it has."""
+EdgeCounts = Mapping[tuple[int, int], int]
+"""(source, target) -> how many flows went from node to node."""
+
 #: Rows of one statement, so of one transaction: enough to make its cost vanish, little enough for its memory.
 BATCH_ROWS = 15_000
 #: And at most so much text in one: Neo4j keeps a transaction in memory until its end.
@@ -132,7 +137,7 @@ def event_rows(events: Iterable[Mapping[str, Any]]) -> EventRows:
 
 
 def count_rows(
-    application_id: str, records: Mapping[int, int], flows: Mapping[tuple[int, int], int]
+    application_id: str, records: NodeCounts, flows: EdgeCounts
 ) -> tuple[tuple[Row, ...], tuple[Row, ...], tuple[Row, ...]]:
     """(nodes touched, record counts, flow counts), from counts by node and by (source, target).
 

@@ -25,8 +25,10 @@ import cypher
 from lineage_service.answers import UnavailableError
 from lineage_service.graph_rows import (
     BATCH_ROWS,
+    EdgeCounts,
     GraphDataError,
     GraphRecord,
+    NodeCounts,
     Row,
     WholeRun,
     all_flows,
@@ -76,9 +78,7 @@ class GraphStore(Protocol):
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
         """Decoded `lineage-node` events (`contract.decode_event`). Partitions and runs are passed over."""
 
-    def write_counts(
-        self, application_id: str, records: Mapping[int, int], flows: Mapping[tuple[int, int], int]
-    ) -> None:
+    def write_counts(self, application_id: str, records: NodeCounts, flows: EdgeCounts) -> None:
         """How many records each node has, how many flows went from (source, target). The last count stays."""
 
     def write_trace(
@@ -94,6 +94,9 @@ class GraphStore(Protocol):
 
         Who has the token and does not write for CLAIM_S loses it.
         """
+
+    def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool:
+        """As `write_counts`, of nodes that stand already, under the claim. False: the claim was lost."""
 
     def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
         """All flows of an application. False: the claim was lost, so another one writes them, or nobody may.
@@ -247,9 +250,7 @@ class Neo4jGraph:
             if rows.registered:
                 self._write_bounded(rows.applications, describe)
 
-    def write_counts(
-        self, application_id: str, records: Mapping[int, int], flows: Mapping[tuple[int, int], int]
-    ) -> None:
+    def write_counts(self, application_id: str, records: NodeCounts, flows: EdgeCounts) -> None:
         nodes, counted, links = count_rows(application_id, records, flows)
         if nodes:
             self._write(
@@ -282,6 +283,18 @@ class Neo4jGraph:
         claim = uuid.uuid4().hex
         given = {**_claimed(application_id, claim), "maxFlows": max_flows}
         return claim if self._run([("application/claim", given)]) else None
+
+    def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool:
+        _, counted, links = count_rows(application_id, records, flows)
+        steps: list[Step] = [
+            ("node/count_records", {"nodes": counted}),
+            ("node/count_flows", {"targets": links}),
+        ]
+        try:
+            self._write_held(application_id, claim, *steps)
+        except _ClaimLostError:
+            return False
+        return True
 
     def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
         """One transaction a batch, each under the claim; first the records, then the links between them."""
@@ -326,8 +339,8 @@ class Neo4jGraph:
         for links in run_link_batches(run, element_ids):
             self._write_held(application_id, claim, ("flow/link_elements", links))
 
-    def _write_held(self, application_id: str, claim: str, step: Step) -> list[neo4j.Record]:
-        return self._transact(lambda it: _run_held(it, _claimed(application_id, claim), step))
+    def _write_held(self, application_id: str, claim: str, *steps: Step) -> list[neo4j.Record]:
+        return self._transact(lambda it: _run_held(it, _claimed(application_id, claim), steps))
 
     def delete_application(self, application_id: str) -> None:
         self._run([("application/forget", {"applicationId": application_id})])
@@ -437,10 +450,10 @@ def _claimed(application_id: str, claim: str) -> Row:
     return {"applicationId": application_id, "claim": claim, "milliseconds": int(1000 * CLAIM_S)}
 
 
-def _run_held(transaction: neo4j.Transaction, claimed: Row, step: Step) -> list[neo4j.Record]:
+def _run_held(transaction: neo4j.Transaction, claimed: Row, steps: Sequence[Step]) -> list[neo4j.Record]:
     if not _run_steps(transaction, [("application/hold", claimed)]):
         raise _ClaimLostError
-    return _run_steps(transaction, [step])
+    return _run_steps(transaction, steps)
 
 
 def _run_steps(transaction: neo4j.Transaction, steps: Sequence[Step]) -> list[neo4j.Record]:

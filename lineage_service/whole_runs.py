@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.completeness import completeness
-from lineage_service.graph_rows import GraphDataError, WholeRun
+from lineage_service.graph_rows import EdgeCounts, GraphDataError, NodeCounts, WholeRun
+from lineage_service.tracing.edges import counts
 from lineage_service.tracing.opened import open_application, stored_files
 from lineage_service.tracing.whole import TooManyFlows, whole_run
 
@@ -42,6 +43,8 @@ class _Graph(Protocol):
     def pending(self, max_flows: int) -> tuple[str, ...]: ...
 
     def claim(self, application_id: str, max_flows: int) -> str | None: ...
+
+    def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool: ...
 
     def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool: ...
 
@@ -141,7 +144,9 @@ class WholeRuns:
                 return
 
     def _decide(self, application_id: str) -> bool:
-        """1. Is it complete? 2. Claim it. 3. Read its flows. 4. Write them, or that there are too many."""
+        """1. Is it complete? 2. Claim it. 3. Write its counts. 4. Read its flows. 5. Write them, or that
+        there are too many.
+        """
         self._store = store = self._store or self._open_store()
         version = store.version_of(application_id)
         if self._incomplete.get(application_id, self) == version or store.deleted([application_id]):
@@ -153,9 +158,10 @@ class WholeRuns:
         claim = self._graph.claim(application_id, self._max_flows)
         if claim is None:
             return False
-        run = whole_run(
-            open_application(stored_files(store, application_id), application_id, events), self._max_flows
-        )
+        opened = open_application(stored_files(store, application_id), application_id, events)
+        if not self._graph.count_run(application_id, claim, *counts(opened.snapshot)):
+            return False
+        run = whole_run(opened, self._max_flows)
         if isinstance(run, TooManyFlows):
             self._graph.leave_run(application_id, claim, run.records, self._max_flows)
             return False

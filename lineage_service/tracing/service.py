@@ -32,6 +32,7 @@ from lineage_service.answers import (
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.edges import public_edges, record_count
 from lineage_service.tracing.engine import TraceWalk, time_budget
 from lineage_service.tracing.flow_files import ColumnCache
 from lineage_service.tracing.ghost_links import FilesOfApplications
@@ -44,7 +45,6 @@ from lineage_service.tracing.records import RecordPages
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.starts import (
     end_named,
-    has_records,
     holders_named,
     no_such_key,
     node_id_named,
@@ -52,7 +52,7 @@ from lineage_service.tracing.starts import (
     record_named,
 )
 from lineage_service.tracing.summaries import Summaries
-from lineage_service.tracing.topology import Topology, TopologyNode, shuffled_nodes
+from lineage_service.tracing.topology import TopologyNode
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
 from spark_agent import contract
@@ -87,17 +87,16 @@ class LineageQuestions:
 
     def graph(self, application_id: str) -> Graph:
         opened = self._open(application_id)
-        topology = opened.snapshot.topology
-        public = [node for node in topology.nodes.values() if node.is_public]
+        public = [node for node in opened.snapshot.topology.nodes.values() if node.is_public]
         nodes = tuple(self._node(opened, node) for node in sorted(public, key=lambda each: each.number))
         edges = [
             Edge(
-                source=contract.node_id(application_id, source),
-                target=contract.node_id(application_id, target),
-                flows=opened.snapshot.count_flows(first) if has_records(topology.nodes[source]) else None,
-                shuffle=is_shuffle,
+                source=contract.node_id(application_id, each.source),
+                target=contract.node_id(application_id, each.target),
+                flows=each.flows,
+                shuffle=each.is_shuffle,
             )
-            for source, first, target, is_shuffle in _public_edges(topology)
+            for each in public_edges(opened.snapshot)
         ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
@@ -113,11 +112,7 @@ class LineageQuestions:
             exact=opened.snapshot.is_exact(node.number),
             reason="" if opened.snapshot.is_exact(node.number) else node.reason,
             dataset=node.dataset,
-            records=sum(
-                opened.snapshot.count(node.number, run.number) for run in opened.snapshot.holders(node.number)
-            )
-            if has_records(node)
-            else None,
+            records=record_count(opened.snapshot, node.number),
             has_values=node.number in opened.snapshot.valued,
         )
 
@@ -308,34 +303,6 @@ class _Held:
     opened: Opened
     files: Mapping[str, tuple[str, ...]]
     version: object
-
-
-def _public_edges(topology: Topology) -> list[tuple[int, int, int, bool]]:
-    """(public node, the node that reads it, the public node that this belongs to, whether a shuffle lies
-    between the two), through the steps.
-    """
-    shuffled = shuffled_nodes(topology)
-    edges: dict[tuple[int, int], tuple[int, bool]] = {}
-    for target in topology.nodes.values():
-        if not target.is_public:
-            continue
-        stack = [(parent, target.number, target.number in shuffled) for parent in target.parents]
-        seen = set()
-        while stack:
-            number, reader, is_shuffle = stack.pop()
-            if number not in topology.nodes or (number, reader, is_shuffle) in seen:
-                continue
-            seen.add((number, reader, is_shuffle))
-            if topology.nodes[number].is_public:
-                known = edges.get((number, target.number), (reader, False))
-                edges[number, target.number] = known[0], known[1] or is_shuffle
-            else:
-                is_shuffle = is_shuffle or number in shuffled
-                stack.extend((parent, number, is_shuffle) for parent in topology.nodes[number].parents)
-    return [
-        (source, reader, target, is_shuffle)
-        for (source, target), (reader, is_shuffle) in sorted(edges.items())
-    ]
 
 
 def _place(position: Position) -> tuple[int, int]:

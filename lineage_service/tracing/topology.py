@@ -32,6 +32,7 @@ class TopologyNode:
     partitions: Mapping[int, Mapping[str, Any]]
     by_id: bool = False
     limit: int | None = None  # only so many of its records are given on, of the first splits
+    operation: int | None = None  # the node of the operation that a step is a part of
 
     @property
     def is_public(self) -> bool:
@@ -53,6 +54,7 @@ class Run:
     outputs: int
     counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
     execution: int = 0
+    stage: int | None = None  # of Spark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +303,7 @@ def _node(
         partitions=partitions,
         by_id=event.get("by_id") is True,
         limit=event.get("limit"),
+        operation=event.get("operation"),
     )
 
 
@@ -317,6 +320,7 @@ def _run(event: Mapping[str, Any]) -> Run:
         outputs=event["outputs"],
         counts={int(node): count for node, count in (event.get("counts") or {}).items()},
         execution=event.get("execution", 0),
+        stage=event.get("stage"),
     )
 
 

@@ -119,6 +119,24 @@ def test_an_application_beyond_the_budget_says_so_until_the_budget_is_larger(
     assert graph.store.claim(app, MAX_FLOWS + 1)
 
 
+def test_the_counts_of_an_application_stand_at_its_nodes_and_links_however_often_they_are_written(
+    graph: GraphUnderTest, app: str
+) -> None:
+    graph.store.write_events([started(app), node(app, 1), node(app, 2), node(app, 3), link(app, 1, 2)])
+    graph.store.write_events([link(app, 2, 3), ended(app)])
+    claim = claimed(graph, app)
+    for _ in range(2):
+        assert graph.store.count_run(app, claim, {1: 7, 2: 4, 9: 1}, {(1, 2): 7, (9, 3): 1})
+    assert graph.store.leave_run(app, claim, 5_000, MAX_FLOWS)
+    assert not graph.store.count_run(app, claim, {1: 8}, {(1, 2): 8})
+    content = graph.content(app)
+    assert {each["node"]: each.get("records") for each in content["nodes"]} == {1: 7, 2: 4, 3: None}
+    assert content["sends_to"] == [
+        [f"{app}#1", f"{app}#2", {"flows": 7, "ports": [0]}],
+        [f"{app}#2", f"{app}#3", {"ports": [0]}],
+    ]
+
+
 def test_one_of_many_claims_an_application(graph: GraphUnderTest, app: str) -> None:
     end(graph, app)
     with ThreadPoolExecutor(8) as pool:
@@ -129,6 +147,7 @@ def test_one_of_many_claims_an_application(graph: GraphUnderTest, app: str) -> N
 def test_who_has_no_claim_writes_nothing(graph: GraphUnderTest, app: str) -> None:
     end(graph, app)
     assert not graph.store.write_run(app, "nobody", run_of(app))
+    assert not graph.store.count_run(app, "nobody", {1: 1}, {(1, 2): 1})
     claim = claimed(graph, app)
     assert not graph.store.leave_run(app, "nobody", 1, MAX_FLOWS)
     graph.store.delete_application(app)

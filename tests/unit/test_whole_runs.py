@@ -89,6 +89,45 @@ def test_what_is_complete_is_written_once_and_the_rest_waits_unread() -> None:
     assert runs.applications == 2
 
 
+def mapped(application_id: str) -> list[dict[str, Any]]:
+    """A file that is mapped: seven records in two partitions."""
+    return [
+        *ended(application_id, runs=2),
+        told(application_id, contract.NODE_REGISTERED, node=1, kind="source", relation=contract.SOURCE),
+        told(application_id, contract.NODE_REGISTERED, node=2, relation=contract.IDENTITY),
+        told(application_id, contract.LINK, source=1, target=2, port=0),
+        *(
+            told(
+                application_id,
+                contract.RUN_COMMITTED,
+                run=run,
+                split=run,
+                input=1,
+                nodes=[2],
+                inputs=3 + run,
+                outputs=3 + run,
+            )
+            for run in (0, 1)
+        ),
+    ]
+
+
+@pytest.mark.parametrize("max_flows", [MAX_FLOWS, 10])
+def test_what_went_from_node_to_node_is_counted_whether_or_not_all_of_it_comes_into_the_graph(
+    max_flows: int,
+) -> None:
+    store = Store(counted=mapped("counted"), partial=mapped("partial")[:-1])
+    graph = graph_of(store)
+    WholeRuns(lambda: store, graph, max_flows).look()
+    assert flows(graph) == {
+        "counted": "all" if max_flows == MAX_FLOWS else "on request",
+        "partial": "not yet",
+    }
+    assert graph.sends_to["counted#1", "counted#2"]["flows"] == 7
+    assert [graph.nodes[f"counted#{node}"]["records"] for node in (1, 2)] == [7, 7]
+    assert "flows" not in graph.sends_to["partial#1", "partial#2"]
+
+
 def test_what_was_deleted_or_is_claimed_by_another_one_is_left() -> None:
     store = Store(deleted=ended("deleted"), claimed=ended("claimed"))
     graph = graph_of(store)

@@ -3,6 +3,7 @@
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
 import { type Child, h, replace } from "./dom";
+import { around, isPassed, passing } from "./passing";
 import { queryOf, type RecordsRoute, recordsHref, traceHref } from "./route";
 import { fail, loading, notice } from "./states";
 import { table } from "./table";
@@ -38,7 +39,9 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
       if (operation === undefined) return; // the question for its records says so
       replace(heading, operation.name, " ", h("small", {}, `${operation.kind} ${operation.node}`));
       context.title(`${operation.name} (${operation.node})`);
-      replace(about, facts(operation), warnings(operation, whole));
+      const isOnlyPassed = isPassed(operation);
+      form.element.hidden = found.hidden = isOnlyPassed;
+      replace(about, facts(operation), warnings(operation, whole), isOnlyPassed && ways(application, graph, operation));
     } catch (error) {
       if (!signal.aborted && about.childElementCount === 0) replace(about); // the records' failure says it
       void error;
@@ -163,7 +166,7 @@ function facts({ description, call_site, dataset, records, has_values }: Operati
       "Dataset",
       dataset === null ? "" : `${dataset.name} (${[dataset.format, dataset.namespace].filter(Boolean).join(", ")})`,
     ],
-    ["Records", records === null ? "not counted" : number(records)],
+    ["Records", records === null ? "" : number(records)],
     ["Values", has_values ? "captured" : ""],
   ];
   const told = known.filter(([, value]) => value !== "");
@@ -172,6 +175,38 @@ function facts({ description, call_site, dataset, records, has_values }: Operati
     { class: "facts" },
     told.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
   );
+}
+
+/** Of an operation that rows only pass: how many, and where their ways can be followed. */
+function ways(application: string, graph: Graph, operation: Operation): Child {
+  const rows = passing(graph).get(operation.node_id);
+  const { before, behind } = around(graph, operation.node_id);
+  const list = (title: string, operations: Operation[]): Child =>
+    operations.length > 0 && [
+      h("h2", {}, title),
+      h(
+        "ul",
+        { class: "ends" },
+        operations.map(({ node, name, records, dataset }) =>
+          h(
+            "li",
+            {},
+            h("a", { href: recordsHref(application, node) }, `${name} (${node})`),
+            h("span", { class: "soft" }, ` · ${count(records ?? 0, "record")}`, dataset && ` · ${dataset.name}`),
+          ),
+        ),
+      ),
+    ];
+  return [
+    h(
+      "p",
+      {},
+      rows === undefined ? "Rows pass this operation" : `${count(rows, "row passes", "rows pass")} this operation`,
+      " on their way; it has no records of its own. The ways of rows lead from where they begin to where they end.",
+    ),
+    list("They begin in", before),
+    list("They end in", behind),
+  ];
 }
 
 const warnings = (node: Operation, application: Application): Child => [

@@ -18,7 +18,7 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
     is_of_rdd = str(leaf.getClass().getSimpleName()) in ("LogicalRDD", "ExternalRDD")
     if kept is None:
         node = walk.nodes.operator(
-            str(leaf.nodeName()),
+            _scan_name(leaf, dataset),
             description,
             [],
             kind="source",
@@ -40,6 +40,13 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     numbered = walk.catalyst.project([*walk.catalyst.items(leaf.output()), column], made)
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
+
+
+def _scan_name(leaf: Plan, dataset: dict[str, str] | None) -> str:
+    """As Spark's own pages name it; elsewhere the plan's name."""
+    if str(leaf.getClass().getSimpleName()) != "LogicalRelation" or dataset is None:
+        return str(leaf.nodeName())
+    return f"Scan {dataset['format'].removesuffix('+header')}"
 
 
 def filter_(walk: Walk, plan: Plan) -> Rewritten:

@@ -24,7 +24,8 @@ export function labelOf(box: DrawnBox): string {
       cut(name),
       call_site !== "" && cutFront(fileName(call_site)),
       dataset !== null && cutFront(fileName(dataset.name)),
-      records === null ? "not counted" : `${short(records)} ${records === 1 ? "record" : "records"}`,
+      records !== null && `${short(records)} ${records === 1 ? "record" : "records"}`,
+      box.passing !== null && `${short(box.passing)} ${box.passing === 1 ? "row passes" : "rows pass"}`,
     ]
       .filter((each) => each !== false)
       .join("\n");

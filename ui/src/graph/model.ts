@@ -11,6 +11,7 @@
 
 import type { Edge, Graph, Node as Operation } from "../api";
 import { grouped } from "../grouped";
+import { passing } from "../passing";
 
 /** Boxes and lines together. */
 export const LIMIT = 500;
@@ -32,6 +33,8 @@ export interface OperationBox {
   type: "operation";
   id: string;
   operation: Operation;
+  /** Rows that went on from it, where they only pass it and are counted. */
+  passing: number | null;
   /** The open group that holds it. */
   group: string | null;
 }
@@ -160,7 +163,8 @@ export function opened(all: Group[], graph: Graph): string[] {
 export function picture(graph: Graph, all: Group[], open: string[], limit = LIMIT): Picture {
   const known = open.filter((id) => all.some((each) => each.id === id));
   const edges = edgesOf(graph);
-  const of = (from: number) => drawn(edges, all, new Set(known.slice(from)));
+  const rows = passing(graph);
+  const of = (from: number) => drawn(edges, all, new Set(known.slice(from)), rows);
   const size = (made: { boxes: DrawnBox[]; lines: DrawnLine[] }) => made.boxes.length + made.lines.length;
   // The fewer are open, the fewer are drawn; so the first that fits is found by halving.
   let [from, to] = [0, known.length];
@@ -184,7 +188,12 @@ export function picture(graph: Graph, all: Group[], open: string[], limit = LIMI
   };
 }
 
-function drawn(edges: Edge[], all: Group[], open: Set<string>): { boxes: DrawnBox[]; lines: DrawnLine[] } {
+function drawn(
+  edges: Edge[],
+  all: Group[],
+  open: Set<string>,
+  rows: ReadonlyMap<string, number>,
+): { boxes: DrawnBox[]; lines: DrawnLine[] } {
   const boxes: DrawnBox[] = [];
   /** What an operation is drawn as. */
   const shownAs = new Map<string, string>();
@@ -198,7 +207,13 @@ function drawn(edges: Edge[], all: Group[], open: Set<string>): { boxes: DrawnBo
       const isShown = isOpen || !isFramed;
       shownAs.set(operation.node_id, isShown ? operation.node_id : holder);
       if (isShown) {
-        boxes.push({ type: "operation", id: operation.node_id, operation, group: isFramed ? holder : null });
+        boxes.push({
+          type: "operation",
+          id: operation.node_id,
+          operation,
+          passing: rows.get(operation.node_id) ?? null,
+          group: isFramed ? holder : null,
+        });
       }
     }
   }

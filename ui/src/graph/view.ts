@@ -2,6 +2,7 @@
 
 import type { Application, Graph, Node as Operation } from "../api";
 import { type Child, h, replace } from "../dom";
+import { passing } from "../passing";
 import { type ApplicationRoute, recordsHref } from "../route";
 import { fail, loading, notice } from "../states";
 import { pause } from "../slices";
@@ -229,11 +230,14 @@ function inWords(box: DrawnBox): Child {
     description !== name && description,
     call_site !== "" && call_site,
     dataset?.name,
-    records === null ? "records not counted" : count(records, "record"),
+    records === null ? passed(box.passing) : count(records, "record"),
     !exact && `not exact: ${reason}`,
   ];
   return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
 }
+
+const passed = (rows: number | null): string =>
+  rows === null ? "rows pass, not counted" : rows === 1 ? "1 row passes" : `${number(rows)} rows pass`;
 
 function facts(application: Application, again: () => void): Child {
   const { started, ended, counters, missing, complete, state } = application;
@@ -289,6 +293,7 @@ function operations(
   pointed: (nodeId: string | null, isSought: boolean) => void,
 ): HTMLElement {
   const from = new Map<string, string[]>();
+  const rows = passing(graph);
   for (const { source, target } of graph.edges) from.set(target, [...(from.get(target) ?? []), nodeNumber(source)]);
   const made = table<Operation>({
     caption: "Operations",
@@ -307,7 +312,15 @@ function operations(
         ],
       },
       { name: "Kind", cell: ({ kind }) => kind },
-      { name: "Records", kind: "count", cell: ({ records }) => (records === null ? "not counted" : number(records)) },
+      {
+        name: "Records",
+        kind: "count",
+        cell: ({ node_id, records }) =>
+          records !== null
+            ? number(records)
+            : rows.has(node_id) &&
+              h("span", { class: "soft", title: "rows pass it" }, `${number(rows.get(node_id) ?? 0)} pass`),
+      },
       { name: "From", cell: ({ node_id }) => (from.get(node_id) ?? []).join(", ") },
     ],
   });

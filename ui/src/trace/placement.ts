@@ -78,7 +78,10 @@ export function requestOf(picture: Picture): PlacementRequest {
 
 export function placementOf(request: PlacementRequest): Placement {
   const layers = new Map(
-    [...grouped(request.groups, ({ layer }) => layer)].map(([layer, groups]) => [layer, groups.map(blockOf)]),
+    [...grouped(request.groups, ({ layer }) => layer)].map(([layer, groups]) => [
+      layer,
+      groups.map((group) => blockOf(group, columnsFor(groups.length))),
+    ]),
   );
   const order = [...layers.keys()].sort((a, b) => Math.abs(a) - Math.abs(b));
   const middles = new Map<string, number>(); // node id -> x, of what is placed already
@@ -127,9 +130,15 @@ export function placementOf(request: PlacementRequest): Placement {
   return { spots, rows };
 }
 
-function blockOf(group: PlacedGroup): Block {
+/** So few that all operations of a layer stand side by side, as long as they hold two columns each. */
+function columnsFor(groups: number): number {
+  const room = (WIDEST + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
+  return Math.max(2, Math.floor((room + GAP) / (BOX.width + GAP)));
+}
+
+function blockOf(group: PlacedGroup, most: number): Block {
   const items = Math.max(1, group.items.length);
-  const columns = Math.min(items, Math.max(COLUMNS + 1, Math.ceil(Math.sqrt(items))));
+  const columns = Math.min(items, most, Math.max(COLUMNS + 1, Math.ceil(Math.sqrt(items))));
   const lines = Math.ceil(items / columns);
   return {
     group,

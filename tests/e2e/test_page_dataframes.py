@@ -1,0 +1,128 @@
+"""A browser on an application of DataFrames: from the list of applications to the cause of a wrong row."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import Page, expect
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from api.app import create_app
+from spark_agent.sql import jvm
+from tests.e2e.browser import long_tasks, served, violations
+from tests.spark.application import run_application
+
+pytestmark = pytest.mark.timeout(600)
+
+DAYS = 6
+
+
+def job(context: SparkContext, folder: Path) -> None:
+    """The mean of the strongest winds by parity of the day, for flights. One reading is far off."""
+    spark = SparkSession.builder.getOrCreate()
+    weather = spark.read.csv(f"{folder}/weather.csv", header=True, schema="day int, wind int")
+    flights = spark.read.csv(f"{folder}/flights.csv", header=True, schema="flight string, day int")
+    weather.createOrReplaceTempView("weather")
+    flights.createOrReplaceTempView("flights")
+    spark.sql(
+        "WITH strongest AS (SELECT day, max(wind) AS wind FROM weather GROUP BY day) "
+        "SELECT day % 2 AS odd, avg(wind) AS wind, count(*) AS flights "
+        "FROM flights JOIN strongest USING (day) GROUP BY odd ORDER BY odd"
+    ).coalesce(1).write.csv(f"{folder}/winds")
+
+
+@pytest.fixture(scope="module")
+def url(
+    kafka: Any, tmp_path_factory: pytest.TempPathFactory, cannot_have: Callable[[str], NoReturn]
+) -> Iterator[str]:
+    if not Path(jvm.JAR).is_file():
+        cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
+    folder = tmp_path_factory.mktemp("winds")
+    readings = [
+        (day, 1_048 if (day, hour) == (3, 2) else 10 + hour) for day in range(DAYS) for hour in range(4)
+    ]
+    (folder / "weather.csv").write_text("day,wind\n" + "".join(f"{day},{wind}\n" for day, wind in readings))
+    flights = [(f"UA{at}", at % DAYS) for at in range(60)]
+    (folder / "flights.csv").write_text("flight,day\n" + "".join(f"{name},{day}\n" for name, day in flights))
+    SparkContext._ensure_initialized()  # a JVM without a conf of this test, see tests/spark
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        _, application = run_application(
+            kafka.bootstrap_servers,
+            folder / "store",
+            lambda context: job(context, folder),
+            spark_app_name="Winds in SQL",
+            spark_sql_shuffle_partitions="2",
+        )
+    assert application is not None
+    with served(create_app(application.questions)) as address:
+        yield address
+
+
+def opens_application(page: Page, url: str) -> None:
+    page.goto(url)
+    page.get_by_role("link", name="Winds in SQL").click()
+    expect(page.locator(".canvas[data-elements]")).to_be_visible()
+
+
+def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page, url: str) -> None:
+    opens_application(page, url)
+    page.locator(".operations tr", has_text="winds").get_by_role("link").click()
+    page.get_by_role("cell", name=re.compile("^1,")).locator("code").click()
+    expect(page.locator("h1")).to_contain_text("1,")
+    panel = page.locator(".way-panel")
+    panel.get_by_role("link", name=re.compile(r"records of weather\.csv")).click()
+    far = page.locator(".way-table .odd").get_by_role("link")
+    expect(far).to_contain_text("weather.csv:16 is far from the others: 1048 in column 2")
+    far.click()
+    expect(page.locator("h1")).to_have_text("3,1048")
+    expect(page.locator(".way-list .part", has_text="csv (")).to_contain_text(["3,1048", "1,"])
+    print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
+
+
+def test_operators_tell_how_many_rows_pass_and_none_shows_the_steps_behind_them(page: Page, url: str) -> None:
+    opens_application(page, url)
+    table = page.locator(".operations tbody")
+    expect(table.locator("tr", has_text="Join")).to_contain_text("60 pass")
+    expect(table.locator("tr", has_text="Scan csv")).to_have_count(2)
+    for step in ("codes", "keys", "not counted"):
+        expect(table).not_to_contain_text(step)
+    # Two scans, each below an exchange or beside a broadcast; the groups; the sort of what was grouped.
+    page.get_by_role("button", name="Close all stages").click()
+    expect(page.locator("main")).to_contain_text("the others are in closed stages")
+
+
+def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page: Page, url: str) -> None:
+    opens_application(page, url)
+    page.locator(".operations tr", has_text="Join").get_by_role("link").click()
+    main = page.locator("main")
+    expect(main).to_contain_text("60 rows pass this operation on their way")
+    expect(main.get_by_role("search")).to_have_count(0)
+    expect(main.get_by_role("link", name="Scan csv")).to_have_count(2)
+    assert violations(page) == []
+    main.get_by_role("link", name=re.compile("^csv")).click()
+    expect(main).to_contain_text("2 records")
+    expect(main.get_by_role("search")).to_be_visible()
+    page.go_back()
+    expect(main).to_contain_text("They end in")
+
+
+def test_the_scans_of_a_way_stand_side_by_side(page: Page, url: str) -> None:
+    page.goto(url)
+    opens_application(page, url)
+    page.locator(".operations tr", has_text="winds").get_by_role("link").click()
+    page.get_by_role("cell", name=re.compile("^0,")).locator("code").click()
+    expect(page.locator(".way-frame[data-elements]")).to_be_visible()
+    expect(page.locator(".way-left")).to_contain_text(re.compile(r"A sample is drawn: 9 of \d+ records"))
+    parts = page.locator(".way-list .part h3")
+    expect(parts).to_contain_text(["Scan csv", "Scan csv", "csv ("])
+    assert violations(page) == []
