@@ -37,8 +37,10 @@ test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WOR
 soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
 	@$(BIN)/python -m tests.soak "$(MINUTES)"
 
-test-spark-suite: java $(STAMP) ## run Spark's own tests of RDDs without and with lineage (SPARK_SRC=a checkout of Spark)
-	@$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --report docs/spark-suite.md
+test-spark-suite: java jar ## run Spark's own tests without and with lineage (SPARK_SRC=a checkout of Spark; SUITE=rdd, sql)
+	@code=0; for suite in $(or $(SUITE),rdd sql); do \
+		$(BIN)/python -m scripts.spark_suite "$(SPARK_SRC)" --suite $$suite --report || code=1; \
+	done; exit $$code
 
 test-pyspark-versions: java jar ## run the core of the tests on each PySpark (VERSIONS="3.5.9 4.0.5": on these)
 	@$(PYTHON) -m scripts.pyspark_versions $(VERSIONS)

@@ -1,11 +1,12 @@
-"""Runs Apache Spark's own tests of RDDs on the installed PySpark, without and with lineage, and compares.
+"""Runs Apache Spark's own tests on the installed PySpark, without and with lineage, and compares.
 
-    python -m scripts.spark_suite SPARK_SRC [--only MODULE ...] [--resume] [--report FILE]
+    python -m scripts.spark_suite SPARK_SRC [--suite sql] [--only MODULE ...] [--resume] [--report]
 
 SPARK_SRC is a checkout of Spark: PySpark's wheel has no tests, and none is kept here. A test that ends in
 another way with lineage than without is a defect of the agent. Exit code 0: none does, and lineage was on.
+There are two suites (`spark_suite_modules`): the tests of RDDs, and those of DataFrames and SQL.
 
-All of it happens in one folder, .cache/spark-suite:
+All of it happens in one folder, .cache/spark-suite/SUITE:
  1. `home` is a SPARK_HOME of links: the installed PySpark with `tests`, `testing` and `test_support` of the
     checkout. Drivers and executors import from there.
  2. Each module runs in a process of its own, first `off` and then `on`; a spark-defaults.conf says which.
@@ -36,29 +37,16 @@ from lineage_service.settings import Settings
 from lineage_service.stack import down, up
 from lineage_service.stack.errors import StackError
 from lineage_service.stack.topics import create_topics
+from scripts.spark_suite_modules import SUITES, THEIRS, Suite, modules_in
 from scripts.spark_suite_report import WAYS, Compared, Run, checkout_version, in_short, page
 from spark_agent import contract
-
-#: Tests of RDDs in the checkout. Left out: test_install_spark, which downloads Spark; SQL, Connect and ML.
-MODULES = (
-    "test_appsubmit", "test_broadcast", "test_conf", "test_context", "test_daemon", "test_join",
-    "test_memory_profiler", "test_pin_thread", "test_profiler", "test_rdd", "test_rddbarrier",
-    "test_rddsampler", "test_readwrite", "test_serializers", "test_shuffle", "test_stage_sched",
-    "test_statcounter", "test_taskcontext", "test_util", "test_worker",
-)  # fmt: skip
-#: Packages of pyspark that hold such modules.
-PACKAGES = ("tests", "core/tests")
-#: Modules of the installed PySpark: the examples in their docstrings are tests that Spark runs too.
-EXAMPLES = (
-    "pyspark.accumulators", "pyspark.conf", "pyspark.core.broadcast", "pyspark.core.context",
-    "pyspark.core.files", "pyspark.core.rdd", "pyspark.profiler", "pyspark.serializers", "pyspark.shuffle",
-    "pyspark.taskcontext", "pyspark.util",
-)  # fmt: skip
 
 #: Hundreds of JVMs live for seconds each: without the second compiler they need half of the CPU.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Folders of `pyspark` that are made of links, so that there is room for folders of the checkout.
+_OF_LINKS = (".", "core", "sql")
 WHOLE_MODULE = "(the whole module)"
 #: A module that differs is run again this often: a test may go one way or the other by itself.
 REPEATS = 2
@@ -71,25 +59,20 @@ class SuiteFailed(Exception):
 # -- the SPARK_HOME of the run --------------------------------------------------------------------------
 
 
-def find_modules(source: Path) -> list[str]:
+def find_modules(source: Path, suite: Suite) -> list[str]:
     """Dotted names of what there is to run; raises SuiteFailed for what is no checkout of Spark."""
     if not source.is_dir():
         raise SuiteFailed(f"{source} is no folder; SPARK_SRC must name a checkout of Apache Spark")
     for needed in ("python/pyspark/testing", "python/test_support"):
         if not (source / needed).is_dir():
             raise SuiteFailed(f"{source} is no checkout of Apache Spark: it has no {needed}")
-    found = [
-        f"pyspark.{package.replace('/', '.')}.{module}"
-        for module in MODULES
-        for package in PACKAGES
-        if (source / "python/pyspark" / package / f"{module}.py").is_file()
-    ]
+    found = modules_in(source, suite)
     if not found:
         raise SuiteFailed(
-            f"{source} has none of the tests of RDDs that are looked for in python/pyspark/"
-            f"{' and python/pyspark/'.join(PACKAGES)}"
+            f"{source} has none of the tests of {suite.of} that are looked for in python/pyspark/"
+            f"{' and python/pyspark/'.join(suite.packages)}"
         )
-    return [*found, *EXAMPLES]
+    return [*found, *suite.examples]
 
 
 def make_home(home: Path, source: Path) -> None:
@@ -97,7 +80,8 @@ def make_home(home: Path, source: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
     installed = Path(pyspark.__file__).resolve().parent
     package = home / "python" / "pyspark"
-    (package / "core").mkdir(parents=True)
+    for folder in _OF_LINKS:
+        (package / folder).mkdir(parents=True, exist_ok=True)
     (home / "python" / "lib").mkdir()
     for name in ("bin", "data", "jars", "sbin"):
         (home / name).symlink_to(installed / name)
@@ -106,10 +90,10 @@ def make_home(home: Path, source: Path) -> None:
         (home / "python" / "lib" / archive.name).symlink_to(archive)
     theirs = source.resolve() / "python"
     (home / "python" / "test_support").symlink_to(theirs / "test_support")
-    for name in ("testing", *PACKAGES):
+    for name in THEIRS:
         if (theirs / "pyspark" / name).is_dir():
             (package / name).symlink_to(theirs / "pyspark" / name)
-    for folder in (".", "core"):
+    for folder in _OF_LINKS:
         for entry in (installed / folder).iterdir():
             link = package / folder / entry.name
             if not link.exists() and entry.name != "__pycache__":
@@ -124,6 +108,7 @@ def write_conf(folder: Path, conf: Mapping[str, str]) -> None:
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.sql.warehouse.dir": (folder / "tmp" / "warehouse").as_uri(),
         **conf,
     }
     lines = "".join(f"{key} {value}\n" for key, value in conf.items())
@@ -199,10 +184,11 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
                 "SPARK_HOME": str(home),
                 "SPARK_CONF_DIR": str(folder / "conf"),
                 "SPARK_LOCAL_IP": "127.0.0.1",
-                "SPARK_SUBMIT_OPTS": JAVA_OPTIONS,
+                "SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -Dderby.system.home={scratch}",
                 "PYSPARK_PYTHON": sys.executable,
                 "PYSPARK_DRIVER_PYTHON": sys.executable,
                 "PYTHONHASHSEED": "0",  # as spark-submit sets it
+                "PYARROW_IGNORE_TIMEZONE": "1",  # as Spark's own run-tests sets it
                 "PYTHONPATH": os.pathsep.join([str(home / "python"), str(ROOT)]),
                 "TMPDIR": str(scratch),
             },
@@ -319,8 +305,9 @@ def run(options: argparse.Namespace) -> bool:
     """Runs the modules and writes the report; True if nothing differs. Raises SuiteFailed."""
     if not options.source:
         raise SuiteFailed("SPARK_SRC is not given; it must name a checkout of Apache Spark")
-    source, folder = Path(options.source), Path(options.folder).absolute()
-    modules = every = find_modules(source)
+    source, suite = Path(options.source), SUITES[options.suite]
+    folder = Path(options.folder).absolute() / options.suite
+    modules = every = find_modules(source, suite)
     if options.only:
         modules = [each for each in every if named(each, options.only)]
     if bad := [each for each in options.conf if "=" not in each]:
@@ -352,14 +339,19 @@ def run(options: argparse.Namespace) -> bool:
     )
     if not with_lineage:
         raise SuiteFailed("lineage was never on, so nothing was compared")
-    if options.report:
-        Path(options.report).write_text(page(results, len(every), checkout, options.conf))
+    if options.report is not None:
+        Path(options.report or suite.page).write_text(
+            page(results, suite.of, len(every), checkout, options.conf)
+        )
     return not differences
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts.spark_suite", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("source", metavar="SPARK_SRC", help="a checkout of Apache Spark")
+    parser.add_argument(
+        "--suite", choices=sorted(SUITES), default="rdd", help="tests of RDDs, or of DataFrames and SQL"
+    )
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="run these modules only")
     parser.add_argument(
         "--resume", action="store_true", help="do not run again what an earlier call has the results of"
@@ -370,7 +362,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="conf of the runs with lineage"
     )
-    parser.add_argument("--report", metavar="FILE", help="write the result there as Markdown")
+    parser.add_argument(
+        "--report", nargs="?", const="", metavar="FILE", help="write the result there, or into docs/"
+    )
     parser.add_argument(
         "--timeout", type=float, default=900, metavar="SECONDS", help="for one run of one module"
     )

@@ -74,8 +74,8 @@ def in_short(compared: Compared) -> str:
     )
 
 
-def page(results: Sequence[Compared], modules: int, checkout: str, conf: Sequence[str]) -> str:
-    """The Markdown report on the results, of `modules` that there are."""
+def page(results: Sequence[Compared], of: str, modules: int, checkout: str, conf: Sequence[str]) -> str:
+    """The Markdown report on the results of tests of something, of `modules` that there are."""
     on = [compared.on for compared in results]
     differences = [(compared, test) for compared in results for test in compared.differences()]
     unsteady = [(compared, test) for compared in results for test in compared.unsteady()]
@@ -95,10 +95,10 @@ def page(results: Sequence[Compared], modules: int, checkout: str, conf: Sequenc
         ("messages lost", f"{sum(run.lost for run in on):,}"),
     ]
     text = [
-        "# Apache Spark's own tests, without and with lineage",
+        f"# Apache Spark's own tests of {of}, without and with lineage",
         "",
         "The last result of `make test-spark-suite SPARK_SRC=<a checkout of Apache Spark>`, which writes",
-        "this page: Spark's tests of RDDs, and the examples in PySpark's docstrings, run on the installed",
+        f"this page: Spark's tests of {of}, and the examples in PySpark's docstrings, run on the installed",
         "PySpark once without and once with `spark.lineage.enabled=true` and a real Kafka. A test that ends",
         "in another way with lineage is a defect of the agent. One that fails both ways is none: the",
         "checkout may be of another version than the installed PySpark, or a package or the jar of Spark's",

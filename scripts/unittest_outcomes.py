@@ -12,6 +12,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import os
 import sys
 import tempfile
 import traceback
@@ -27,7 +28,7 @@ ErrorInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[Non
 #: Modules whose examples make each SparkContext that they need; those of the others find one as `sc`.
 WITH_OWN_CONTEXT = ("pyspark.conf", "pyspark.profiler", "pyspark.serializers")
 #: Modules whose examples find a SparkSession as `spark`. It makes other errors of Java's, so not for all.
-WITH_SESSION = ("pyspark.core.broadcast", "pyspark.taskcontext")
+WITH_SESSION = ("pyspark.core.broadcast", "pyspark.taskcontext", "pyspark.sql.")
 #: (module, name, module that has it in newer versions of PySpark): what tests of older ones import.
 MOVED = (("pyspark.profiler", "has_memory_profiler", "pyspark.memory_profiler_ext"),)
 
@@ -103,15 +104,21 @@ def examples(name: str) -> unittest.TestSuite:
         context = SparkContext.getOrCreate(SparkConf().setMaster("local[4]").setAppName(name))
         context.setCheckpointDir(tempfile.mkdtemp())
         test.globs["sc"] = context
-        if name in WITH_SESSION:
-            test.globs["spark"] = SparkSession(context)
+        if name.startswith(WITH_SESSION):
+            test.globs["spark"] = SparkSession.builder.getOrCreate()
 
     with suppress(ImportError):
         import numpy
 
         numpy.set_printoptions(legacy="1.25")  # the examples show numbers without their type
     given: dict[str, Any] = {} if name in WITH_OWN_CONTEXT else {"setUp": give_context}
-    return doctest.DocTestSuite(importlib.import_module(name), optionflags=doctest.ELLIPSIS, **given)
+    flags = doctest.ELLIPSIS
+    if name.startswith("pyspark.sql."):
+        flags |= doctest.NORMALIZE_WHITESPACE
+        os.chdir(os.environ["SPARK_HOME"])  # they read files of test_support there
+    if name == "pyspark.sql.catalog":
+        flags |= doctest.IGNORE_EXCEPTION_DETAIL
+    return doctest.DocTestSuite(importlib.import_module(name), optionflags=flags, **given)
 
 
 def main(arguments: Sequence[str]) -> int:
