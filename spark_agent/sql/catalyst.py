@@ -39,6 +39,7 @@ class Catalyst:
         self._cast = expressions.Cast
         self._literal = expressions.Literal
         self._long = jvm.org.apache.spark.sql.types.DataTypes.LongType
+        self._string = jvm.org.apache.spark.sql.types.DataTypes.StringType
         self._normalize = _singleton(catalyst.optimizer, "NormalizeFloatingNumbers").normalize
         self._prune = catalyst.optimizer.ColumnPruning
         self._equi_join = catalyst.planning.ExtractEquiJoinKeys
@@ -47,6 +48,7 @@ class Catalyst:
         self._struct = jvm.org.apache.spark.sql.types.StructType
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
         self._reference = plans.CTERelationRef
+        self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
         self._parse = _singleton(catalyst.parser, "CatalystSqlParser").parseExpression
         self.no_id = self._literal.create(None, self._long)
         self._largest = self.long((1 << 63) - 1)
@@ -60,6 +62,15 @@ class Catalyst:
     @staticmethod
     def items(seq: Any) -> list[Any]:
         return [seq.apply(index) for index in range(seq.size())]
+
+    @staticmethod
+    def options(pairs: Any) -> dict[str, str]:
+        """A Scala Map of texts, whose names are in lower case."""
+        found, iterator = {}, pairs.iterator()
+        while iterator.hasNext():
+            pair = iterator.next()
+            found[str(pair._1()).lower()] = str(pair._2())
+        return found
 
     # -- expressions ---------------------------------------------------------------------------------
 
@@ -91,6 +102,19 @@ class Catalyst:
     def partition_id(self) -> Expression:
         """The index of the partition, as a long."""
         return self._cast(self._partition_id(), self._long, self._none, self._mode())
+
+    def text(self, expression: Expression, time_zone: str) -> Expression:
+        """A value as Spark shows it, times in a time zone."""
+        return self._cast(expression, self._string, self._jvm.scala.Option.apply(time_zone), self._mode())
+
+    def bucket(self, command: Plan) -> Expression | None:
+        """The number of the bucket into which a command that writes files puts a row."""
+        partitioned = {int(each.exprId().id()) for each in self.items(command.partitionColumns())}
+        columns = [
+            each for each in self.items(command.outputColumns()) if int(each.exprId().id()) not in partitioned
+        ]
+        found = self._writes.getWriterBucketSpec(command.bucketSpec(), self.seq(columns), command.options())
+        return found.get().bucketIdExpression() if found.isDefined() else None
 
     def _mode(self) -> Any:
         return getattr(self._cast, "$lessinit$greater$default$4")()

@@ -13,6 +13,7 @@ from typing import Any
 
 from spark_agent.settings import AgentSettings
 from spark_agent.sql.java_options import java_options
+from spark_agent.sql.places import Places
 from spark_agent.transport import logger
 
 JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
@@ -75,16 +76,25 @@ class Jvm:
         key: Any = None,
         codes: int = -1,
         keys: int = -1,
+        places: Places | None = None,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
-        and K of its steps; without, it is an output's.
+        and K of its steps; without, it is an output's, which may have `places`.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
-        spec = self._classes.TapSpec(common, node, codes, keys, [int(source) for source in sources])
-        return self._classes.LineageTap(spec, self.seq([*ids, *([] if key is None else [key])]))
+        if key is not None and places is not None:
+            raise ValueError(f"tap {node} has a key, so it is none of an output with places")
+        is_bucketed = places is not None and places.bucket is not None
+        columns, writers = ([], 0) if places is None else (places.columns, places.writers)
+        numbers = [int(source) for source in sources]
+        spec = self._classes.TapSpec(common, node, codes, keys, numbers, columns, is_bucketed, writers)
+        children = [*ids, *([] if key is None else [key])]
+        if places is not None:
+            children += [places.key, *([places.bucket] if is_bucketed else []), *places.values]
+        return self._classes.LineageTap(spec, self.seq(children))
 
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
         """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.

@@ -1,56 +1,133 @@
-"""Where a query writes, and which rows of which file its records have become."""
+"""Where queries write, and which rows of which file their records have become.
+
+An `Output` begins when its query is planned, takes what the query's tasks tell of their rows, and looks for
+their files once the query has ended. Nothing is told of what the driver cannot list, and nothing of a file
+that may be another query's.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import partitions
-from spark_agent.sql.catalyst import Plan
+from spark_agent.sql import places as row_places
+from spark_agent.sql import written
+from spark_agent.sql.catalyst import Catalyst, Plan
+from spark_agent.sql.places import Places, UnknownOrderError
 
-#: part-00000-<uuid>-c000.snappy.parquet, part-00000-<uuid>_00000.c000.parquet of a bucket
-_PART = re.compile(r"part-([0-9]{5,})-([0-9a-fA-F-]{36})(?:_[0-9]+)?[-.]c([0-9]+)\.")
+
+def _nowhere(folder: str) -> str | None:
+    return None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Output:
-    """Files that a command writes below a path."""
+    """Files that a command writes below a path. `places` say which row goes into which file of a task."""
 
     path: str
     dataset: dict[str, str]
-    before: frozenset[str]  # names that were there before
+    places: Places | None = None
+    is_known: bool = True  # rows are in the files in the order in which they leave the query
+    most_rows: int = 0  # of a file; 0: any number
+    #: Where the files of a partition are that is not in its folder below the path.
+    location: Callable[[str], str | None] = _nowhere
+    jobs_before: frozenset[str] | None = frozenset()  # with files there when it began; None: too many to know
+    jobs_after: frozenset[str] | None = None  # the same when another query began to write there
+    _pieces: dict[int, list[written.Piece]] = field(default_factory=dict)
 
-    def files(self) -> list[dict[str, Any]]:
-        """The file of each partition; none of those that wrote several, or that the driver cannot see."""
-        by_split: dict[int, list[str]] = defaultdict(list)
-        for name in sorted(_names(self.path) - self.before):
-            match = _PART.match(name)
-            if match is not None:
-                by_split[int(match[1])].append(f"{self.path}/{name}")
-        return [
-            partitions.part_file(split, paths[0])
-            for split, paths in sorted(by_split.items())
-            if len(paths) == 1
-        ]
+    def take(self, split: int, rows: int, places: Mapping[str, Any] | None) -> None:
+        """A task that counts wrote so many rows. `places` are as its tap tells them."""
+        if self.is_known and (places is not None or self.places is None):
+            made = written.pieces(split, rows, places, self.most_rows)
+            if made is not None:
+                self._pieces[split] = made
+
+    def files(self, other_jobs: Iterable[str] = ()) -> tuple[str | None, list[dict[str, Any]]]:
+        """The query's write job, and the files of each partition; (None, []) where they are not known."""
+        every = [piece for each in self._pieces.values() for piece in each]
+        if not self._pieces or (self.places is not None and not every):
+            return None, []
+        paths, files = {}, {}
+        for folder in {piece.folder for piece in every} or {""}:
+            wanted = {piece.file for piece in every if piece.folder == folder}
+            for path in (f"{self.path}/{folder}".rstrip("/"), self.location(folder) if folder else None):
+                if path is not None:
+                    paths[folder], files[folder] = path, self._own(written.files_in(path), other_jobs)
+                    if any(wanted <= names.keys() for names in files[folder].values()):
+                        break
+        job = written.job_of(every, files)
+        if job is None:
+            return None, []
+        found = {
+            (folder, file): f"{paths[folder]}/{name}"
+            for folder, jobs in files.items()
+            for file, name in jobs[job].items()
+        }
+        told = [written.partition(split, each, found) for split, each in self._pieces.items() if each]
+        for split, each in self._pieces.items():  # the first task writes a file of no rows
+            empty = found.get(("", written.File(split, written.NO_BUCKET, 0)))
+            if not each and empty is not None:
+                told.append(partitions.part_file(split, empty))
+        return job, sorted(told, key=lambda each: int(each["split"]))
+
+    def _own(self, files: written.Files, other_jobs: Iterable[str]) -> written.Files:
+        """Without those of jobs that are known to be others."""
+        before, after = self.jobs_before or (), self.jobs_after
+        return {
+            job: names
+            for job, names in files.items()
+            if job not in other_jobs and job not in before and (after is None or job in after)
+        }
 
 
-def of_command(command: Plan) -> Output | None:
+class Outputs:
+    """The outputs of queries that have not ended, by their nodes."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Output] = {}
+        self._jobs: set[str] = set()  # that are known to be a query's
+
+    def begin(self, node: int, output: Output) -> None:
+        """The query of this node will write."""
+        for other in list(self._open.values()):
+            if other.path == output.path and other.jobs_after is None:
+                # It may have ended, and this one may remove its files before they were looked for.
+                other.jobs_after = output.jobs_before or frozenset()
+        self._open[node] = output
+
+    def take(self, node: int, split: int, rows: int, places: Mapping[str, Any] | None) -> None:
+        """What one task says of its rows; nothing for a node without files."""
+        output = self._open.get(node)
+        if output is not None:
+            output.take(split, rows, places)
+
+    def end(self, node: int, *, is_failed: bool) -> list[dict[str, Any]]:
+        """The files of each partition of an output whose query has ended."""
+        output = self._open.pop(node, None)
+        if output is None or is_failed:
+            return []
+        job, files = output.files(self._jobs)
+        if job is not None:
+            self._jobs.add(job)
+        return files
+
+
+def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     """Where a command writes; None where that is no folder of files."""
     if str(command.getClass().getSimpleName()) != "InsertIntoHadoopFsRelationCommand":
         return None
     path = partitions.local_path(str(command.outputPath().toString()))
+    options = catalyst.options(command.options())
     format = str(command.fileFormat().toString()).lower()
-    header = command.options().get("header")
-    if format == "csv" and header.isDefined() and str(header.get()).lower() == "true":
+    if format == "csv" and options.get("header", "").lower() == "true":
         format = "csv+header"
-    return Output(path, partitions.dataset(path, format), _names(path))
-
-
-def _names(folder: str) -> frozenset[str]:
+    output = Output(path, partitions.dataset(path, format))
     try:
-        return frozenset(os.listdir(folder))
-    except (OSError, ValueError):
-        return frozenset()
+        output.places = row_places.of_command(catalyst, command)
+    except UnknownOrderError:
+        output.is_known = False
+    output.most_rows = max(int(options.get("maxrecordsperfile") or command.conf().maxRecordsPerFile()), 0)
+    output.jobs_before = written.jobs_below(path, is_deep=not command.partitionColumns().isEmpty())
+    return output

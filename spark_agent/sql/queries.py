@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -17,6 +17,7 @@ from spark_agent import contract, partitions
 from spark_agent.sql import call_sites, commands, outputs, rewriting
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.kept import KeptNodes
+from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.scans import FileScans
 from spark_agent.sql.walk import Ids, Walk
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What the JVM waits at most for its next line before it looks whether the session has ended.
 _POLL_MS = 500
+#: Of the partitions of one event: a broker takes 900,000.
+_MOST_BYTES = 800_000
 #: Operators of a plan that nobody needs a Spark job for: nothing is captured of it.
 _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
 #: Methods of Spark SQL that plan a query for themselves or for people to read.
@@ -46,7 +49,7 @@ class Queries:
         self._scans = FileScans(self._catalyst, self._kept)
         self._common: Any = None  # made for the first query: it waits for the topics
         self._lock = threading.Lock()
-        self._outputs: dict[int, outputs.Output] = {}
+        self._outputs = outputs.Outputs()
         self._files: set[int] = set()  # scans of files
         self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
         self._left_out: set[tuple[int, ...]] = set()  # columns of leaves
@@ -86,7 +89,7 @@ class Queries:
             return None
         name, call_site = call_sites.action(method)
         fields: dict[str, Any] = {"kind": "operator"} if is_kept else {}
-        output = outputs.of_command(plan.plan() if kind == "WithCTE" else plan)
+        output = outputs.of_command(self._catalyst, plan.plan() if kind == "WithCTE" else plan)
         if output is not None:
             fields.update(description=output.path, dataset=output.dataset)
         try:
@@ -124,7 +127,8 @@ class Queries:
     ) -> Plan:
         walk = self._walk(nodes)
         limits, query = ([], query) if around is not None else commands.limits_of(query)
-        made, node = rewriting.output(walk, query, walk.rewrite(query), name, **fields)
+        places = None if output is None else output.places
+        made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
         if node.kind != "sink":
             self._kept.remember(query, node.number)
         made = self._catalyst.pruned(made)
@@ -132,7 +136,7 @@ class Queries:
             made = self._catalyst.with_children(limit, [made])
         node.limit = commands.limit_of(limits[0]) if limits else None
         if output is not None:
-            self._outputs[node.number] = output
+            self._outputs.begin(node.number, output)
         self._publish(nodes.made)
         return made if around is None else around(made)
 
@@ -177,13 +181,12 @@ class Queries:
     def _take(self, told: dict[str, Any]) -> None:
         if told.pop("type") == "end":
             for node in told["nodes"]:
-                output = self._outputs.pop(node, None)
-                if output is not None and not told["failed"]:
-                    self._describe(node, output.files())
+                self._describe(node, self._outputs.end(node, is_failed=told["failed"]))
             return
         parts = told.pop("parts", None)
         if parts and told["input"] in self._files:
             self._describe(told["input"], [_described(told["split"], parts)])
+        self._outputs.take(told["input"], told["split"], told["outputs"], told.pop("places", None))
         self._session.publish_manifest(told)
 
     def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
@@ -193,13 +196,29 @@ class Queries:
             if parts > self._described.get(place, -1):
                 self._described[place] = parts
                 fresh.append(each)
-        for at in range(0, len(fresh), 500):
-            self._session.emit(contract.PARTITIONS, node=node, partitions=fresh[at : at + 500])
+        for message in _messages(fresh):
+            self._session.emit(contract.PARTITIONS, node=node, partitions=message)
 
     def end(self) -> None:
         """Publish what there is still; bounded by what the JVM holds."""
         self._is_ended.set()
         self._reader.join(10)
+
+
+def _messages(described: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """As many partitions at once as fit into an event; none of one that does not fit by itself."""
+    held: list[dict[str, Any]] = []
+    size = 0
+    for each in described:
+        more = len(json.dumps(each).encode())
+        if size + more > _MOST_BYTES and held:
+            yield held
+            held, size = [], 0
+        if more <= _MOST_BYTES:
+            held.append(each)
+            size += more
+    if held:
+        yield held
 
 
 def _in_short(error: Exception) -> str:
@@ -223,10 +242,13 @@ class _Taps:
         ids: Ids,
         key: Expression | None = None,
         steps: tuple[int, int] = (-1, -1),
+        places: Places | None = None,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = steps
-        return self._jvm.tap(self._common, node, columns, sources, key=key, codes=codes, keys=keys)
+        return self._jvm.tap(
+            self._common, node, columns, sources, key=key, codes=codes, keys=keys, places=places
+        )
 
 
 def _described(split: int, parts: list[dict[str, Any]]) -> dict[str, Any]:

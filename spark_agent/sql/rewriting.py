@@ -13,6 +13,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.operators import groups, joins, leaves, passing, unions
+from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes
 from spark_agent.sql.walk import Handler, Rewritten, Scans, Taps, Walk
 
@@ -31,15 +32,25 @@ def walk_of(catalyst: Catalyst, taps: Taps, scans: Scans, nodes: PlanNodes) -> W
 
 
 def output(
-    walk: Walk, plan: Plan, top: Rewritten, name: str, *, kind: str = "sink", **fields: Any
+    walk: Walk,
+    plan: Plan,
+    top: Rewritten,
+    name: str,
+    *,
+    kind: str = "sink",
+    places: Places | None = None,
+    **fields: Any,
 ) -> tuple[Plan, PlanNode]:
-    """`top` with the tap of an output above it, and the columns of `plan` again; and its node."""
+    """`top` with the tap of an output above it, and the columns of `plan` again; and its node.
+
+    `places` are expressions over the columns of `plan`.
+    """
     description = str(fields.pop("description", ""))
     node = walk.nodes.operator(
         name, description, [top.node], kind=kind, relation=contract.FLOWS, by_id=True, **fields
     )
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
-    tap = walk.taps.tap(node.number, top.ids)
+    tap = walk.taps.tap(node.number, top.ids, places=places)
     return walk.catalyst.project(plan.output(), walk.catalyst.filter(tap, top.plan)), node
 
 

@@ -42,7 +42,7 @@ class FileScans:
             return format, None
         described = ", ".join(partitions.local_path(each) for each in roots[:3])
         more = f" and {len(roots) - 3} more" if len(roots) > 3 else ""
-        options = {str(key).lower(): str(value) for key, value in _pairs(relation.options())}
+        options = self._catalyst.options(relation.options())
         if format == "csv" and options.get("header", "false").lower() == "true":
             format = "csv+header"
         if format in ("csv", "csv+header", "json") and options.get("multiline", "false").lower() == "true":
@@ -102,11 +102,3 @@ def _file_relation(leaf: Plan) -> Any:
 def _format(relation: Any) -> str:
     name = str(relation.fileFormat().getClass().getSimpleName())
     return _FORMATS.get(name, name.removesuffix("FileFormat").lower())
-
-
-def _pairs(options: Any) -> list[tuple[Any, Any]]:
-    found, iterator = [], options.iterator()
-    while iterator.hasNext():
-        pair = iterator.next()
-        found.append((pair._1(), pair._2()))
-    return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
 
 #: What stands for a node's records: (column of ids, node whose ids they are).
@@ -23,7 +24,12 @@ class Taps(Protocol):
     def source(self, node: int, row_index: Expression | None) -> Expression: ...
 
     def tap(
-        self, node: int, ids: Ids, key: Expression | None = None, steps: tuple[int, int] = (-1, -1)
+        self,
+        node: int,
+        ids: Ids,
+        key: Expression | None = None,
+        steps: tuple[int, int] = (-1, -1),
+        places: Places | None = None,
     ) -> Expression: ...
 
 

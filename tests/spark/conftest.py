@@ -79,17 +79,6 @@ NOT_YET = {
         "test_a_plan_stays_as_good_as_it_is[broadcast that is used again]",
         "test_a_plan_stays_as_good_as_it_is[subquery that is used again]",
     ),
-    "rows of outputs are not known by file where a task wrote several": (
-        "test_traces_equal_the_oracle[several files of a task]",
-        "test_traces_equal_the_oracle[partitionBy]",
-        "test_traces_equal_the_oracle[partitionBy of one task, several files of each]",
-        "test_traces_equal_the_oracle[partitionBy of sorted rows]",
-        "test_traces_equal_the_oracle[partitionBy over groupBy]",
-        "test_traces_equal_the_oracle[buckets]",
-        "test_traces_equal_the_oracle[buckets within partitions]",
-        "test_traces_equal_the_oracle[INSERT INTO a partition]",
-        "test_traces_equal_the_oracle[output partitioned by odd values]",
-    ),
     "a semi-join with more than equal keys is a bound": (
         "test_traces_equal_the_oracle[semi join with a condition on both]",
         "test_traces_equal_the_oracle[semi join with a condition on both, sort-merge]",

@@ -1,5 +1,6 @@
 package lineagemaster;
 
+import java.util.StringJoiner;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.codegen.Block;
@@ -9,11 +10,14 @@ import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.catalyst.expressions.codegen.FalseLiteral$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.Seq;
 
 /**
  * A condition that every row meets and that notes where the row comes from. The children are columns of ids, a null
- * where a row has none, and last, if the spec has one, the row's key: a long that is never null or negative.
+ * where a row has none, and if the spec has one, the row's key: a long that is never null or negative. Of an output that
+ * has places there are instead the key of the row's place, a bucket if it has buckets, and the texts that name its
+ * folder, which only the first row of a place is asked for.
  */
 public final class LineageTap extends LineageExpression {
   private static final long serialVersionUID = 1;
@@ -83,13 +87,29 @@ public final class LineageTap extends LineageExpression {
   @Override
   public Object evalInternal(InternalRow row) {
     int slot = buffer.slot();
-    for (int i = 0; i < kids.size(); i++) {
+    for (int i = 0; i < columns(); i++) {
       Object value = kids.apply(i).eval(row);
       long[] column = i < spec.sources.length ? buffer.ids[i] : buffer.keys;
       column[slot] = value == null ? TapBuffer.NONE : (Long) value;
     }
+    if (spec.hasPlaces()) {
+      long place = (Long) kids.apply(columns()).eval(row);
+      if (place != buffer.place) {
+        int bucket = spec.isBucketed ? (Integer) kids.apply(columns() + 1).eval(row) : -1;
+        UTF8String[] values = new UTF8String[spec.columns.size()];
+        for (int i = 0; i < values.length; i++) {
+          values[i] = (UTF8String) kids.apply(kids.size() - values.length + i).eval(row);
+        }
+        buffer.enter(place, bucket, values);
+      }
+    }
     buffer.rows = slot + 1;
     return Boolean.TRUE;
+  }
+
+  /** How many children are columns of the buffer: ids, and a key. */
+  private int columns() {
+    return spec.sources.length + (spec.hasKey() ? 1 : 0);
   }
 
   @Override
@@ -101,7 +121,7 @@ public final class LineageTap extends LineageExpression {
     String slot = context.freshName("slot");
     Block before = EmptyBlock$.MODULE$;
     StringBuilder text = new StringBuilder("final int " + slot + " = " + buffer + ".slot();\n");
-    for (int i = 0; i < kids.size(); i++) {
+    for (int i = 0; i < columns(); i++) {
       ExprCode kid = kids.apply(i).genCode(context);
       before = before.$plus(kid.code());
       String column = i < spec.sources.length ? ".ids[" + i + "]" : ".keys";
@@ -110,9 +130,33 @@ public final class LineageTap extends LineageExpression {
       text.append(buffer).append(column).append('[').append(slot).append("] = ");
       text.append(isNull.equals("false") ? value : isNull + " ? " + TapBuffer.NONE + "L : " + value).append(";\n");
     }
+    before = before.$plus(code(text.toString()));
+    if (spec.hasPlaces()) {
+      before = before.$plus(placed(context, buffer));
+    }
     // Last, so that no row counts that is not whole: a task may end while another thread of it still reads.
-    text.append(buffer).append(".rows = ").append(slot).append(" + 1;\n");
-    text.append("final boolean ").append(result.value()).append(" = true;\n");
-    return result.copy(before.$plus(code(text.toString())), FalseLiteral$.MODULE$, result.value());
+    String last = buffer + ".rows = " + slot + " + 1;\nfinal boolean " + result.value() + " = true;\n";
+    return result.copy(before.$plus(code(last)), FalseLiteral$.MODULE$, result.value());
+  }
+
+  /** The code that looks whether the row goes where the one before it went. */
+  private Block placed(CodegenContext context, String buffer) {
+    ExprCode place = kids.apply(columns()).genCode(context);
+    Block all = place.code().$plus(code("if (" + place.value() + " != " + buffer + ".place) {\n"));
+    String bucket = "-1";
+    if (spec.isBucketed) {
+      ExprCode kid = kids.apply(columns() + 1).genCode(context);
+      all = all.$plus(kid.code());
+      bucket = kid.value().toString();
+    }
+    String type = UTF8String.class.getName();
+    StringJoiner values = new StringJoiner(", ", "new " + type + "[] {", "}");
+    for (int i = kids.size() - spec.columns.size(); i < kids.size(); i++) {
+      ExprCode kid = kids.apply(i).genCode(context);
+      all = all.$plus(kid.code());
+      values.add(kid.isNull() + " ? (" + type + ") null : " + kid.value());
+    }
+    String enter = buffer + ".enter(" + place.value() + ", " + bucket + ", " + values + ");\n}\n";
+    return all.$plus(code(enter));
   }
 }

@@ -2,6 +2,7 @@ package lineagemaster;
 
 import java.util.Arrays;
 import org.apache.spark.TaskContext;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * The rows that went through one tap in one task attempt: a run. Generated code writes ids and keys into its arrays;
@@ -23,6 +24,8 @@ public final class TapBuffer implements TaskParts.Part {
   public long[] keys;
   /** How many rows the arrays hold. */
   public int rows;
+  /** The key of the place that the last row went to; keys are never negative. */
+  public long place = NONE;
 
   private final TaskContext task = TaskContext.get();
   private final TapSpec spec;
@@ -30,6 +33,7 @@ public final class TapBuffer implements TaskParts.Part {
   private final byte[] messageKey;
   private final KeyCodes codes;
   private final IdSpans spans = new IdSpans();
+  private final Places places;
   private final Delivery delivery = new Delivery();
   private int capacity = FIRST_CAPACITY;
   private long first; // the number of the arrays' first row
@@ -41,6 +45,7 @@ public final class TapBuffer implements TaskParts.Part {
     ids = new long[spec.sources.length][capacity];
     keys = spec.hasKey() ? new long[capacity] : null;
     codes = spec.hasKey() ? new KeyCodes(PAIRS) : null;
+    places = spec.hasPlaces() ? new Places(spec) : null;
     messageKey = (spec.common.applicationId + "#" + run).getBytes(java.nio.charset.StandardCharsets.UTF_8);
   }
 
@@ -55,6 +60,16 @@ public final class TapBuffer implements TaskParts.Part {
       makeRoom();
     }
     return rows;
+  }
+
+  /** The row in the slot that was given last is the first one of those that go to another place. */
+  public void enter(long key, int bucket, UTF8String[] values) {
+    place = key;
+    try {
+      places.begin(key, first + rows, bucket, values);
+    } catch (Throwable error) { // a fault of ours must not become one of the job
+      places.lose();
+    }
   }
 
   private void makeRoom() {
@@ -177,6 +192,9 @@ public final class TapBuffer implements TaskParts.Part {
     if (dropped > 0 && spec.common.failsOnLoss) {
       throw new LineageLostException("lineage of split " + task.partitionId() + " is incomplete, and "
           + "spark.lineage.onError=fail: " + dropped + " of " + blocks + " blocks are lost; " + delivery.problem());
+    }
+    if (places != null) {
+      manifest.json("places", places.json(first));
     }
     spec.common.manifests.add(manifest.line());
   }

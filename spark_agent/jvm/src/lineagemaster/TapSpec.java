@@ -1,6 +1,7 @@
 package lineagemaster;
 
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.List;
 
 /** What a tap is: its nodes, and whose ids its columns hold. */
@@ -12,18 +13,40 @@ public final class TapSpec implements Serializable {
   final int codes;
   final int keys;
   final int[] sources;
+  final ArrayList<String> columns;
+  final boolean isBucketed;
+  final int writers;
 
   /**
    * @param codes the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
    * @param keys the node of the keys themselves, or -1
    * @param sources the node of each column of ids
+   * @param columns the columns that name the folder which a row of an output is written to
+   * @param isBucketed do rows go into files by buckets, too
+   * @param writers how many files a task may have open at a time, or 0: one, since its rows are sorted
    */
-  public TapSpec(Common common, int node, int codes, int keys, List<Integer> sources) {
+  public TapSpec(
+      Common common,
+      int node,
+      int codes,
+      int keys,
+      List<Integer> sources,
+      List<String> columns,
+      boolean isBucketed,
+      int writers) {
     this.common = common;
     this.node = node;
     this.codes = codes;
     this.keys = keys;
     this.sources = sources.stream().mapToInt(Integer::intValue).toArray();
+    this.columns = new ArrayList<>(columns);
+    this.isBucketed = isBucketed;
+    this.writers = writers;
+  }
+
+  /** Does a row's place, which file it goes into, depend on what it holds? */
+  boolean hasPlaces() {
+    return isBucketed || !columns.isEmpty();
   }
 
   boolean hasKey() {
