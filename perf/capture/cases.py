@@ -11,12 +11,15 @@ from pathlib import Path
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 
 STOCK, LINEAGE, NOLIN, DETAILED = "stock", "lineage", "nolin", "detailed"
-MODES = (STOCK, LINEAGE, NOLIN, DETAILED)
+#: Of DataFrames: lineage that goes no further than to ids beside the rows, to arrays, to blocks.
+CARRIED, CAPTURED, ENCODED = PARTS = ("carried", "captured", "encoded")
+MODES = (STOCK, LINEAGE, NOLIN, DETAILED, *PARTS)
 #: The ratios of CPU seconds that are published: a name and the two modes.
 RATIOS: Mapping[str, tuple[str, str]] = {
     "lineage/stock": (LINEAGE, STOCK),
     "lineage/nolin": (LINEAGE, NOLIN),
     "detailed/stock": (DETAILED, STOCK),
+    **{f"{part}/stock": (part, STOCK) for part in PARTS},
 }
 
 

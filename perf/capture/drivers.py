@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from perf.capture import processes
-from perf.capture.cases import DETAILED, LINEAGE
+from perf.capture.cases import DETAILED, LINEAGE, PARTS
 from perf.capture.driver import KEY
 
 ROOT = Path(__file__).parents[2]
@@ -49,10 +49,12 @@ class Driver:
         conf = {
             "spark.ui.enabled": "false",
             "spark.driver.memory": memory,
-            "spark.lineage.enabled": str(mode in (LINEAGE, DETAILED)).lower(),
+            "spark.lineage.enabled": str(mode in (LINEAGE, DETAILED, *PARTS)).lower(),
             "spark.lineage.detailed": str(mode == DETAILED).lower(),
             "spark.lineage.kafka.bootstrap.servers": bootstrap_servers,
         }
+        if mode in PARTS:
+            conf["spark.driver.extraJavaOptions"] = f"-Dlineagemaster.until={mode}"
         flags = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
         submit = str(Path(sys.executable).with_name("spark-submit"))
         key = secrets.token_hex(16)

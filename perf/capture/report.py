@@ -133,13 +133,16 @@ def _by_group(
 
 
 def _ratio_table(groups: Mapping[tuple[str, float], list[Run]], figure: str, *, has_targets: bool) -> str:
+    ran = {run.mode for group in groups.values() for run in group}
+    shown = {name: modes for name, modes in RATIOS.items() if ran.issuperset(modes)}
+
     def cells(case: Case, group: list[Run]) -> list[str]:
         return [
             _against(ratios(group, *modes, figure), case.targets.get(name) if has_targets else None)
-            for name, modes in RATIOS.items()
+            for name, modes in shown.items()
         ]
 
-    return table(["", *RATIOS], _by_group(groups, cells))
+    return table(["", *shown], _by_group(groups, cells))
 
 
 def _against(spread: Spread | None, target: float | None) -> str:
@@ -151,8 +154,11 @@ def _against(spread: Spread | None, target: float | None) -> str:
 
 
 def _seconds_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
+    ran = {run.mode for group in groups.values() for run in group}
+    shown = [mode for mode in MODES if mode in ran]
+
     def cells(_case: Case, group: list[Run]) -> list[str]:
-        by_mode = [[run for run in group if run.mode == mode] for mode in MODES]
+        by_mode = [[run for run in group if run.mode == mode] for mode in shown]
         kafka = [run.kafka_cpu_s for run in group if run.mode == LINEAGE]
         return [
             f"{median(run.cpu_s for run in each):.2f}, {median(run.workers_s for run in each):.2f} / "
@@ -162,7 +168,7 @@ def _seconds_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
             for each in by_mode
         ] + [f"{median(kafka):.2f}" if kafka else "-"]
 
-    return table(["", *MODES, "Kafka's own CPU, lineage"], _by_group(groups, cells))
+    return table(["", *shown, "Kafka's own CPU, lineage"], _by_group(groups, cells))
 
 
 def _sent_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:

@@ -114,6 +114,9 @@ public final class LineageTap extends LineageExpression {
 
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
+    if (!Until.IS_CAPTURED) {
+      return result.copy(code("final boolean " + result.value() + " = true;\n"), FalseLiteral$.MODULE$, result.value());
+    }
     String type = TapBuffer.class.getName();
     String shared = context.addReferenceObj("tap", spec, TapSpec.class.getName());
     String buffer = context.addMutableState(type, "tap", name -> "", true, true);

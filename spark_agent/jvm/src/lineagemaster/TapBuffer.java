@@ -97,7 +97,7 @@ public final class TapBuffer implements TaskParts.Part {
   /** Sends the rows that the arrays hold. */
   private synchronized void leave() {
     int count = rows;
-    if (task != null && count > 0) {
+    if (task != null && count > 0 && Until.IS_ENCODED) {
       try {
         for (int i = 0; i < ids.length; i++) {
           sendIds(ids[i], count, spec.sources[i]);
@@ -165,6 +165,9 @@ public final class TapBuffer implements TaskParts.Part {
   private void send(Block block) {
     int split = task.partitionId();
     byte[] message = block.encoded(spec.common.applicationId, run, split, blocks++);
+    if (!Until.IS_SENT) {
+      return;
+    }
     Sender.of(spec.common).send(spec.common.topic, split % spec.common.partitions, messageKey, message, delivery);
   }
 
