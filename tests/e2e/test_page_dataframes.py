@@ -76,11 +76,11 @@ def opens_application(page: Page, url: str) -> None:
 
 def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page, url: str) -> None:
     opens_application(page, url)
-    page.locator(".operations tr", has_text="winds").get_by_role("link").click()
+    page.locator(".operations").get_by_role("link", name="csv", exact=True).click()
     page.get_by_role("cell", name=re.compile("^1,")).locator("code").click()
     expect(page.locator("h1")).to_contain_text("1,")
     panel = page.locator(".way-panel")
-    panel.get_by_role("link", name=re.compile(r"records of weather\.csv")).click()
+    panel.get_by_role("link", name=re.compile(r"rows of weather\.csv")).click()
     far = page.locator(".way-table .odd").get_by_role("link")
     expect(far).to_contain_text("weather.csv:16 is far from the others: 1048 in column 2")
     far.click()
@@ -96,7 +96,6 @@ def test_operators_tell_how_many_rows_pass_and_none_shows_the_steps_behind_them(
     expect(table.locator("tr", has_text="Scan csv")).to_have_count(2)
     for step in ("codes", "keys", "not counted"):
         expect(table).not_to_contain_text(step)
-    # Two scans, each below an exchange or beside a broadcast; the groups; the sort of what was grouped.
     page.get_by_role("button", name="Close all stages").click()
     expect(page.locator("main")).to_contain_text("the others are in closed stages")
 
@@ -116,13 +115,13 @@ def test_an_operator_that_rows_only_pass_leads_to_where_they_begin_and_end(page:
     expect(main).to_contain_text("They end in")
 
 
-def test_the_scans_of_a_way_stand_side_by_side(page: Page, url: str) -> None:
-    page.goto(url)
+def test_a_way_leads_from_an_output_to_the_scans(page: Page, url: str) -> None:
     opens_application(page, url)
-    page.locator(".operations tr", has_text="winds").get_by_role("link").click()
+    page.locator(".operations").get_by_role("link", name="csv", exact=True).click()
     page.get_by_role("cell", name=re.compile("^0,")).locator("code").click()
     expect(page.locator(".way-frame[data-elements]")).to_be_visible()
     expect(page.locator(".way-left")).to_contain_text(re.compile(r"A sample is drawn: 9 of \d+ records"))
     parts = page.locator(".way-list .part h3")
     expect(parts).to_contain_text(["Scan csv", "Scan csv", "csv ("])
+    expect(page.locator(".way-panel .ends").first).to_contain_text("30 rows of flights.csv")
     assert violations(page) == []

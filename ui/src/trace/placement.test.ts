@@ -72,3 +72,22 @@ test("left and right are each other's way back, and up leads to what the record 
     }
   }
 });
+
+test("two operations that a record came from stand side by side", () => {
+  const items = (of: string): string[] => [1, 2, 3, 4, 5].map((each) => `${of} ${each}`);
+  const { spots } = placementOf({
+    groups: [
+      { id: "left", layer: -1, number: 0, items: items("left") },
+      { id: "right", layer: -1, number: 1, items: items("right") },
+      { id: "centre", layer: 0, number: 2, items: ["record"] },
+    ],
+    joined: [
+      ["left", "centre"],
+      ["right", "centre"],
+    ],
+    folded: [],
+    further: [],
+  });
+  expect(spots.get("left")?.y).toBe(spots.get("right")?.y);
+  expect(spots.get("left")?.x).toBeLessThan(spots.get("right")?.x as number);
+});

@@ -14,6 +14,8 @@ const BETWEEN_GROUPS = 30;
 const BETWEEN_LAYERS = 40;
 const COLUMNS = 4;
 const WIDEST = 1900;
+/** What a laptop shows at once of a drawing that can be read. */
+const SEEN = 1180;
 
 /** Centre and size, as Cytoscape has them. */
 export interface Spot {
@@ -130,15 +132,15 @@ export function placementOf(request: PlacementRequest): Placement {
   return { spots, rows };
 }
 
-/** So few that all operations of a layer stand side by side, as long as they hold two columns each. */
+/** So few that all operations of a layer are seen side by side, as long as they have two columns each. */
 function columnsFor(groups: number): number {
-  const room = (WIDEST + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
-  return Math.max(2, Math.floor((room + GAP) / (BOX.width + GAP)));
+  const room = (SEEN + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
+  return Math.max(2, Math.min(COLUMNS + 1, Math.floor((room + GAP) / (BOX.width + GAP))));
 }
 
-function blockOf(group: PlacedGroup, most: number): Block {
+function blockOf(group: PlacedGroup, usual: number): Block {
   const items = Math.max(1, group.items.length);
-  const columns = Math.min(items, most, Math.max(COLUMNS + 1, Math.ceil(Math.sqrt(items))));
+  const columns = Math.min(items, Math.max(usual, Math.ceil(Math.sqrt(items))));
   const lines = Math.ceil(items / columns);
   return {
     group,

@@ -11,6 +11,8 @@ import type { Ways } from "./ways";
 
 const TITLE_CHARACTERS = 160;
 const SPOKEN_CHARACTERS = 200;
+/** Formats of files whose records are rows. */
+const ROWS = /^(text|csv|json|parquet|orc|avro)/;
 
 /** The operations of the graphs that are known, by node id. */
 export type Operations = ReadonlyMap<string, Graph["nodes"][number]>;
@@ -86,7 +88,7 @@ export const stopped = (direction: Direction): string =>
 export function end(each: End, operations: Operations): string {
   const dataset = operations.get(each.id)?.dataset;
   return dataset
-    ? `${count(each.total, dataset.format === "text" ? "row" : "record")} of ${fileName(dataset.name) || dataset.name}`
+    ? `${count(each.total, ROWS.test(dataset.format) ? "row" : "record")} of ${fileName(dataset.name) || dataset.name}`
     : `${count(each.total, "record")} of ${named(each)}`;
 }
 
