@@ -13,6 +13,8 @@ const PAD = 7;
 const BETWEEN_GROUPS = 30;
 const BETWEEN_LAYERS = 40;
 const COLUMNS = 4;
+/** Of an operation, before it gets wider. */
+const LINES = 3;
 const WIDEST = 1900;
 /** What a laptop shows at once of a drawing that can be read. */
 const SEEN = 1180;
@@ -140,7 +142,7 @@ function columnsFor(groups: number): number {
 
 function blockOf(group: PlacedGroup, usual: number): Block {
   const items = Math.max(1, group.items.length);
-  const columns = Math.min(items, Math.max(usual, Math.ceil(Math.sqrt(items))));
+  const columns = Math.min(items, items > LINES * usual ? Math.max(usual, Math.ceil(Math.sqrt(items))) : usual);
   const lines = Math.ceil(items / columns);
   return {
     group,
