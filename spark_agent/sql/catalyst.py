@@ -116,6 +116,26 @@ class Catalyst:
         found = self._writes.getWriterBucketSpec(command.bucketSpec(), self.seq(columns), command.options())
         return found.get().bucketIdExpression() if found.isDefined() else None
 
+    def folder(self, table: Plan, values: Any) -> str:
+        """The folder of some partition columns' values, a Scala Map, below that of a table of the catalog."""
+        escaped = self._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
+        names = [name for name in self.items(table.partitionColumnNames()) if values.contains(name)]
+        return "/".join(str(escaped.getPartitionPathString(name, values.apply(name))) for name in names)
+
+    def locations(self, table: Plan) -> Callable[[str], str | None]:
+        """Tells where the catalog has a partition of a table, which is known by the folder of its values."""
+        name, sql = table.identifier(), self._jvm.org.apache.spark.sql
+        catalog = sql.SparkSession.active().sharedState().externalCatalog()
+
+        def location(folder: str) -> str | None:
+            values = sql.execution.datasources.PartitioningUtils.parsePathFragment(folder)
+            found = catalog.getPartitionOption(name.database().get(), name.table(), values)
+            if not found.isDefined():
+                return None
+            return str(self._jvm.org.apache.hadoop.fs.Path(found.get().location()).toString())
+
+        return location
+
     def _mode(self) -> Any:
         return getattr(self._cast, "$lessinit$greater$default$4")()
 

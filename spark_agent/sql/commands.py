@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from spark_agent.sql.catalyst import Catalyst, Plan
 
-_WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable")
+_WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
 
 

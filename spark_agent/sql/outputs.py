@@ -16,6 +16,10 @@ from spark_agent.sql import places as row_places
 from spark_agent.sql import written
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.places import Places, UnknownOrderError
+from spark_agent.transport import logger
+
+#: Part of the name of Hive's class that writes -> what the dataset of the node says.
+_HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}
 
 
 def _nowhere(folder: str) -> str | None:
@@ -31,6 +35,7 @@ class Output:
     places: Places | None = None
     is_known: bool = True  # rows are in the files in the order in which they leave the query
     most_rows: int = 0  # of a file; 0: any number
+    below: str = ""  # the folder below the path that all of it goes to
     #: Where the files of a partition are that is not in its folder below the path.
     location: Callable[[str], str | None] = _nowhere
     jobs_before: frozenset[str] | None = frozenset()  # with files there when it began; None: too many to know
@@ -50,13 +55,16 @@ class Output:
         if not self._pieces or (self.places is not None and not every):
             return None, []
         paths, files = {}, {}
-        for folder in {piece.folder for piece in every} or {""}:
-            wanted = {piece.file for piece in every if piece.folder == folder}
-            for path in (f"{self.path}/{folder}".rstrip("/"), self.location(folder) if folder else None):
-                if path is not None:
-                    paths[folder], files[folder] = path, self._own(written.files_in(path), other_jobs)
-                    if any(wanted <= names.keys() for names in files[folder].values()):
-                        break
+        for folder, wanted in (written.by_folder(every) or {"": set()}).items():
+            below = "/".join(filter(None, (self.below, folder)))
+            paths[folder] = f"{self.path}/{below}".rstrip("/")
+            files[folder] = self._own(written.files_in(paths[folder]), other_jobs)
+            if any(wanted <= names.keys() for names in files[folder].values()):
+                continue
+            elsewhere = self.location(below) if below else None
+            if elsewhere is not None:
+                paths[folder] = partitions.local_path(elsewhere)
+                files[folder] = self._own(written.files_in(paths[folder]), other_jobs)
         job = written.job_of(every, files)
         if job is None:
             return None, []
@@ -116,18 +124,61 @@ class Outputs:
 
 def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     """Where a command writes; None where that is no folder of files."""
-    if str(command.getClass().getSimpleName()) != "InsertIntoHadoopFsRelationCommand":
+    kind = str(command.getClass().getSimpleName())
+    if kind == "InsertIntoHadoopFsRelationCommand":
+        output = _of_data_source(catalyst, command)
+    elif kind == "InsertIntoHiveTable":
+        output = _of_hive_table(catalyst, command)
+    elif kind == "InsertIntoHiveDirCommand":
+        return _at(_path(command.storage().locationUri().get()), _hive_format(command.storage()))
+    else:
         return None
-    path = partitions.local_path(str(command.outputPath().toString()))
-    options = catalyst.options(command.options())
-    format = str(command.fileFormat().toString()).lower()
-    if format == "csv" and options.get("header", "").lower() == "true":
-        format = "csv+header"
-    output = Output(path, partitions.dataset(path, format))
     try:
         output.places = row_places.of_command(catalyst, command)
+        most = catalyst.options(command.options()).get("maxrecordsperfile")
+        output.most_rows = max(int(most or command.conf().maxRecordsPerFile()), 0)
     except UnknownOrderError:
         output.is_known = False
-    output.most_rows = max(int(options.get("maxrecordsperfile") or command.conf().maxRecordsPerFile()), 0)
-    output.jobs_before = written.jobs_below(path, is_deep=not command.partitionColumns().isEmpty())
+    except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
+        logger.debug("which rows go into which file is not known", exc_info=True)
+        output.places, output.is_known = None, False
+    is_deep = bool(output.below) or output.places is not None
+    output.jobs_before = written.jobs_below(output.path, is_deep=is_deep)
     return output
+
+
+def _at(path: str, format: str) -> Output:
+    return Output(path, partitions.dataset(path, format))
+
+
+def _path(uri: Any) -> str:
+    """Of a java.net.URI."""
+    path = str(uri.getPath()) if uri.getScheme() in (None, "file") else str(uri.toString())
+    return path.rstrip("/")
+
+
+def _of_data_source(catalyst: Catalyst, command: Plan) -> Output:
+    format = str(command.fileFormat().toString()).lower()
+    if format == "csv" and catalyst.options(command.options()).get("header", "").lower() == "true":
+        format = "csv+header"
+    output = _at(partitions.local_path(str(command.outputPath().toString())), format)
+    table = command.catalogTable()
+    if table.isDefined() and table.get().tracksPartitionsInCatalog():
+        output.location = catalyst.locations(table.get())
+    return output
+
+
+def _of_hive_table(catalyst: Catalyst, command: Plan) -> Output:
+    table = command.table()
+    output = _at(_path(table.location()), _hive_format(table.storage()))
+    output.below = catalyst.folder(table, command.staticPartitions())
+    if not table.partitionColumnNames().isEmpty():
+        output.location = catalyst.locations(table)
+    return output
+
+
+def _hive_format(storage: Plan) -> str:
+    """By the class that writes."""
+    written_by = storage.outputFormat()
+    name = str(written_by.get()).lower() if written_by.isDefined() else ""
+    return next((format for part, format in _HIVE_FORMATS.items() if part in name), "hadoop")

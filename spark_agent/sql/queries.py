@@ -186,8 +186,9 @@ class Queries:
         parts = told.pop("parts", None)
         if parts and told["input"] in self._files:
             self._describe(told["input"], [_described(told["split"], parts)])
-        self._outputs.take(told["input"], told["split"], told["outputs"], told.pop("places", None))
+        places = told.pop("places", None)
         self._session.publish_manifest(told)
+        self._outputs.take(told["input"], told["split"], told["outputs"], places)
 
     def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
         fresh = []

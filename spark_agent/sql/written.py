@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from spark_agent import partitions
 
-#: part-00000-<job>-c000.snappy.parquet, part-00000-<job>_00000.c000.snappy.parquet of a bucket
-_PART = re.compile(r"part-([0-9]{5,})-([0-9a-fA-F-]{36})(?:_([0-9]+))?[-.]c([0-9]+)(?:\.|$)")
+#: part-00000-<job>-c000.snappy.parquet, part-00000-<job>_00000.c000.snappy.parquet of a bucket; before it
+#: 00000_0_ where Hive is to find the bucket
+_PART = re.compile(r"(?:[0-9]{5,}_0_)?part-([0-9]{5,})-([0-9a-fA-F-]{36})(?:_([0-9]+))?[-.]c([0-9]+)(?:\.|$)")
 #: The most files of a task that are told of: they have to fit into one event.
 MOST_PIECES = 3_000
 #: What looking for earlier jobs below a folder may take.
@@ -89,7 +90,7 @@ def pieces(split: int, rows: int, places: Mapping[str, Any] | None, most: int) -
     found: list[Piece] = []
     written: dict[tuple[str, int], int] = defaultdict(int)
     ends = [*(first for first, _, _ in runs[1:]), rows]
-    for (first, folder, bucket), end in zip(runs, ends, strict=True):
+    for (first, folder, bucket), end in zip(runs, ends, strict=bool(runs)):
         while first < end:
             before = written[folder, bucket]
             counter, row = divmod(before, most) if most else (0, before)
@@ -102,13 +103,17 @@ def pieces(split: int, rows: int, places: Mapping[str, Any] | None, most: int) -
     return found
 
 
+def by_folder(pieces: Iterable[Piece]) -> dict[str, set[File]]:
+    found: dict[str, set[File]] = defaultdict(set)
+    for piece in pieces:
+        found[piece.folder].add(piece.file)
+    return found
+
+
 def job_of(pieces: Iterable[Piece], files: Mapping[str, Files]) -> str | None:
     """The one job that has all the files of these pieces, by folder; None if there are more, or none."""
-    wanted: dict[str, set[File]] = defaultdict(set)
-    for piece in pieces:
-        wanted[piece.folder].add(piece.file)
     jobs = {job for found in files.values() for job in found}
-    for folder, each in wanted.items():
+    for folder, each in by_folder(pieces).items():
         jobs = {job for job in jobs if each <= files[folder].get(job, {}).keys()}
     return jobs.pop() if len(jobs) == 1 else None
 

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_agent import contract
 from spark_agent.settings import AgentSettings
 from spark_agent.sql import jvm
+from spark_agent.sql.places import Places
 from tests.spark.application import messages_of
 
 TAP, CODES, KEYS = 50, 51, 52
@@ -84,6 +85,15 @@ class Taps:
         tap = self.java.tap(
             self.common, TAP, [output[name] for name in sources], list(sources.values()), **nodes
         )
+        return self.frame(self._logical.Filter(tap, plan))
+
+    def placed(self, frame: DataFrame, sources: Mapping[str, int], writers: int = 0) -> DataFrame:
+        """The same rows through a tap of an output: to the folder of `name` and bucket `b`, by `place`."""
+        plan = frame._jdf.queryExecution().analyzed()
+        output = attributes(plan)
+        places = Places(output["place"], output["b"], ["name"], [output["name"]], writers)
+        ids = [output[name] for name in sources]
+        tap = self.java.tap(self.common, TAP, ids, list(sources.values()), places=places)
         return self.frame(self._logical.Filter(tap, plan))
 
     @property

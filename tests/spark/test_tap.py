@@ -280,3 +280,39 @@ def test_the_end_of_a_query_with_outputs_comes_behind_its_manifests(
         assert kinds[4:] == [("end", [TAP], False, "command"), ("end", [TAP], True, "collectToPython")]
     finally:
         spark._jsparkSession.listenerManager().unregister(listener)
+
+
+def test_an_output_tells_the_folder_and_bucket_of_each_row(taps: Taps, way: str, tmp_path: Path) -> None:
+    rows = taps.spark.range(0, 150_000, 1, 1).selectExpr(
+        "id", "id div 20001 as p", "int(id div 7001 % 3) as b"
+    )
+    read = taps.with_ids(rows.selectExpr("*", "if(p = 3, null, concat('a/', p)) as name"), 1, "id1")
+    taps.placed(
+        read.selectExpr("*", "xxhash64(p, b) & 9223372036854775807 as place"), {"id1": 1}
+    ).write.parquet(str(tmp_path / "out"))
+    (run,) = (m for m in check_tap(taps, tmp_path / "out", {"id1": 1}) if m["input"] == TAP)
+    of, firsts, codes = run["places"]["of"], run["places"]["runs"][::2], run["places"]["runs"][1::2]
+    places = [
+        tuple(of[code])
+        for first, end, code in zip(firsts, [*firsts[1:], run["inputs"]], codes, strict=True)
+        for _ in range(first, end)
+    ]
+    ((_, written),) = task_rows(tmp_path / "out").items()
+    assert places == [
+        (f"name=a%2F{row['p']}" if row["p"] != 3 else "name=__HIVE_DEFAULT_PARTITION__", row["b"])
+        for row in written
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "writers", "is_told"), [(3000, 0, True), (3001, 0, False), (3, 4, True), (4, 3, False)]
+)
+def test_places_are_told_whole_or_not_at_all(
+    taps: Taps, tmp_path: Path, *, count: int, writers: int, is_told: bool
+) -> None:
+    read = taps.with_ids(
+        taps.spark.range(0, count, 1, 1).selectExpr("id as place", "'x' as name", "1 as b"), 1, "id1"
+    )
+    taps.placed(read, {"id1": 1}, writers=writers).write.parquet(str(tmp_path / "out"))
+    (run,) = (m for m in check_tap(taps, tmp_path / "out", {"id1": 1}) if m["input"] == TAP)
+    assert (run["places"] is not None) == is_told

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_agent.sql import written
+from spark_agent.sql.outputs import Output, Outputs
+from spark_agent.sql.places import Places
+
+PLACES = Places(key=None, bucket=None, columns=["p"], values=[None], writers=0)
+TWO = {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}
+
+
+def output(folder: Path, *, deep: bool = False, **more: Any) -> Output:
+    made = Output(str(folder), {}, **more)
+    made.jobs_before = written.jobs_below(str(folder), is_deep=deep)
+    return made
+
+
+def write(folder: Path, *names: str, job: str = "") -> str:
+    """Files of one write job, which is given. `{}` stands for it."""
+    job = job or str(uuid.uuid4())
+    for name in names:
+        path = folder / name.format(job)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1\n")
+    return job
+
+
+def files_of(told: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    return [(each["split"], each["path"]) for each in told if "path" in each]
+
+
+def parts_of(told: list[dict[str, Any]]) -> list[tuple[int, list[tuple[int, str, int]]]]:
+    return [
+        (each["split"], [(part["first"], part["path"], part["row"]) for part in each["parts"]])
+        for each in told
+        if "parts" in each
+    ]
+
+
+def test_each_task_has_its_file(tmp_path: Path) -> None:
+    made = output(tmp_path)
+    job = write(tmp_path, "part-00000-{}-c000.txt", "part-00002-{}-c000.txt")
+    for split, rows in ((0, 3), (1, 0), (2, 1)):
+        made.take(split, rows, None)
+    found, told = made.files()
+    assert found == job
+    assert files_of(told) == [(split, f"{tmp_path}/part-0000{split}-{job}-c000.txt") for split in (0, 2)]
+
+
+def test_a_query_of_no_rows_has_a_file_of_no_rows(tmp_path: Path) -> None:
+    made = output(tmp_path)
+    job = write(tmp_path, "part-00000-{}-c000.snappy.parquet")
+    made.take(0, 0, None)
+    assert files_of(made.files()[1]) == [(0, f"{tmp_path}/part-00000-{job}-c000.snappy.parquet")]
+
+
+def test_rows_of_several_folders_are_told_by_parts(tmp_path: Path) -> None:
+    made = output(tmp_path, places=PLACES, most_rows=3, deep=True)
+    names = "p=1/part-00005-{}.c000.orc", "p=1/part-00005-{}.c001.orc", "p=2/part-00005-{}.c000.orc"
+    job = write(tmp_path, *names)
+    made.take(5, 6, TWO)
+    first, second, third = (f"{tmp_path}/{name.format(job)}" for name in names)
+    assert parts_of(made.files()[1]) == [(5, [(0, first, 0), (3, second, 0), (4, third, 0)])]
+
+
+@pytest.mark.parametrize("is_deep", [True, False])
+def test_files_of_earlier_jobs_are_not_those_of_this_one(tmp_path: Path, *, is_deep: bool) -> None:
+    write(tmp_path, "p=1/part-00000-{}.c000.orc", "p=2/part-00000-{}.c000.orc")
+    made = output(tmp_path, places=PLACES, deep=is_deep)
+    job = write(tmp_path, "p=1/part-00000-{}.c000.orc", "p=2/part-00000-{}.c000.orc")
+    made.take(0, 6, TWO)
+    assert made.files()[0] == (job if is_deep else None)  # else it may be either
+
+
+def test_a_job_of_which_files_are_missing_is_none(tmp_path: Path) -> None:
+    made = output(tmp_path, places=PLACES)
+    write(tmp_path, "p=1/part-00000-{}.c000.orc")
+    made.take(0, 6, TWO)
+    assert made.files() == (None, [])
+
+
+def test_places_that_are_not_known_are_not_told(tmp_path: Path) -> None:
+    made = output(tmp_path, places=PLACES)
+    job = write(tmp_path, *(f"p={p}/part-0000{split}-{{}}.c000.orc" for p in (1, 2) for split in (0, 1)))
+    made.take(0, 6, TWO)
+    made.take(1, 6, None)  # too many runs of them
+    found, told = made.files()
+    assert found == job
+    assert [split for split, _ in parts_of(told)] == [0]
+
+
+def test_a_partition_may_be_elsewhere(tmp_path: Path) -> None:
+    made = output(tmp_path / "table", places=PLACES)
+    made.location = lambda folder: f"file:{tmp_path}/else" if folder == "p=2" else None
+    job = write(tmp_path, "table/p=1/part-00000-{}.c000.orc", "else/part-00000-{}.c000.orc")
+    made.take(0, 6, TWO)
+    places = [(0, f"{tmp_path}/table/p=1/part-00000-{job}.c000.orc", 0)]
+    places.append((4, f"{tmp_path}/else/part-00000-{job}.c000.orc", 0))
+    assert parts_of(made.files()[1]) == [(0, places)]
+
+
+def test_a_task_of_too_many_files_is_not_told(tmp_path: Path) -> None:
+    made = output(tmp_path, most_rows=1)
+    made.take(0, written.MOST_PIECES + 1, None)
+    assert made.files() == (None, [])
+
+
+def test_a_folder_that_cannot_be_listed_tells_nothing() -> None:
+    made = Output("s3a://bucket/out", {}, places=PLACES)
+    made.take(0, 6, TWO)
+    assert made.files() == (None, [])
+
+
+def test_a_query_that_failed_has_no_files(tmp_path: Path) -> None:
+    outputs = Outputs()
+    outputs.begin(1, output(tmp_path))
+    write(tmp_path, "part-00000-{}-c000.txt")
+    outputs.take(1, 0, 3, None)
+    assert outputs.end(1, is_failed=True) == []
+    assert outputs.end(1, is_failed=False) == []
+
+
+def test_files_of_a_query_that_wrote_over_another_are_not_the_others(tmp_path: Path) -> None:
+    outputs = Outputs()
+    outputs.begin(1, output(tmp_path))
+    first = write(tmp_path, "part-00000-{}-c000.txt")
+    outputs.take(1, 0, 3, None)
+    outputs.begin(2, output(tmp_path))
+    (tmp_path / f"part-00000-{first}-c000.txt").unlink()
+    second = write(tmp_path, "part-00000-{}-c000.txt")
+    outputs.take(2, 0, 1, None)
+    assert outputs.end(1, is_failed=False) == []
+    assert files_of(outputs.end(2, is_failed=False)) == [(0, f"{tmp_path}/part-00000-{second}-c000.txt")]
+
+
+def test_a_job_is_one_query_s(tmp_path: Path) -> None:
+    outputs = Outputs()
+    outputs.begin(1, Output(str(tmp_path), {}))
+    outputs.begin(2, Output(f"{tmp_path}/.", {}))
+    write(tmp_path, "part-00000-{}-c000.txt")
+    for node in (1, 2):
+        outputs.take(node, 0, 3, None)
+    assert len(outputs.end(1, is_failed=False)) == 1
+    assert outputs.end(2, is_failed=False) == []
