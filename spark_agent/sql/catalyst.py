@@ -28,6 +28,7 @@ class Catalyst:
         self._project = plans.Project
         self._filter = plans.Filter
         self._expand = plans.Expand
+        self._repartition = plans.RepartitionByExpression
         self._hash = expressions.XxHash64
         self._and = expressions.BitwiseAnd
         self._if = expressions.If
@@ -109,12 +110,15 @@ class Catalyst:
 
     def bucket(self, command: Plan) -> Expression | None:
         """The number of the bucket into which a command that writes files puts a row."""
-        partitioned = {int(each.exprId().id()) for each in self.items(command.partitionColumns())}
-        columns = [
-            each for each in self.items(command.outputColumns()) if int(each.exprId().id()) not in partitioned
-        ]
-        found = self._writes.getWriterBucketSpec(command.bucketSpec(), self.seq(columns), command.options())
+        columns = self.seq(self.data_columns(command))
+        found = self._writes.getWriterBucketSpec(command.bucketSpec(), columns, command.options())
         return found.get().bucketIdExpression() if found.isDefined() else None
+
+    def data_columns(self, command: Plan) -> list[Expression]:
+        """The columns that a command writes into files, not into names of folders."""
+        partitioned = {int(each.exprId().id()) for each in self.items(command.partitionColumns())}
+        columns = self.items(command.outputColumns())
+        return [each for each in columns if int(each.exprId().id()) not in partitioned]
 
     def folder(self, table: Plan, values: Any) -> str:
         """The folder of some partition columns' values, a Scala Map, below that of a table of the catalog."""
@@ -185,6 +189,10 @@ class Catalyst:
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._filter(condition, plan)
+
+    def repartition(self, expressions: Any, plan: Plan) -> Plan:
+        """Rows with the same values in one partition, as Spark does it where an operator needs that."""
+        return self._repartition(expressions, plan, self._none, self._none)
 
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return plan.withNewChildren(self.seq(children))

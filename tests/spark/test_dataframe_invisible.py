@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, Observation, SparkSession, Window
+from pyspark.sql import DataFrame, GroupedData, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
 from tests.spark.application import run_application
 from tests.spark.dataframe_oracle import Tables, conf_of
 from tests.spark.shop import TEXT_SCHEMA, Shop, make_shop
+from tests.spark.test_dataframe_sources import counted_group, counted_groups
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = pytest.mark.timeout(600)
@@ -259,6 +260,26 @@ def plan(frame: DataFrame) -> str:
     return text.partition("== Initial Plan ==")[0]
 
 
+def by_tag(frame: DataFrame) -> GroupedData:
+    return frame.groupBy("tag")
+
+
+COUNTED = "tag string, n long"
+
+
+def cogroups(t: Tables) -> DataFrame:
+    both = by_tag(t.orders).cogroup(by_tag(t.labels))
+    return both.applyInArrow(counted_groups, "tag string, n long, m long")
+
+
+def without_aqe(make: Callable[[Tables], DataFrame]) -> Job:
+    def job(t: Tables) -> str:
+        with conf_of(t.spark, {"spark.sql.adaptive.enabled": "false"}):
+            return plan(make(t))
+
+    return job
+
+
 def query(text: str, **conf: str) -> Job:
     def job(t: Tables) -> str:
         with conf_of(t.spark, {name.replace("_", "."): value for name, value in conf.items()}):
@@ -310,6 +331,21 @@ PLANS: dict[str, Job] = {
     "explode": query("select id, item from baskets lateral view explode(items) as item"),
     "union": query("select id from orders union all select key from customers"),
     "Python UDF": lambda t: plan(t.orders.select(F.udf(lambda n: n, "int")("id").alias("n")).where("n > 3")),
+    "applyInArrow": lambda t: plan(by_tag(t.orders).applyInArrow(counted_group, COUNTED)),
+    "applyInArrow without AQE": without_aqe(lambda t: by_tag(t.orders).applyInArrow(counted_group, COUNTED)),
+    "applyInArrow over an aggregate": lambda t: plan(
+        by_tag(t.orders.groupBy("tag", "id").count()).applyInArrow(counted_group, COUNTED)
+    ),
+    "applyInArrow over a repartition": lambda t: plan(
+        by_tag(t.orders.repartition(5, "tag")).applyInArrow(counted_group, COUNTED)
+    ),
+    "cogroup": lambda t: plan(cogroups(t)),
+    "cogroup without AQE": without_aqe(lambda t: cogroups(t)),
+    "cogroup of which one side is shuffled": lambda t: plan(
+        by_tag(t.orders.repartition(5, "tag"))
+        .cogroup(by_tag(t.labels))
+        .applyInArrow(counted_groups, "tag string, n long, m long")
+    ),
     "join whose size is known while it runs": query(
         "select id, n from orders join "
         "(select key, count(*) n from customers where name = 'ann' group by key) on customer = key"

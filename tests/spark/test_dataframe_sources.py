@@ -257,6 +257,45 @@ def counted_groups(left: pa.Table, right: pa.Table) -> pa.Table:
     return pa.table({"tag": tag, "n": pa.array([len(left)]), "m": pa.array([len(right)])})
 
 
+def count_of_customer(table: pa.Table) -> pa.Table:
+    return pa.table({"customer": table["customer"][:1], "n": pa.array([len(table)], pa.int64())})
+
+
+def partition_of(number: int | None, partitions: int = 3) -> int:
+    """Where Spark shuffles an integer to: Murmur3 of its four bytes, with the seed 42."""
+    if number is None:
+        return 42 % partitions
+    mask = (1 << 32) - 1
+
+    def rotated(n: int, bits: int) -> int:
+        return (n << bits | n >> 32 - bits) & mask
+
+    mixed = rotated((number & mask) * 0xCC9E2D51 & mask, 15) * 0x1B873593 & mask
+    h = (rotated(42 ^ mixed, 13) * 5 + 0xE6546B64 & mask) ^ 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & mask
+    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return (h - (1 << 32) if h >> 31 else h) % partitions
+
+
+def by_customer(s: Shop) -> r.Data:
+    return r.aggregate(r.where(s.orders, lambda o: o.amount > 3), lambda o: (o.customer,), count)
+
+
+def by_partition_of_customer(s: Shop) -> r.Data:
+    """Each group, from the rows of all groups of its partition."""
+    found = by_customer(s)
+    return [
+        (
+            row,
+            frozenset().union(
+                *(sources for other, sources in found if partition_of(other[0]) == partition_of(row[0]))
+            ),
+        )
+        for row, _ in found
+    ]
+
+
 def cogrouped(s: Shop) -> r.Data:
     sides = [dict(r.groups(each, lambda row: row.tag)) for each in (s.orders, s.labels)]
     return [
@@ -298,6 +337,29 @@ PYTHON: dict[str, Case] = {
     "applyInArrow": bounded(
         lambda t: t.orders.groupBy("tag").applyInArrow(counted_group, "tag string, n long"),
         lambda s: r.aggregate(s.orders, by_tag, count),
+    ),
+    "applyInArrow, by partition": Case(
+        lambda t: (
+            t.orders.where("amount > 3")
+            .groupBy("customer")
+            .applyInArrow(count_of_customer, "customer int, n long")
+        ),
+        by_customer,
+        bound=by_partition_of_customer,
+        exact=False,
+        conf={"spark.sql.adaptive.enabled": "false"},
+    ),
+    "applyInArrow over an aggregate": bounded(
+        lambda t: (
+            t.orders.groupBy("customer", "tag")
+            .count()
+            .groupBy("customer")
+            .applyInArrow(count_of_customer, "customer int, n long")
+        ),
+        lambda s: [
+            ((customer, len({row.tag for row, _ in rows})), r.all_of(rows))
+            for customer, rows in r.groups(s.orders, lambda o: o.customer)
+        ],
     ),
     "cogroup, applyInArrow": bounded(
         lambda t: (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from spark_agent.sql.catalyst import Expression, Plan
 from spark_agent.sql.walk import Handler, Rewritten, Walk
@@ -46,14 +47,43 @@ def by_partition(walk: Walk, plan: Plan) -> Rewritten:
 
 
 def by_group(walk: Walk, plan: Plan) -> Rewritten:
+    """The groups of a task cannot be told apart behind the function, so the bound is its partition.
+
+    For that the shuffle that Spark would put below the function is put below the tap. Where it might do
+    without one, or shuffle one side of two only, the bound is all there is.
+    """
+    children = walk.catalyst.items(plan.children())
+    if len(children) == 1:
+        grouping = [plan.groupingAttributes()]
+    else:
+        grouping = [plan.leftAttributes(), plan.rightAttributes()]
+    if all(_is_spread(walk, each) for each in children) and not any(each.isEmpty() for each in grouping):
+        return _bounded(walk, plan, walk.catalyst.partition_id, "a record of the same partition", grouping)
     return _bounded(walk, plan, lambda: walk.catalyst.long(0), "a record of its inputs")
 
 
-def _bounded(walk: Walk, plan: Plan, key: Callable[[], Expression], bound: str) -> Rewritten:
-    """What a function makes of many rows: whatever entered together may have gone into each of it."""
+def _is_spread(walk: Walk, plan: Plan) -> bool:
+    """Must rows be shuffled to bring groups together, whatever they are grouped by?"""
+    name = str(plan.getClass().getSimpleName())
+    if name in _KEEPING_PARTITIONS:
+        return all(_is_spread(walk, each) for each in walk.catalyst.items(plan.children()))
+    if name == "LogicalRDD":
+        return str(plan.outputPartitioning().getClass().getSimpleName()) == "UnknownPartitioning"
+    return name == "LogicalRelation" and not walk.scans.is_interleaved(plan)
+
+
+def _bounded(
+    walk: Walk, plan: Plan, key: Callable[[], Expression], bound: str, grouping: Sequence[Any] = ()
+) -> Rewritten:
+    """What a function makes of many rows: whatever entered together may have gone into each of it.
+
+    With `grouping`, a Seq of columns for each child, rows are shuffled by these first.
+    """
     belows = [walk.rewrite(each) for each in walk.catalyst.items(plan.children())]
     node = walk.operator(plan, [each.node for each in belows], exact=False)
     node.reason = f"{node.name} is a function over many records; what it gives may come from any {bound}"
+    for below, columns in zip(belows, grouping, strict=bool(grouping)):
+        below.plan = walk.catalyst.repartition(columns, below.plan)
     children, found = [], []
     for below, child in zip(belows, walk.catalyst.items(plan.children()), strict=True):
         tapped, groups = walk.keyed(node, below, key())
@@ -64,6 +94,11 @@ def _bounded(walk: Walk, plan: Plan, key: Callable[[], Expression], bound: str) 
     made, attributes = walk.catalyst.with_columns(made, columns)
     return Rewritten(made, list(zip(attributes, found, strict=True)), node.number)
 
+
+#: Operators whose rows lie in the partitions in which they come.
+_KEEPING_PARTITIONS = frozenset(
+    ("Project", "Filter", "Generate", "Sample", "Union", "BatchEvalPython", "ArrowEvalPython")
+)
 
 HANDLERS: dict[str, Handler] = {
     "Aggregate": aggregate,
