@@ -54,11 +54,17 @@ def records_of_ids(
 def ids_of(
     topology: Topology, node: int, held: Mapping[int, tuple[Integers | None, Integers]]
 ) -> tuple[Integers | None, Integers]:
-    """(origins, ids) of the (origins, positions) by run that stand at a node. Ids ascend, as positions do."""
+    """(origins, ids) of the (origins, positions) by run that stand at a node. Ids ascend, as positions do.
+
+    Where other runs hold the same records, they count once.
+    """
     if node in topology.groups:
         [records] = held.values()
         return records
-    runs: list[Run] = sorted((topology.runs[run] for run in held), key=lambda run: run.split)
+    those = (topology.runs[run] for run in held)
+    runs: list[Run] = sorted((run for run in those if topology.is_counted(node, run)), key=_split)
+    if not runs:
+        return None, np.empty(0, np.int64)
     parts = [held[run.number] for run in runs]
     ids = [
         positions.astype(np.int64) + (run.split << POSITION_BITS)
@@ -66,3 +72,7 @@ def ids_of(
     ]
     origins = [each for each, _ in parts if each is not None]
     return np.concatenate(origins) if origins else None, np.concatenate(ids)
+
+
+def _split(run: Run) -> int:
+    return run.split

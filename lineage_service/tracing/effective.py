@@ -43,7 +43,7 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
         reads[result].update(topology.entered[sink])
     reached = {run for run, node, _ in topology.chain if node in sinks}
     # What a driver kept or aggregated: the run reads the sink itself.
-    reached.update(run.number for run in topology.runs.values() if run.input in sinks)
+    reached.update(run.number for run in topology.runs.values() if run.input in sinks and not run.nodes)
     if not reached:
         return frozenset(topology.runs)
     # Which copies count is settled, and where nothing went on from them their records were left out.

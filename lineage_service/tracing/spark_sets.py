@@ -193,7 +193,9 @@ class SparkSets:
         else:
             links = [each for each in self.snapshot.links_from.get(node, ()) if each.node == node]
             moves = [
-                (each.parent_run, 0, _ALL, each.run, 0) for each in links if each.parent_run in here.spread
+                (each.parent_run, 0, each.count, each.run, 0)
+                for each in links
+                if each.parent_run in here.spread
             ]
         if not moves:
             return here

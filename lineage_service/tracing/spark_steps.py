@@ -44,9 +44,6 @@ class SparkWalk(SparkSets):
         if relation == contract.KEYED:
             self._with_the_keys(node, here)
             return
-        if nodes[node].by_id:
-            self._backward_ids(node, here)
-            return
         ranges: dict[int, Ranges] = defaultdict(list)
         for link in self.snapshot.links_of.get(node, ()):
             if link.run in here.spread and link.parent_node != node:
@@ -60,6 +57,9 @@ class SparkWalk(SparkSets):
         ]
         if unplaced:
             self._every_input(node, self.only(here, unplaced))
+        if nodes[node].by_id and relation in (contract.FLOWS, contract.SOURCE):
+            self._backward_ids(node, here)
+            return
         flowing = [run for run in here.spread if self.snapshot.is_flowing(node, run)]
         still = self.only(here, here.spread.keys() - set(flowing))
         for before, runs in self._by_parent(node, still.spread).items():

@@ -239,7 +239,8 @@ class Walk:
         for link in self._snapshot.links_from.get(node, ()):
             if link.node == node and link.parent_run in self._sets[node]:
                 for origins, positions in self._sets[node][link.parent_run]:
-                    self.add(node, link.run, origins, positions)
+                    read = positions < link.count
+                    self.add(node, link.run, None if origins is None else origins[read], positions[read])
         here = self.at(node)
         for link in self._snapshot.links_from.get(node, ()):
             is_read = link.parent_run in here and link.run in self._snapshot.effective

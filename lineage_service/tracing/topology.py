@@ -7,7 +7,7 @@ which run answers for which partition, so that an answer never mixes two computa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,6 +95,10 @@ class Topology:
     #: Runs of outputs with a limit: their flows may speak of more records than they have.
     cut: frozenset[int] = frozenset()
 
+    def is_counted(self, node: int, run: Run) -> bool:
+        """Is it, of the runs that hold a split of a node with ids, the one that the ids name?"""
+        return self.run_of_split.get((node, run.split)) == run.number
+
     def runs_at(self, node: int, split: int) -> list[Run]:
         """The runs that hold the records of one split of a node, the earliest first."""
         return [
@@ -130,11 +134,13 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         for parent in dict.fromkeys(node.parents):
             children[parent].append(node.number)
     run_of_split = _of_splits(nodes, runs.values())
-    are_known = set(run_of_split.values())
-    runs = {number: run for number, run in runs.items() if number in are_known or not _is_by_id(nodes, run)}
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
-    placing = _Placing(nodes, {number: run for number, run in runs.items() if number not in are_known})
+    placing = _Placing(nodes, runs, set(run_of_split.values()))
+    # Of the copies of a split, those that count, those that other runs read, and what actions took.
+    are_known = {*run_of_split.values(), *(link.parent_run for link in placing.links)}
+    are_known.update(run.number for run in runs.values() if run.action is not None)
+    runs = {number: run for number, run in runs.items() if number in are_known or not _has_ids(nodes, run)}
     runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
     entered = {number: tuple(_entered(nodes, node, runs.values())) for number, node in _aggregates(nodes)}
     result_of = {number: -1 - len(placing.jvm_runs) - at for at, number in enumerate(entered)}
@@ -193,8 +199,15 @@ def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     return {first: tuple(each) for first, each in found.items()}
 
 
-def _is_by_id(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
-    return run.input in nodes and nodes[run.input].by_id
+def _has_ids(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    """Are its records known by ids? One that goes on from an operator reads records that another run has."""
+    node = nodes.get(run.input)
+    return node is not None and node.by_id and (not run.nodes or not node.is_public)
+
+
+def _names_ids(node: TopologyNode) -> bool:
+    """It is made of records that have ids."""
+    return node.relation == contract.FLOWS
 
 
 def _of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[tuple[int, int], int]:
@@ -202,7 +215,7 @@ def _of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[t
 
     Of a sink only those of its latest execution: an earlier one may have written something else.
     """
-    those = [run for run in runs if _is_by_id(nodes, run)]
+    those = [run for run in runs if _has_ids(nodes, run)]
     latest: dict[int, int] = {}
     for run in those:
         if nodes[run.input].kind == "sink":
@@ -351,16 +364,26 @@ class _Placing:
     run of its own stands for it: it has a negative number and no nodes, and belongs to one reading run.
     """
 
-    def __init__(self, nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run]) -> None:
+    def __init__(
+        self, nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run], counting: Collection[int]
+    ) -> None:
+        """`counting`: of the runs whose records are known by ids, those that count."""
         self._nodes = nodes
         self._by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
+        those: list[Run] = []
         for run in runs.values():
-            if run.nodes:
+            is_id = _has_ids(nodes, run)
+            if not is_id and run.nodes:
                 self._by_output[run.nodes[-1], run.split].append(run)
+            elif is_id and not run.nodes and _names_ids(nodes[run.input]):
+                self._by_output[run.input, run.split].append(run)
+            # The rows of a DataFrame made of an RDD have ids, and are records that a run of that RDD has.
+            if not is_id or (run.number in counting and not _names_ids(nodes[run.input])):
+                those.append(run)
         self.links: list[Link] = []
         self.jvm_runs: dict[int, Run] = {}
         self.unplaced: set[int] = set()
-        for run in runs.values():
+        for run in those:
             node = nodes.get(run.input)
             if node is not None and not self._place_input(node, run):
                 self.unplaced.add(run.number)
@@ -378,10 +401,13 @@ class _Placing:
         if node.relation == contract.ZIP:
             return self._zip(node, run)
         found = _computed(self._by_output[node.number, run.split], run)
-        if found is not None:  # computed by Python, kept by cache(), read again
-            self._link(node.number, run.number, node.number, found.number, 0, found.outputs)
-            return True
-        return node.relation == contract.FLOWS  # a shuffle: its batches say where they come from
+        if found is not None:  # computed by Python or by a plan, or kept by cache(), and read here
+            # The JVM may have read ahead of a worker that had enough.
+            count = min(found.outputs, run.inputs) if node.by_id else found.outputs
+            self._link(node.number, run.number, node.number, found.number, 0, count)
+            return count == run.inputs or not node.by_id
+        # A shuffle: its batches say where they come from.
+        return node.relation == contract.FLOWS and not node.by_id
 
     def _zip(self, node: TopologyNode, run: Run) -> bool:
         """Link record k of each parent to input k of `run`."""

@@ -113,6 +113,8 @@ class Wiring(ABC):
         for number in self.runs_of(node):
             run = self.topology.runs[number]
             by_split.setdefault(run.split, run)
+            if self.topology.is_counted(node, run):
+                by_split[run.split] = run
         return [by_split[split] for split in sorted(by_split)]
 
     def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
@@ -122,7 +124,9 @@ class Wiring(ABC):
         from, so that every action over a shared RDD is reached.
         """
         runs = [run for run in self.topology.runs_at(node, split) if run.number in self.effective]
-        return runs[:1] if direction == "backward" else runs
+        if direction == "backward":
+            return [run for run in runs if self.topology.is_counted(node, run)] or runs[:1]
+        return runs
 
     def written_at(self, node: int, writer: int) -> int | None:
         """The node at which another run holds what `node` read of it; None: its manifest has not arrived."""

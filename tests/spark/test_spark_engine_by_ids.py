@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from lineage_service.answers import InvalidQueryError, TraceQuery
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.tracing.spark import SparkTracing, local_session
+from tests.border_application import SOURCE, TWO_ACTIONS
 from tests.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
 from tests.lineage_messages import APP
 
@@ -61,6 +62,20 @@ def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
     asked = Asked(application, tmp_path, spark, "small")
     assert not asked.agree("backward", (90, 0, 0)).exact
     assert asked.agree("backward", (90, 0, 1)).exact
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_borders_of_plans_are_crossed_the_same_way(way: str, tmp_path: Path, spark: SparkSession) -> None:
+    store = TWO_ACTIONS.stored(tmp_path)
+    questions, tracing = LineageQuestions(store, time_budget_s=60), SparkTracing(spark, store, **WAYS[way])
+    for direction, (node, split, offset) in (
+        ("backward", (5, 0, 1)),
+        ("backward", (6, 0, 2)),
+        ("forward", (SOURCE, 0, 2)),
+        ("forward", (SOURCE, 0, 3)),
+    ):
+        query = TraceQuery(direction=direction, node=str(node), partition=split, offset=offset)  # type: ignore[arg-type]
+        assert tracing.trace(APP, query) == questions.trace(APP, query)
 
 
 def test_large_sets_give_the_same_answers(tmp_path: Path, spark: SparkSession) -> None:
