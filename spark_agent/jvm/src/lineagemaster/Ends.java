@@ -30,8 +30,7 @@ public final class Ends implements QueryExecutionListener {
 
   private void end(String name, QueryExecution query, boolean isFailed) {
     try {
-      Set<Integer> nodes = new TreeSet<>();
-      query.optimizedPlan().foreach(plan -> collect(plan, nodes)); // whose signature all Scalas share
+      Set<Integer> nodes = outputs(query.optimizedPlan());
       if (!nodes.isEmpty()) {
         manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + isFailed
             + ",\"name\":" + Manifest.quoted(name) + "}");
@@ -39,6 +38,13 @@ public final class Ends implements QueryExecutionListener {
     } catch (Throwable error) {
       // A query that failed before it had a plan has no taps.
     }
+  }
+
+  /** The nodes of the taps of outputs in a plan. */
+  public static Set<Integer> outputs(LogicalPlan optimized) {
+    Set<Integer> nodes = new TreeSet<>();
+    optimized.foreach(plan -> collect(plan, nodes)); // whose signature all Scalas share
+    return nodes;
   }
 
   private static BoxedUnit collect(LogicalPlan plan, Set<Integer> nodes) {

@@ -76,7 +76,7 @@ public final class LineageTap extends LineageExpression {
 
   @Override
   public void initializeInternal(int partitionIndex) {
-    buffer = TapBuffer.open(spec);
+    buffer = TapBuffer.open(spec, partitionIndex);
   }
 
   @Override
@@ -120,7 +120,7 @@ public final class LineageTap extends LineageExpression {
     String type = TapBuffer.class.getName();
     String shared = context.addReferenceObj("tap", spec, TapSpec.class.getName());
     String buffer = context.addMutableState(type, "tap", name -> "", true, true);
-    context.addPartitionInitializationStatement(buffer + " = " + type + ".open(" + shared + ");");
+    context.addPartitionInitializationStatement(buffer + " = " + type + ".open(" + shared + ", partitionIndex);");
     String slot = context.freshName("slot");
     Block before = EmptyBlock$.MODULE$;
     StringBuilder text = new StringBuilder("final int " + slot + " = " + buffer + ".slot();\n");

@@ -17,16 +17,21 @@ final class Manifest {
     number("stage", task.stageId());
     number("input", input);
     json("nodes", nodes.toString());
-    String execution = task.getLocalProperty("spark.sql.execution.id");
-    if (execution != null && execution.chars().allMatch(c -> c >= '0' && c <= '9') && !execution.isEmpty()) {
-      json("execution", execution);
-    }
     json("action", "null");
     json("overridden", "[]");
     json("counts", "{}");
     json("has_client", "true");
     number("cut", 0);
     number("withheld", 0);
+  }
+
+  /** Says which execution of a query the task is of, if it is of one. */
+  Manifest execution(TaskContext task) {
+    String execution = task.getLocalProperty("spark.sql.execution.id");
+    if (execution != null && execution.chars().allMatch(c -> c >= '0' && c <= '9') && !execution.isEmpty()) {
+      json("execution", execution);
+    }
+    return this;
   }
 
   /** A run's number: random, below 2**53, so that readers of JSON keep it whole. */

@@ -111,7 +111,7 @@ public final class ScanPositions {
       ScanPositions furthest = Collections.max(passes, (a, b) -> Long.compare(a.next, b.next));
       StringBuilder parts = new StringBuilder();
       furthest.parts.forEach(part -> parts.append(parts.length() == 0 ? "" : ",").append(part.json()));
-      Manifest manifest = new Manifest(task, Manifest.newRun(), split, node, Collections.emptyList());
+      Manifest manifest = new Manifest(task, Manifest.newRun(), split, node, Collections.emptyList()).execution(task);
       manifest.number("blocks", 0).number("dropped", 0).number("unconfirmed", 0).number("waited_ms", 0);
       manifest.number("inputs", furthest.next).number("outputs", furthest.next).text("problem", "");
       common.manifests.add(manifest.json("parts", "[" + parts + "]").line());

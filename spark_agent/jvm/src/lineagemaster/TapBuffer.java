@@ -1,12 +1,14 @@
 package lineagemaster;
 
 import java.util.Arrays;
+import java.util.Set;
 import org.apache.spark.TaskContext;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The rows that went through one tap in one task attempt: a run. Generated code writes ids and keys into its arrays;
- * full ones leave as blocks. Nothing here throws into the job: what fails is counted, with the reason.
+ * The rows that went through one tap in one task attempt, those of an output in one pass over one partition: a run.
+ * Generated code writes ids and keys into its arrays; full ones leave as blocks. Nothing here throws into the job: what
+ * fails is counted, with the reason.
  */
 public final class TapBuffer implements TaskParts.Part {
   /** Stands for a null: ids are never negative. */
@@ -17,6 +19,11 @@ public final class TapBuffer implements TaskParts.Part {
   /** Entries of a block of pairs, which has two columns: below the 900,000 bytes that a block may take. */
   private static final int PAIRS = 50_000;
   private static final int FIRST_CAPACITY = 1 << 10;
+  /** Where Spark computes a plan that is read as an RDD (DataFrame.rdd), and an RDD that it keeps (checkpoint). */
+  private static final Set<String> READERS_OF_RDDS = Set.of(
+      "org.apache.spark.sql.execution.SQLExecutionRDD.compute",
+      "org.apache.spark.rdd.RDD.getOrCompute",
+      "org.apache.spark.rdd.ReliableCheckpointRDD$.writePartitionToCheckpointFile");
 
   /** One array for each column of ids. */
   public final long[][] ids;
@@ -35,23 +42,44 @@ public final class TapBuffer implements TaskParts.Part {
   private final IdSpans spans = new IdSpans();
   private final Places places;
   private final Delivery delivery = new Delivery();
-  private int capacity = FIRST_CAPACITY;
+  private final int split;
+  private final boolean isReadAsRdd;
+  private final int most; // rows of a block
+  private int capacity;
   private long first; // the number of the arrays' first row
   private int blocks;
 
-  private TapBuffer(TapSpec spec) {
+  private TapBuffer(TapSpec spec, int split, int most) {
     this.spec = spec;
+    this.split = split;
+    this.most = most;
     Sender.prepare(spec.common);
-    ids = new long[spec.sources.length][capacity];
-    keys = spec.hasKey() ? new long[capacity] : null;
+    isReadAsRdd = !spec.hasKey()
+        && StackWalker.getInstance().walk(frames -> frames.anyMatch(
+            each -> READERS_OF_RDDS.contains(each.getClassName() + "." + each.getMethodName())));
+    ids = new long[spec.sources.length][0];
+    keys = spec.hasKey() ? new long[0] : null;
     codes = spec.hasKey() ? new KeyCodes(PAIRS) : null;
     places = spec.hasPlaces() ? new Places(spec) : null;
     messageKey = (spec.common.applicationId + "#" + run).getBytes(java.nio.charset.StandardCharsets.UTF_8);
   }
 
-  /** The buffer of this tap in the task that is running. */
-  public static TapBuffer open(TapSpec spec) {
-    return TaskParts.of(spec, () -> new TapBuffer(spec));
+  /** The buffer of this tap in the task that is running, for one pass over the partition of this index. */
+  public static TapBuffer open(TapSpec spec, int partition) {
+    TaskContext task = TaskContext.get();
+    if (spec.hasKey()) { // groups are made of the records with their keys, of whatever partition
+      return TaskParts.of(spec, () -> new TapBuffer(spec, task == null ? 0 : task.partitionId(), CHUNK));
+    }
+    return TaskParts.of(spec, OutputPasses::new).open(spec, partition);
+  }
+
+  static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany) {
+    return new TapBuffer(spec, partition, isOneOfMany ? FIRST_CAPACITY : CHUNK);
+  }
+
+  /** How many rows it has seen. */
+  synchronized long seen() {
+    return first + rows;
   }
 
   /** Where the next row is written. It counts when `rows` has been set behind it. */
@@ -73,8 +101,12 @@ public final class TapBuffer implements TaskParts.Part {
   }
 
   private void makeRoom() {
-    if (capacity < CHUNK && grow(capacity * 4)) {
-      capacity *= 4;
+    int larger = capacity == 0 ? FIRST_CAPACITY : capacity * 4;
+    if (larger <= most && grow(larger)) {
+      capacity = larger;
+    } else if (capacity == 0) { // the job needs the memory: row by row, then
+      grow(1);
+      capacity = 1;
     } else {
       leave();
     }
@@ -163,7 +195,6 @@ public final class TapBuffer implements TaskParts.Part {
   }
 
   private void send(Block block) {
-    int split = task.partitionId();
     byte[] message = block.encoded(spec.common.applicationId, run, split, blocks++);
     if (!Until.IS_SENT) {
       return;
@@ -188,7 +219,10 @@ public final class TapBuffer implements TaskParts.Part {
   public synchronized void tell() {
     int unconfirmed = Sender.of(spec.common).settle(delivery);
     int dropped = delivery.failed() + unconfirmed;
-    Manifest manifest = new Manifest(task, run, task.partitionId(), spec.node, spec.nodes());
+    Manifest manifest = new Manifest(task, run, split, spec.node, spec.nodes());
+    if (!isReadAsRdd) { // else these rows are of no execution of this plan, whichever reads them
+      manifest.execution(task);
+    }
     manifest.number("blocks", blocks).number("dropped", dropped).number("unconfirmed", unconfirmed);
     manifest.number("inputs", first).number("outputs", codes == null ? first : codes.size());
     manifest.number("waited_ms", delivery.waitedMs()).text("problem", dropped == 0 ? "" : delivery.problem());

@@ -1,0 +1,43 @@
+package lineagemaster;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The partitions of an output that one task attempt computes: mostly one; several where their RDD was coalesced, and one
+ * of them more than once where it is zipped or multiplied with itself. Each pass counts its rows from 0, and of one
+ * partition the pass that went furthest counts.
+ */
+final class OutputPasses implements TaskParts.Part {
+  /** So many partitions have large arrays; others send smaller blocks. */
+  private static final int LARGE = 8;
+
+  private final Map<Integer, List<TapBuffer>> passes = new LinkedHashMap<>();
+
+  private final List<TapBuffer> counting = new ArrayList<>();
+
+  synchronized TapBuffer open(TapSpec spec, int partition) {
+    List<TapBuffer> known = passes.computeIfAbsent(partition, none -> new ArrayList<>());
+    if (known.size() > 2) { // what a product reads once for each batch of its other side must not pile up
+      known.remove(Collections.min(known, Comparator.comparingLong(TapBuffer::seen)));
+    }
+    TapBuffer pass = TapBuffer.ofOutput(spec, partition, passes.size() > LARGE);
+    known.add(pass);
+    return pass;
+  }
+
+  @Override
+  public synchronized void finish() {
+    passes.values().forEach(each -> counting.add(Collections.max(each, Comparator.comparingLong(TapBuffer::seen))));
+    counting.forEach(TapBuffer::finish);
+  }
+
+  @Override
+  public synchronized void tell() {
+    counting.forEach(TapBuffer::tell);
+  }
+}
