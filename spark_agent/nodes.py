@@ -66,12 +66,14 @@ class Node:
     is_unread: bool = False  # though the worker gives only on what it gets, and need not know the records
     is_shuffle: bool = False  # its batches are tagged with the runs that wrote them
     has_sides: bool = False  # its records are pairs (key, (side, value)) of a join
+    by_id: bool = False  # a DataFrame was made of it, whose rows name its records by ids
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
     _ends: Ends | None = None  # known once it was asked for
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
-        return {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
+        told = {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
+        return told | {"by_id": True} if self.by_id else told
 
     def ancestry(self, is_done: Callable[[Node], bool]) -> list[Node]:
         """This node and all that it comes from, parents before children, without what is done.

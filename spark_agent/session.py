@@ -285,7 +285,12 @@ class Session:
         self.insist()
 
     def publish(self, node: Node) -> None:
-        """Publish `node` and what it comes from, once."""
+        """Publish `node` and what it comes from, once. Raises DeliveryError as `insist` does."""
+        self.tell(node)
+        self.insist()
+
+    def tell(self, node: Node) -> None:
+        """Publish `node` and what it comes from, once, whatever becomes of the events."""
         with self._lock:
             fresh = [(each, each.parents) for each in node.ancestry(lambda each: each.is_published)]
             for each, _ in fresh:
@@ -294,7 +299,6 @@ class Session:
             self.emit(contract.NODE_REGISTERED, **each.event())
             for port, parent in enumerate(parents):
                 self.emit(contract.LINK, source=parent.number, target=each.number, port=port)
-        self.insist()
 
     def describe(self, node: Node) -> None:
         """Publish the partitions of `node` and of what it comes from, once, after a job has computed them."""

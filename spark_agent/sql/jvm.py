@@ -117,6 +117,10 @@ class Jvm:
         """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""
         return self._classes.Ends(self.manifests)
 
+    def outputs(self, optimized: Any) -> list[int]:
+        """The nodes of the taps of outputs in a plan."""
+        return [int(node) for node in self._classes.Ends.outputs(optimized)]
+
     def seq(self, items: Sequence[Any]) -> Any:
         """A Scala Seq."""
         return self._jvm.PythonUtils.toSeq(list(items))

@@ -55,6 +55,10 @@ class PlanNodes:
         self._call_site = call_site
         self.made: list[PlanNode] = []
 
+    def parents(self) -> set[int]:
+        """All nodes that some node of the plan reads."""
+        return {parent for node in self.made for parent in node.parents}
+
     def operator(self, name: str, description: str, parents: list[int], **fields: Any) -> PlanNode:
         node = PlanNode(
             self._next_number(), name, description, call_site=self._call_site, parents=parents, **fields

@@ -15,10 +15,12 @@ from urllib.parse import unquote
 
 from spark_agent import contract, partitions
 from spark_agent.sql import call_sites, commands, outputs, rewriting
+from spark_agent.sql.borders import Borders
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.reads import ReadAgain
 from spark_agent.sql.scans import FileScans
 from spark_agent.sql.walk import Ids, Walk
 from spark_agent.transport import logger
@@ -35,8 +37,8 @@ _MOST_BYTES = 800_000
 _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
 #: Methods of Spark SQL that plan a query for themselves or for people to read.
 _NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
-#: Those whose result is kept and read by later queries.
-_KEEPING = "Dataset.checkpoint"
+#: Those that read the rows of a plan as an RDD: what is kept, and what Python goes on with.
+_READING = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
 
 
 class Queries:
@@ -46,7 +48,9 @@ class Queries:
         self._session, self._jvm = session, jvm
         self._catalyst = Catalyst(session.context._jvm)
         self._kept = KeptNodes(self._catalyst)
-        self._scans = FileScans(self._catalyst, self._kept)
+        self._read_again = ReadAgain(session.next_number, session.emit, session.publish_manifest)
+        self._borders = Borders(session, jvm, self._kept, self._read_again)
+        self._scans = FileScans(self._catalyst, self._kept, self._borders)
         self._common: Any = None  # made for the first query: it waits for the topics
         self._lock = threading.Lock()
         self._outputs = outputs.Outputs()
@@ -57,6 +61,7 @@ class Queries:
         self._reader = threading.Thread(target=self._read, name="lineage-queries", daemon=True)
         self._reader.start()
         self._rule = jvm.rule(self.rewrite)
+        self._borders.install()
 
     def attach(self, java_session: Any) -> None:
         """Let the optimiser of a SparkSession of the JVM call us, and its listeners tell us of ends."""
@@ -81,21 +86,25 @@ class Queries:
     def _rewritten(self, plan: Plan, entry: str) -> Plan | None:
         kind = str(plan.getClass().getSimpleName())
         cached, _, method = entry.rpartition(":")
-        is_kept = bool(cached) or method.startswith(_KEEPING)
+        is_read = not cached and method.startswith(_READING)
+        is_kept = bool(cached) or is_read
         if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
             return None
         query, around = commands.query_of(self._catalyst, plan, kind)
-        if query is None or self._is_of_no_interest(query):
+        if query is None or self._is_of_no_interest(query, is_kept=is_kept):
             return None
         name, call_site = call_sites.action(method)
+        name = "rdd" if is_read and method.endswith("javaToPython") else name
         fields: dict[str, Any] = {"kind": "operator"} if is_kept else {}
         output = outputs.of_command(self._catalyst, plan.plan() if kind == "WithCTE" else plan)
         if output is not None:
             fields.update(description=output.path, dataset=output.dataset)
         try:
-            return self._captured(
-                query, around, PlanNodes(self._session.next_number, call_site), name, fields, output
-            )
+            nodes = PlanNodes(self._session.next_number, call_site)
+            made, node = self._captured(query, around, nodes, name, fields, output)
+            if is_read and name == "rdd":
+                self._read_again.add(node.number)
+            return made
         except Exception as error:  # noqa: BLE001 - the query runs as it is, whatever came of its rewriting
             if isinstance(error, UncoveredError):
                 reason = f"{error} is not covered"
@@ -107,14 +116,16 @@ class Queries:
             nodes = PlanNodes(self._session.next_number, call_site)
             rewriting.coarse(self._walk(nodes), query, name, reason, **fields)
             self._publish(nodes.made)
+            if is_read:
+                self._borders.note_unfollowed(query, nodes.made[-1].number)
             return None
 
-    def _is_of_no_interest(self, query: Plan) -> bool:
+    def _is_of_no_interest(self, query: Plan, *, is_kept: bool) -> bool:
         """It needs no job of Spark's, or reads what was asked for of lineage."""
         leaves = self._catalyst.items(query.collectLeaves())
         if self._left_out and any(self._kept.output(each) in self._left_out for each in leaves):
             return True
-        return all(str(each.getClass().getSimpleName()) in _LOCAL for each in leaves)
+        return not is_kept and all(str(each.getClass().getSimpleName()) in _LOCAL for each in leaves)
 
     def _captured(
         self,
@@ -124,13 +135,13 @@ class Queries:
         name: str,
         fields: dict[str, Any],
         output: outputs.Output | None,
-    ) -> Plan:
+    ) -> tuple[Plan, PlanNode]:
         walk = self._walk(nodes)
-        limits, query = ([], query) if around is not None else commands.limits_of(query)
+        # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
+        is_action = around is None and "kind" not in fields
+        limits, query = commands.limits_of(query) if is_action else ([], query)
         places = None if output is None else output.places
         made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
-        if node.kind != "sink":
-            self._kept.remember(query, node.number)
         made = self._catalyst.pruned(made)
         for limit in reversed(limits):
             made = self._catalyst.with_children(limit, [made])
@@ -138,7 +149,8 @@ class Queries:
         if output is not None:
             self._outputs.begin(node.number, output)
         self._publish(nodes.made)
-        return made if around is None else around(made)
+        self._borders.note(node.number, nodes.parents(), is_limited=bool(limits))
+        return made if around is None else around(made), node
 
     def _walk(self, nodes: PlanNodes) -> Walk:
         with self._lock:
@@ -181,13 +193,16 @@ class Queries:
     def _take(self, told: dict[str, Any]) -> None:
         if told.pop("type") == "end":
             for node in told["nodes"]:
+                self._read_again.end(node, told["name"], is_failed=told["failed"])
                 self._describe(node, self._outputs.end(node, is_failed=told["failed"]))
+            self._borders.describe()
             return
         parts = told.pop("parts", None)
         if parts and told["input"] in self._files:
             self._describe(told["input"], [_described(told["split"], parts)])
         places = told.pop("places", None)
-        self._session.publish_manifest(told)
+        if not self._read_again.takes(told):
+            self._session.publish_manifest(told)
         self._outputs.take(told["input"], told["split"], told["outputs"], places)
 
     def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
@@ -204,6 +219,8 @@ class Queries:
         """Publish what there is still; bounded by what the JVM holds."""
         self._is_ended.set()
         self._reader.join(10)
+        self._read_again.end_all()
+        self._borders.describe()
 
 
 def _messages(described: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -25,11 +25,15 @@ _FORMATS = {
 
 
 class FileScans:
-    """`Scans` of a session. `kept_nodes` knows the nodes of cached and checkpointed DataFrames."""
+    """`Scans` of a session. `kept_nodes` knows the nodes of cached and checkpointed DataFrames.
 
-    def __init__(self, catalyst: Catalyst, kept_nodes: Any) -> None:
+    `borders` knows those of RDDs that DataFrames were made of.
+    """
+
+    def __init__(self, catalyst: Catalyst, kept_nodes: Any, borders: Any) -> None:
         self._catalyst = catalyst
         self._kept_nodes = kept_nodes
+        self._borders = borders
 
     def describe(self, leaf: Plan) -> tuple[str, dict[str, str] | None]:
         """Text and dataset of a scan."""
@@ -89,6 +93,10 @@ class FileScans:
 
     def kept(self, leaf: Plan) -> int | None:
         found: int | None = self._kept_nodes.of(leaf)
+        return found
+
+    def given(self, leaf: Plan) -> int | None:
+        found: int | None = self._borders.given(leaf)
         return found
 
 

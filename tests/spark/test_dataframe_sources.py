@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType
 
 from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, without_lineage
+from tests.spark.dataframe_oracle import Case, Ran, Tables, without_lineage
 from tests.spark.shop import TEXT_SCHEMA, Order, Shop
 
 # The first test of the module runs the queries of all of them.
@@ -157,11 +157,6 @@ FILES: dict[str, Case] = {
 }
 
 
-def of_an_rdd(*args: Any, **more: Any) -> Case:
-    """Records are known up to the RDD that a DataFrame was made of, and the traces say that it is not all."""
-    return expect_uncovered(bounded(*args, **more), "LogicalRDD")
-
-
 def bounded(query: Any, oracle: Any, *, of: str = "orders", exact: bool | None = False) -> Case:
     """A query that may be followed no further than to all rows of its tables, if it says so."""
     tables = of.split()
@@ -219,15 +214,9 @@ KEPT: dict[str, Case] = {
         ),
         lambda s: r.select(r.where(s.orders, lambda o: 3 < o.amount < 20), lambda o: (o.id,)),
     ),
-    "checkpoint": bounded(
+    "checkpoint": Case(
         lambda t: t.orders.where("amount > 5").select("id", "tag").checkpoint().where("id > 3"),
         lambda s: r.select(r.where(s.orders, lambda o: o.amount > 5 and o.id > 3), lambda o: (o.id, o.tag)),
-        exact=None,
-    ),
-    "localCheckpoint": of_an_rdd(
-        lambda t: t.orders.groupBy("tag").count().localCheckpoint(),
-        lambda s: r.aggregate(s.orders, by_tag, count),
-        exact=None,
     ),
 }
 
@@ -369,37 +358,6 @@ PYTHON: dict[str, Case] = {
         ),
         cogrouped,
         of="orders labels",
-    ),
-    "DataFrame of an RDD of text": of_an_rdd(
-        lambda t: (
-            t.spark.sparkContext.textFile(t.shop.path("lines"))
-            .map(lambda text: (text, len(text)))
-            .filter(lambda row: row[1] > 2)
-            .toDF("text string, n int")
-            .where("n < 15")
-        ),
-        lambda s: r.select(r.where(s.lines, lambda row: 2 < len(row) < 15), lambda row: (row, len(row))),
-        of="lines",
-        exact=None,
-    ),
-    "groupBy over a DataFrame of an RDD": of_an_rdd(
-        lambda t: (
-            t.spark.createDataFrame(
-                t.spark.sparkContext.textFile(t.shop.path("lines")).map(lambda text: (len(text),)), "n int"
-            )
-            .groupBy("n")
-            .count()
-        ),
-        lambda s: r.aggregate(r.select(s.lines, lambda row: (len(row),)), lambda row: row, count),
-        of="lines",
-        exact=None,
-    ),
-    "rdd of a DataFrame, and back": of_an_rdd(
-        lambda t: (
-            t.orders.where("amount > 9").rdd.map(lambda row: (row.id, row.tag)).toDF("id int, tag string")
-        ),
-        lambda s: r.select(r.where(s.orders, lambda o: o.amount > 9), lambda o: (o.id, o.tag)),
-        exact=None,
     ),
 }
 

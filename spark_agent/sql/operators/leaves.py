@@ -7,16 +7,28 @@ from spark_agent.sql.catalyst import Expression, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
 
+_OF_RDD = "made of an RDD, whose own records are not followed to here"
+#: Leaves whose rows come from elsewhere, where nobody knows from where.
+_NOT_FOLLOWED = {
+    "LogicalRDD": _OF_RDD,
+    "ExternalRDD": _OF_RDD,
+    "InMemoryRelation": "a cache of a query whose records were not followed",
+}
+
 
 def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritten:
     """A scan whose rows are numbered, behind a filter that the scan itself makes use of."""
     kept = walk.scans.kept(leaf)
+    given = walk.scans.given(leaf) if kept is None else None
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
     description, dataset = walk.scans.describe(leaf)
-    is_of_rdd = str(leaf.getClass().getSimpleName()) in ("LogicalRDD", "ExternalRDD")
-    if kept is None:
+    number = kept if kept is not None else given
+    if number is not None:
+        node = walk.nodes.operator(str(leaf.nodeName()), description, [number])
+    else:
+        reason = _NOT_FOLLOWED.get(str(leaf.getClass().getSimpleName()), "")
         node = walk.nodes.operator(
             _scan_name(leaf, dataset),
             description,
@@ -25,12 +37,10 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
             relation=contract.SOURCE,
             by_id=True,
             dataset=dataset,
-            exact=not is_of_rdd,
-            reason="made of an RDD, whose own records are not followed to here" if is_of_rdd else "",
+            exact=not reason,
+            reason=reason,
         )
         number = node.number
-    else:
-        node, number = walk.nodes.operator(str(leaf.nodeName()), description, [kept]), kept
     indexed = walk.scans.with_row_index(leaf) if kept is None else None
     made, row_index = indexed if indexed is not None else (leaf, None)
     if condition is not None:
