@@ -52,6 +52,12 @@ SETTINGS = (
         "Capture DataFrames and SQL, too; see dataframes.md. false: their plans stay as they are.",
     ),
     Setting(
+        "spark.lineage.dataframes.level",
+        "eager",
+        "How much of DataFrames and SQL is captured: `eager` all flows; `lazy` nothing but the graph, and a "
+        "trace in the same session runs the query again for its row; see dataframes.md.",
+    ),
+    Setting(
         "spark.lineage.detailed",
         "false",
         "Capture the value of every intermediate record too. `spark.rdd.lineage.detailed` is an older name.",
@@ -105,6 +111,8 @@ _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 ON_ERROR = ("silent", "partial", "fail")
+EAGER, LAZY = "eager", "lazy"
+LEVELS = (EAGER, LAZY)
 
 
 @dataclass(frozen=True)
@@ -115,6 +123,7 @@ class AgentSettings:
     node_topic: str = contract.NODE_TOPIC
     flow_topic: str = contract.FLOW_TOPIC
     dataframes: bool = True
+    dataframes_level: str = EAGER
     detailed: bool = False
     on_error: str = "silent"
     delivery_timeout_s: float = 2.0
@@ -142,6 +151,12 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
     if on_error not in ON_ERROR:
         problems.append(f"spark.lineage.onError={on_error} is none of {', '.join(ON_ERROR)}; silent is used")
         on_error = "silent"
+    level = get("spark.lineage.dataframes.level").lower()
+    if level not in LEVELS:
+        problems.append(
+            f"spark.lineage.dataframes.level={level} is none of {', '.join(LEVELS)}; eager is used"
+        )
+        level = EAGER
     try:
         timeout = max(0.0, float(get("spark.lineage.delivery.timeout")))
     except ValueError:
@@ -155,6 +170,7 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
         node_topic=get("spark.lineage.topic.node"),
         flow_topic=get("spark.lineage.topic.flow"),
         dataframes=get("spark.lineage.dataframes").lower() != "false",
+        dataframes_level=level,
         detailed=detailed.strip().lower() == "true",
         on_error=on_error,
         delivery_timeout_s=timeout,

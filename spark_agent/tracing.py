@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from spark_agent import session as sessions
 from spark_agent.api_client import ApiClient, TraceError, address_nearby
+from spark_agent.file_rows import numbered
+from spark_agent.sql.lazy import CannotRunAgainError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
 
@@ -53,14 +55,15 @@ def trace(
         application = active.application_id
     named = api or (active.api if active is not None else "")
     client = ApiClient(named or address_nearby(os.environ))
-    if active is not None and application == active.application_id:
-        missing = client.wait_for(application, active.committed_runs, active.emitted_events, wait_s)
-        if missing:
-            warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=2)
-    graph = client.get("applications", application, "graph")
-    job = _Job(client, application, {node["node_id"]: node for node in graph["nodes"]}, graph["edges"])
+    running = active if active is not None and application == active.application_id else None
+    job = _job(client, application, running, wait_s)
     if isinstance(of, (str, os.PathLike)):
-        return job.at_path(os.fspath(of))
+        path = os.fspath(of)
+        again = None if running is None else _runs_again(running, _normal(path))
+        if running is None or again is None:
+            return job.at_path(path)
+        found = partial(_found_again, client, running, again, wait_s)
+        return LineageRecords(job, frozenset(), within=_normal(path), _again=found)
     number = getattr(getattr(of, "_lineage_node", None), "number", None)
     if number is None:
         raise TraceError(f"{of!r} is neither a path nor an RDD that was made while lineage was on")
@@ -68,6 +71,40 @@ def trace(
     if node_id not in job.nodes:
         raise TraceError("no action has used this RDD yet (or it is a part of an operation): act on it first")
     return LineageRecords(job, frozenset({node_id}))
+
+
+def _job(client: ApiClient, application: str, running: sessions.Session | None, wait_s: float) -> _Job:
+    """What is stored of an application, after a wait for what a running one has done so far."""
+    if running is not None:
+        running.sessions.settle()
+        missing = client.wait_for(application, running.committed_runs, running.emitted_events, wait_s)
+        if missing:
+            warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=3)
+    graph = client.get("applications", application, "graph")
+    return _Job(client, application, {node["node_id"]: node for node in graph["nodes"]}, graph["edges"])
+
+
+def _runs_again(running: sessions.Session, path: str) -> Callable[[int], tuple[int, str]] | None:
+    """For an output of a query whose records were not captured: what runs it again for a row."""
+    return partial(running.sessions.run_again, path) if running.sessions.wrote(path) else None
+
+
+def _found_again(
+    client: ApiClient,
+    running: sessions.Session,
+    again: Callable[[int], tuple[int, str]],
+    wait_s: float,
+    row: int,
+) -> LineageRecords:
+    """The records of a row, by running its query again. Raises TraceError."""
+    try:
+        node, bound = again(row)
+    except CannotRunAgainError as error:
+        raise TraceError(str(error)) from None
+    if bound:
+        warnings.warn(f"this lineage is a bound: {bound}", stacklevel=4)
+    job = _job(client, running.application_id, running, wait_s)
+    return LineageRecords(job, frozenset({f"{running.application_id}#{node}"}))
 
 
 @dataclass(frozen=True)
@@ -82,6 +119,8 @@ class _Job:
     def at_path(self, path: str) -> LineageRecords:
         wanted = _normal(path)
         holders = [node for node in self.nodes.values() if wanted in _places(node)]
+        if holders and all(node["records"] is None and not node["exact"] for node in holders):
+            raise TraceError(f"{wanted}: {holders[0]['reason']}")
         sinks = frozenset(node["node_id"] for node in holders if node["kind"] == "sink")
         found = sinks or frozenset(node["node_id"] for node in holders)
         if found and not os.path.isfile(wanted):
@@ -109,6 +148,8 @@ class LineageRecords:
     _starts: tuple[Start, ...] | None = None  # None: all records of the operations
     _way: str = ""  # `backward` or `forward`: what the starts reach in that direction
     within: str | None = None  # only records of this file
+    #: Of an output whose records were not captured: gives those of a row, by running its query again.
+    _again: Callable[[int], LineageRecords] | None = field(default=None, compare=False, repr=False)
     _found: list[tuple[str, dict[str, Any]]] = field(default_factory=list, compare=False, repr=False)
 
     # -- choosing ------------------------------------------------------------------------------------
@@ -117,6 +158,8 @@ class LineageRecords:
         """Row `row` of the file, counted from 0, header lines too."""
         if self.within is None:
             raise TraceError("rows are counted in a file: trace the file, not its folder or an RDD")
+        if self._again is not None:
+            return self._again(row)
         return replace(self, _starts=(_start(path=self.within, row=row),), _way="", _found=[])
 
     def at(self, partition: int, offset: int) -> LineageRecords:
@@ -138,6 +181,10 @@ class LineageRecords:
         return self._of([(n, r) for n, r, text in texts if text is not None and predicate(text)])
 
     def _chosen(self, starts: Iterable[Start]) -> LineageRecords:
+        if self._again is not None:
+            raise TraceError(
+                "the records of this output were not captured: choose with row(), in a file of it"
+            )
         if self._way:
             raise TraceError("choose before going back or on; of what was found, filter() chooses")
         return replace(self, _starts=tuple(starts), _found=[])
@@ -219,6 +266,11 @@ class LineageRecords:
         return list(self._found)
 
     def _asked(self) -> Iterable[tuple[str, dict[str, Any]]]:
+        if self._again is not None:
+            raise TraceError(
+                f"the records of {self.within} were not captured (spark.lineage.dataframes.level): trace a "
+                "file of it and say row(), which runs its query again for that row"
+            )
         if self._starts is None:
             for node in sorted(self._at):
                 for record in self._job.client.records(self._job.application, node):
@@ -301,22 +353,8 @@ def _read_by_spark(spark: Any, wanted: Any) -> Any:
 
 
 def _numbered(spark: Any, path: str) -> Any:
-    """(row, text) of a text file. Rows of a split follow each other; splits are counted once, before."""
-    from pyspark.sql import functions as F
-
-    lines = spark.read.text("".join(f"\\{each}" if each in "\\*?[]{}" else each for each in path)).select(
-        F.col("_metadata.file_block_start").alias("split"),
-        F.monotonically_increasing_id().alias("id"),
-        F.col("value").alias("text"),
-    )
-    counted = lines.groupBy("split").agg(F.min("id").alias("first"), F.count("*").alias("rows"))
-    splits, before = [], 0
-    for split, first, rows in sorted(map(tuple, counted.collect())):
-        splits.append((split, before - first))
-        before += rows
-    table = spark.createDataFrame(splits, "split long, more long")
-    numbered = lines.join(F.broadcast(table), "split")
-    return numbered.select((F.col("id") + F.col("more")).alias("row"), "text")
+    """(row, text) of a text file."""
+    return numbered(spark, path, "text", leave_out=_leave_out).selectExpr("row", "value as text")
 
 
 def _leave_out(frame: Any) -> None:

@@ -20,6 +20,7 @@ from lineage_service.tracing.parts import (
     paths_of,
 )
 from lineage_service.tracing.topology import Topology
+from spark_agent import contract
 
 __all__ = ["RowFinder"]
 
@@ -42,7 +43,10 @@ class RowFinder:
                 if any(each == path or normal_path(each) == wanted for each in paths_of(partition)):
                     found.setdefault(node.number, []).append(partition)
         if not found:
-            raise NotFoundError(f"no source or sink of this application has the file {wanted}")
+            raise NotFoundError(
+                _not_captured(topology, wanted)
+                or f"no source or sink of this application has the file {wanted}"
+            )
         node_number = min(found)
         if len(found) > 1:
             named = ", ".join(str(number) for number in sorted(found))
@@ -137,3 +141,14 @@ class RowFinder:
         except UnreadableError as error:
             raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
         return int(held[-1]["split"]), row - first
+
+
+def _not_captured(topology: Topology, path: str) -> str:
+    """Why the records of a file are not known, where it lies below what an operation read or wrote."""
+    for node in topology.nodes.values():
+        if node.dataset is None or node.exact or node.relation != contract.CARRIED:
+            continue
+        root = node.dataset.name.rstrip("/")
+        if path == root or path.startswith(f"{root}/"):
+            return f"{path}: its records are not known. {node.reason}"
+    return ""

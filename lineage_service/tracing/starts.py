@@ -130,6 +130,10 @@ def has_records(node: TopologyNode) -> bool:
 
 def check_has_records(node: TopologyNode) -> None:
     """Raises InvalidQueryError."""
+    if not has_records(node) and node.kind != "operator" and node.reason:
+        raise InvalidQueryError(
+            f"the records of node {node.number} ({node.name}) are not known. {node.reason}"
+        )
     if not has_records(node):
         raise InvalidQueryError(
             f"node {node.number} ({node.name}) has no records of its own: rows pass it on their way from a "

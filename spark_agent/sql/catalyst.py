@@ -21,7 +21,7 @@ class Catalyst:
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        self._none = _singleton(jvm.scala, "None")
+        self.none = self._none = singleton(jvm.scala, "None")
         self._nil = self._to_seq([])
         self._new_id = expressions.NamedExpression.newExprId
         self._alias = expressions.Alias
@@ -41,7 +41,7 @@ class Catalyst:
         self._literal = expressions.Literal
         self._long = jvm.org.apache.spark.sql.types.DataTypes.LongType
         self._string = jvm.org.apache.spark.sql.types.DataTypes.StringType
-        self._normalize = _singleton(catalyst.optimizer, "NormalizeFloatingNumbers").normalize
+        self._normalize = singleton(catalyst.optimizer, "NormalizeFloatingNumbers").normalize
         self._prune = catalyst.optimizer.ColumnPruning
         self._equi_join = catalyst.planning.ExtractEquiJoinKeys
         self._aggregate = plans.Aggregate
@@ -50,7 +50,11 @@ class Catalyst:
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
         self._reference = plans.CTERelationRef
         self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
-        self._parse = _singleton(catalyst.parser, "CatalystSqlParser").parseExpression
+        self._parse = singleton(catalyst.parser, "CatalystSqlParser").parseExpression
+        self._equal = expressions.EqualNullSafe
+        self._files = jvm.org.apache.spark.sql.execution.datasources.HadoopFsRelation
+        self.no_options = singleton(jvm.scala.collection.immutable, "Map").empty()
+        self.true = self._parse("true")
         self.no_id = self._literal.create(None, self._long)
         self._largest = self.long((1 << 63) - 1)
 
@@ -82,6 +86,18 @@ class Catalyst:
     def alias(self, expression: Expression, name: str) -> Expression:
         return self._alias(expression, name, self._new_id(), self._nil, self._none, self._nil)
 
+    def alias_as(self, expression: Expression, attribute: Expression) -> Expression:
+        """`expression` in the place of `attribute`."""
+        return self._alias(expression, attribute.name(), attribute.exprId(), self._nil, self._none, self._nil)
+
+    def literal(self, value: Any, data_type: Any) -> Expression:
+        """`value` is as Catalyst holds it, and never leaves the JVM."""
+        return self._literal(value, data_type)
+
+    def same(self, one: Expression, other: Expression) -> Expression:
+        """Are they equal, null and null too?"""
+        return self._equal(one, other)
+
     def field(self, struct: Expression, ordinal: int) -> Expression:
         return self._field(struct, ordinal, self._none)
 
@@ -104,8 +120,8 @@ class Catalyst:
         """The index of the partition, as a long."""
         return self._cast(self._partition_id(), self._long, self._none, self._mode())
 
-    def text(self, expression: Expression, time_zone: str) -> Expression:
-        """A value as Spark shows it, times in a time zone."""
+    def text(self, expression: Expression, time_zone: str | None = None) -> Expression:
+        """A value as Spark shows it, cast to a string; times in a time zone."""
         return self._cast(expression, self._string, self._jvm.scala.Option.apply(time_zone), self._mode())
 
     def bucket(self, command: Plan) -> Expression | None:
@@ -209,6 +225,17 @@ class Catalyst:
         parts[1] = self.seq(columns)
         return self._relation(*parts)
 
+    def unlike_cached(self, relation: Plan) -> Plan:
+        """A LogicalRelation of the same files that Spark takes for none that the user has cached."""
+        files = relation.relation()
+        if str(files.getClass().getSimpleName()) != "HadoopFsRelation":
+            return relation
+        parts = [files.productElement(index) for index in range(files.productArity())]
+        parts[5] = parts[5].updated("lineage", "again")
+        made = [relation.productElement(index) for index in range(relation.productArity())]
+        made[0] = self._files(*parts, files.sparkSession())
+        return self._relation(*made)
+
     def aggregate(self, plan: Plan, results: list[Expression], child: Plan) -> Plan:
         """`plan`, an Aggregate, with other results over another child."""
         arguments = [plan.groupingExpressions(), self.seq(results), child]
@@ -232,7 +259,7 @@ class Catalyst:
         return self.items(parts._2()), self.items(parts._3()), not parts._4().isDefined()
 
 
-def _singleton(package: Any, name: str) -> Any:
+def singleton(package: Any, name: str) -> Any:
     """Scala's `object` of a package."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 

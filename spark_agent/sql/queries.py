@@ -7,17 +7,19 @@ accepted, queries that ended) is published by a thread of its own.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from spark_agent import contract, partitions
-from spark_agent.sql import call_sites, commands, outputs, rewriting
+from spark_agent import contract, partitions, settings
+from spark_agent.sql import call_sites, commands, lazy, outputs, rewriting
 from spark_agent.sql.borders import Borders
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.kept import KeptNodes
+from spark_agent.sql.lazy import Again, LazyQueries
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.reads import ReadAgain
@@ -57,6 +59,10 @@ class Queries:
         self._files: set[int] = set()  # scans of files
         self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
         self._left_out: set[tuple[int, ...]] = set()  # columns of leaves
+        self._lazy = LazyQueries(self._catalyst, session.context._jvm)
+        self._again: dict[tuple[int, ...], Again] = {}  # by their columns
+        self._marks: dict[int, threading.Event] = {}
+        self._mark_numbers = itertools.count()
         self._is_ended = threading.Event()
         self._reader = threading.Thread(target=self._read, name="lineage-queries", daemon=True)
         self._reader.start()
@@ -99,9 +105,18 @@ class Queries:
         output = outputs.of_command(self._catalyst, plan.plan() if kind == "WithCTE" else plan)
         if output is not None:
             fields.update(description=output.path, dataset=output.dataset)
+        again = self._again.pop(self._kept.output(query), None) if self._again else None
+        if again is not None:
+            name, fields = "row found again", {"description": again.description}
+        elif self._session.settings.dataframes_level == settings.LAZY:
+            number = self._told(query, call_site, name, lazy.REASON, fields)
+            self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
+            if is_read:
+                self._borders.note_unfollowed(query, number)
+            return None
+        nodes = PlanNodes(self._session.next_number, call_site)
         try:
-            nodes = PlanNodes(self._session.next_number, call_site)
-            made, node = self._captured(query, around, nodes, name, fields, output)
+            made, node = self._captured(query, around, nodes, name, fields, output, again)
             if is_read and name == "rdd":
                 self._read_again.add(node.number)
             return made
@@ -112,13 +127,22 @@ class Queries:
                 reason = f"its plan could not be rewritten ({_in_short(error)})"
                 logger.warning("a query is not captured: %s", reason)
                 logger.debug("while it was rewritten", exc_info=True)
+            if again is not None:
+                again.problem = reason
+                return None
             reason += ": this query ran without its records being followed"
-            nodes = PlanNodes(self._session.next_number, call_site)
-            rewriting.coarse(self._walk(nodes), query, name, reason, **fields)
-            self._publish(nodes.made)
+            number = self._told(query, call_site, name, reason, fields)
             if is_read:
-                self._borders.note_unfollowed(query, nodes.made[-1].number)
+                self._borders.note_unfollowed(query, number)
             return None
+
+    def _told(self, query: Plan, call_site: str, name: str, reason: str, fields: dict[str, Any]) -> int:
+        """Publish the operators of a query that stays as it is; the number of its output."""
+        nodes = PlanNodes(self._session.next_number, call_site)
+        walk = rewriting.walk_of(self._catalyst, _Taps(self._jvm, None), self._scans, nodes)
+        rewriting.coarse(walk, query, name, reason, **fields)
+        self._publish(nodes.made)
+        return nodes.made[-1].number
 
     def _is_of_no_interest(self, query: Plan, *, is_kept: bool) -> bool:
         """It needs no job of Spark's, or reads what was asked for of lineage."""
@@ -135,6 +159,7 @@ class Queries:
         name: str,
         fields: dict[str, Any],
         output: outputs.Output | None,
+        again: Again | None,
     ) -> tuple[Plan, PlanNode]:
         walk = self._walk(nodes)
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
@@ -148,6 +173,8 @@ class Queries:
         node.limit = commands.limit_of(limits[0]) if limits else None
         if output is not None:
             self._outputs.begin(node.number, output)
+        if again is not None:
+            again.begin(node)
         self._publish(nodes.made)
         self._borders.note(node.number, nodes.parents(), is_limited=bool(limits))
         return made if around is None else around(made), node
@@ -161,6 +188,34 @@ class Queries:
                 )
                 self._jvm.ship()
         return rewriting.walk_of(self._catalyst, _Taps(self._jvm, self._common), self._scans, nodes)
+
+    # -- queries that run again ----------------------------------------------------------------------
+
+    def wrote(self, path: str) -> bool:
+        """Can the query that wrote a file be run again for a row of it?"""
+        return self._lazy.writer_of(path) is not None
+
+    def run_again(self, path: str, row: int) -> tuple[int, str]:
+        """(node of the records of a row, why they are a bound if they are). Raises CannotRunAgainError."""
+        again = self._lazy.run_again(path, row, self._run_captured, self._leave_out_frame)
+        assert again.node is not None
+        return again.node.number, again.node.reason
+
+    def _run_captured(self, frame: Any, again: Again) -> int:
+        columns, found = self._kept.output(frame._jdf.queryExecution().analyzed()), 0
+        self._again[columns] = again
+        try:
+            # All columns of them: of a group without its aggregates, Spark would leave out joins, too.
+            found = int(frame._jdf.queryExecution().toRdd().count())
+        finally:
+            self._again.pop(columns, None)
+            if again.node is not None:
+                again.end(found)
+                self._session.emit(contract.NODE_REGISTERED, **again.node.event())
+        return found
+
+    def _leave_out_frame(self, frame: Any) -> None:
+        self.leave_out(frame._jdf.queryExecution().analyzed())
 
     def _publish(self, nodes: list[PlanNode]) -> None:
         emit = self._session.emit
@@ -191,7 +246,11 @@ class Queries:
                 logger.warning("a line of the JVM is lost: %r", error)
 
     def _take(self, told: dict[str, Any]) -> None:
-        if told.pop("type") == "end":
+        kind = told.pop("type")
+        if kind == "mark":
+            self._marks.get(told["number"], threading.Event()).set()
+            return
+        if kind == "end":
             for node in told["nodes"]:
                 self._read_again.end(node, told["name"], is_failed=told["failed"])
                 self._describe(node, self._outputs.end(node, is_failed=told["failed"]))
@@ -214,6 +273,17 @@ class Queries:
                 fresh.append(each)
         for message in _messages(fresh):
             self._session.emit(contract.PARTITIONS, node=node, partitions=message)
+
+    def settle(self, within_s: float) -> None:
+        """Wait until all that the JVM has told so far is published. Never raises."""
+        mark, number = threading.Event(), next(self._mark_numbers)
+        self._marks[number] = mark
+        try:
+            self._jvm.manifests.add(json.dumps({"type": "mark", "number": number}))
+        except Exception:  # noqa: BLE001 - the JVM has gone
+            return
+        mark.wait(within_s)
+        self._marks.pop(number, None)
 
     def end(self) -> None:
         """Publish what there is still; bounded by what the JVM holds."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.patches import like
 from spark_agent.sql.jvm import JvmUnavailableError, load
+from spark_agent.sql.lazy import CannotRunAgainError
 from spark_agent.sql.queries import Queries
 from spark_agent.transport import logger
 
@@ -65,10 +66,32 @@ class Sessions:
             with contextlib.suppress(Exception):  # it is captured then
                 self._queries.leave_out(frame._jdf.queryExecution().analyzed())
 
+    def settle(self) -> None:
+        """Wait, for a bounded time, until what the JVM has told of ended queries is published."""
+        if self._queries is not None:
+            self._wait_for_listeners()
+            self._queries.settle(_END_WAIT_MS / 1000)
+
+    def wrote(self, path: str) -> bool:
+        """Did a query write this file or folder whose records were not captured, and can be run again?"""
+        return self._queries is not None and self._queries.wrote(path)
+
+    def run_again(self, path: str, row: int) -> tuple[int, str]:
+        """(node of the records, why they are a bound if they are) of a row of such a file.
+
+        Raises CannotRunAgainError.
+        """
+        if self._queries is None:
+            raise CannotRunAgainError("DataFrames and SQL have no lineage in this application")
+        return self._queries.run_again(path, row)
+
+    def _wait_for_listeners(self) -> None:
+        with contextlib.suppress(Exception):  # a bus that is slow, or a JVM that has gone
+            self._session.context._jsc.sc().listenerBus().waitUntilEmpty(_END_WAIT_MS)
+
     def end(self) -> None:
         """Publish what the JVM still tells. Never raises."""
         if self._queries is None:
             return
-        with contextlib.suppress(Exception):  # a bus that is slow, or a JVM that has gone
-            self._session.context._jsc.sc().listenerBus().waitUntilEmpty(_END_WAIT_MS)
+        self._wait_for_listeners()
         self._queries.end()

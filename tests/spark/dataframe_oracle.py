@@ -295,9 +295,15 @@ def conf_of(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
 
 
 def run_cases(
-    bootstrap_servers: str, folder: Path, cases: Mapping[str, Case], *, lineage: bool, **conf: str
+    bootstrap_servers: str,
+    folder: Path,
+    cases: Mapping[str, Case],
+    *,
+    lineage: bool,
+    after: Callable[[str, Path], None] = lambda name, output: None,
+    **conf: str,
 ) -> Ran:
-    """All cases in one application, one after the other."""
+    """All cases in one application, one after the other. `after` is called with the output of each."""
     shop = make_shop(folder / "shop")
     failures: dict[str, Exception] = {}
 
@@ -311,6 +317,7 @@ def run_cases(
             try:
                 with conf_of(spark, case.conf):
                     case.write(case.query(tables), str(folder / f"out-{at}"))
+                after(name, folder / (case.place or f"out-{at}"))
             except Exception as error:  # noqa: BLE001 - the test of this case raises it
                 failures[name] = error
 

@@ -1,0 +1,193 @@
+"""The plan that gives one row of an output again: the query's own, without what may choose otherwise now.
+
+Rows of a plan can be found by their values only where running it again gives the same rows. What depends on
+the order in which rows come (a limit, a sample, a row number) or on chance is taken off the top of the plan:
+what is left gives the rows of the output and perhaps others, and whoever finds exactly one with the values of
+a row has found that row. Below an operator where rows meet it cannot be taken off; such a plan is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.inputs import parts_of
+
+#: Each of their rows is one of their input's, in another order or place: above all others they can go.
+_MOVING = frozenset(
+    (
+        "Sort",
+        "Repartition",
+        "RepartitionByExpression",
+        "RebalancePartitions",
+        "LimitAll",
+        "SubqueryAlias",
+        "View",
+    )
+)
+#: They choose among rows by the order in which these come.
+_CHOOSING = frozenset(("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"))
+#: They keep one row of several, whichever comes first.
+_KEEPING_ONE = frozenset(("Deduplicate", "DeduplicateWithinWatermark"))
+#: What a window says of itself if it gives tied rows the same, in whatever order these come.
+_FAIR = (
+    "rank(",
+    "dense_rank(",
+    "percent_rank(",
+    "cume_dist(",
+    "rowframe, unboundedpreceding$(), unboundedfollowing$()",
+)
+#: Aggregates of floating point numbers that do not depend on the order of rows.
+_ORDERLESS = ("MIN(", "MAX(", "COUNT(")
+_FLOATING = frozenset(("double", "float"))
+
+
+class NotRepeatableError(Exception):
+    """Running the query again need not give the same rows; the text names why."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A plan with the columns of the query, in their order, that gives at least the query's rows.
+
+    `unstable` are the positions of columns whose values may differ when it runs again.
+    """
+
+    plan: Plan
+    unstable: frozenset[int]
+
+
+def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
+    """Raises NotRepeatableError."""
+    shaping = _Shaping(catalyst)
+    plan, unstable = shaping.top(_unpruned(catalyst, _uncached(catalyst, query)))
+    columns = [_id(each) for each in catalyst.items(query.output())]
+    return Candidates(plan, frozenset(at for at, column in enumerate(columns) if column in unstable))
+
+
+class _Shaping:
+    def __init__(self, catalyst: Catalyst) -> None:
+        self._catalyst = catalyst
+
+    def top(self, plan: Plan) -> tuple[Plan, set[int]]:
+        """The plan without what chooses at its top, and the ids of its columns that are not stable."""
+        name = str(plan.getClass().getSimpleName())
+        for each in self._catalyst.items(plan.subqueries()):
+            self._check(each)
+        if name in _MOVING or name in _CHOOSING:
+            return self.top(plan.child())
+        if name == "WithCTE":
+            for each in self._catalyst.items(plan.cteDefs()):
+                self._check(each)
+            query, unstable = self.top(plan.plan())
+            return self._catalyst.with_children(
+                plan, [*self._catalyst.items(plan.cteDefs()), query]
+            ), unstable
+        if name == "Project":
+            below, unstable = self.top(plan.child())
+            columns = self._catalyst.items(plan.projectList())
+            mine = {_id(each) for each in columns if self._is_unstable(each, unstable)}
+            return self._catalyst.project(columns, below), mine
+        if name == "Filter":
+            below, unstable = self.top(plan.child())
+            conditions = self._catalyst.conjuncts(plan.condition())
+            kept = [each for each in conditions if not self._is_unstable(each, unstable)]
+            if len(kept) < len(conditions) and not plan.subqueries().isEmpty():
+                raise NotRepeatableError("a filter by a subquery and by what differs each time")
+            condition = self._catalyst.all_of(kept)
+            return (below if condition is None else self._catalyst.filter(condition, below)), unstable
+        for each in self._catalyst.items(plan.children()):
+            self._check(each)
+        if name == "Aggregate":
+            results = self._catalyst.items(plan.aggregateExpressions())
+            return plan, {_id(each) for each in results if self._is_unstable(each, set()) or _is_sum(each)}
+        if name == "Window":
+            results = self._catalyst.items(plan.windowExpressions())
+            return plan, {
+                _id(each) for each in results if self._is_unstable(each, set()) or _is_by_order(each)
+            }
+        self._check_alone(plan)
+        return plan, set()
+
+    def _check(self, plan: Plan) -> None:
+        for part in parts_of(self._catalyst, plan):
+            self._check_alone(part)
+
+    def _check_alone(self, part: Plan) -> None:
+        name = str(part.getClass().getSimpleName())
+        if name in _CHOOSING or name in _KEEPING_ONE:
+            raise NotRepeatableError(f"{part.nodeName()}, below other operators, may choose other rows")
+        if name == "Window" and any(map(_is_by_order, self._catalyst.items(part.windowExpressions()))):
+            raise NotRepeatableError("a window by the order of rows, below other operators, may differ")
+        if name == "InMemoryRelation":
+            raise NotRepeatableError("a cached DataFrame within a subquery")
+        if not part.deterministic():
+            described = str(part.simpleString(10))[:200]
+            raise NotRepeatableError(f"not all in it gives the same again: {described}")
+
+    def _is_unstable(self, expression: Expression, below: set[int]) -> bool:
+        if not expression.deterministic():
+            return True
+        references, found = expression.references().iterator(), set()
+        while references.hasNext():
+            found.add(_id(references.next()))
+        return bool(found & below)
+
+
+def _id(named: Any) -> int:
+    return int(named.exprId().id())
+
+
+def _is_sum(result: Expression) -> bool:
+    """Does it depend on the order in which floating point numbers are added?"""
+    if str(result.dataType().catalogString()) not in _FLOATING:
+        return False
+    text = str(result.sql()).upper()
+    return "(" in text and not text.startswith(_ORDERLESS)
+
+
+def _is_by_order(window: Expression) -> bool:
+    """Does what a window gives to tied rows depend on which comes first?"""
+    text = str(window.toString()).lower()
+    return "rowframe" in text and not any(each in text for each in _FAIR)
+
+
+def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
+    """With what stands behind each cached DataFrame: the cache itself was filled without ids."""
+    name = str(plan.getClass().getSimpleName())
+    if name == "InMemoryRelation":
+        made = _uncached(catalyst, plan.cacheBuilder().logicalPlan())
+        renamed = [
+            catalyst.alias_as(here, there)
+            for here, there in zip(catalyst.items(made.output()), catalyst.items(plan.output()), strict=True)
+        ]
+        return catalyst.project(renamed, made)
+    if name == "LogicalRelation":
+        return catalyst.unlike_cached(plan)
+    children = catalyst.items(plan.children())
+    made = [_uncached(catalyst, each) for each in children]
+    if not children:
+        return plan
+    return catalyst.with_children(plan, made)
+
+
+def _unpruned(catalyst: Catalyst, plan: Plan) -> Plan:
+    """Without what Spark adds to read less: it adds it again, for what is run again."""
+    if str(plan.getClass().getSimpleName()) == "WindowGroupLimit":  # the filter above the window stays
+        return _unpruned(catalyst, plan.child())
+
+    def certain(part: Expression) -> Expression | None:
+        name = str(part.getClass().getSimpleName())
+        if name == "DynamicPruningSubquery" or (
+            name == "BloomFilterMightContain" or "might_contain" in str(part.prettyName())
+        ):
+            return catalyst.true
+        return None
+
+    children = catalyst.items(plan.children())
+    made = (
+        catalyst.with_children(plan, [_unpruned(catalyst, each) for each in children]) if children else plan
+    )
+    is_pruning = str(made.getClass().getSimpleName()) == "Filter" and not made.subqueries().isEmpty()
+    return catalyst.transformed(made, certain) if is_pruning else made

@@ -1,0 +1,177 @@
+"""The level lazy: rows of outputs traced by running their queries again, and compared with plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_agent import session as sessions
+from spark_agent.sql.lazy import CannotRunAgainError
+from tests.spark import relational as r
+from tests.spark import (
+    test_dataframe_edges,
+    test_dataframe_groups,
+    test_dataframe_joins,
+    test_dataframe_operators,
+    test_dataframe_outputs,
+    test_dataframe_sources,
+    test_dataframe_subqueries,
+)
+from tests.spark.application import Application
+from tests.spark.dataframe_oracle import (
+    Case,
+    Place,
+    Ran,
+    check_bounds,
+    check_sources,
+    records_of,
+    rows_of_sources,
+    run_cases,
+    written,
+)
+
+# The first test of the module runs the queries of all of them, and again for one row of each.
+pytestmark = pytest.mark.timeout(1800)
+
+#: Those that differ in what a query must be like to be run again; all others run it in the same ways.
+CASES: dict[str, Case] = {
+    f"{module.__name__.rpartition('_')[2]}: {name}": module.CASES[name]
+    for module, names in (
+        (
+            test_dataframe_operators,
+            "filter; orderBy and limit; limit over a filter; sample; repartition; posexplode_outer; "
+            "words of text, counted; distinct over explode over groupBy; aggregate over limit",
+        ),
+        (
+            test_dataframe_groups,
+            "groupBy of NaN and both zeros; groupBy whose keys are not shown; aggregates that keep objects; "
+            "having; global aggregate; aggregate of aggregates; distinct; several count distincts; "
+            "dropDuplicates; rollup; pivot; sum over a partition; row_number; the first of each partition; "
+            "aggregate over a window; lag",
+        ),
+        (
+            test_dataframe_joins,
+            "inner join, broadcast; left join, sort-merge; full join, sort-merge; semi join, broadcast; "
+            "anti join, broadcast; non-equi full join; self-join; null-safe join; join of three tables; "
+            "lateral join; union; union of a table with itself; intersect; intersectAll; exceptAll",
+        ),
+        (
+            test_dataframe_subqueries,
+            "scalar subquery; correlated scalar subquery in select; NOT IN of nulls; EXISTS, or a condition; "
+            "CTE, twice; join of aggregates, sort-merge, full; join of a table with its own aggregate; "
+            "union of aggregates; limit of a join of a distinct",
+        ),
+        (
+            test_dataframe_outputs,
+            "text; CSV; CSV with headers; JSON; ORC; nothing; several files of a task; partitionBy; "
+            "buckets within partitions; overwrite; append; saveAsTable; INSERT INTO, twice; "
+            "INSERT INTO a partition; INSERT OVERWRITE DIRECTORY; writeTo",
+        ),
+        (
+            test_dataframe_sources,
+            "text, several files in a partition; CSV with headers, in splits; JSON; ORC, filtered; table; "
+            "cache of an aggregate; cached table; localCheckpoint; Python UDF in a filter, under groupBy; "
+            "mapInArrow; applyInArrow; DataFrame of an RDD of text",
+        ),
+        (
+            test_dataframe_edges,
+            "key of a struct of a double; distinct of everything; exceptAll of unions; "
+            "join with a folder for each key; limit under a join; limit of a limit; files with odd names; "
+            "output with an odd name; output partitioned by odd values; compressed lines; key of a map; "
+            "lines that end in several ways, in splits",
+        ),
+    )
+    for name in names.split("; ")
+}
+#: Why running a query again is refused.
+REFUSED = {
+    "operators: aggregate over limit": "GlobalLimit, below other operators, may choose other rows",
+    "edges: limit under a join": "GlobalLimit, below other operators, may choose other rows",
+    "sources: localCheckpoint": "it reads LogicalRDD",
+    "sources: DataFrame of an RDD of text": "it reads LogicalRDD",
+    "edges: key of a map": "Aggregate by a column of type map<string,int> is not covered",
+}
+#: Two queries wrote to one place. The oracle has the rows of both, a file those of one.
+OF_TWO_QUERIES = ("outputs: append", "outputs: INSERT INTO, twice")
+
+
+@dataclass
+class Asked:
+    """A row, and what running its query again gave."""
+
+    place: Place
+    row: tuple[Any, ...]
+    node: int = -1
+    bound: str = ""
+    error: str = ""
+
+
+@dataclass
+class Lazy:
+    ran: Ran
+    asked: Mapping[str, list[Asked]] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def lazy(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Lazy:
+    asked: dict[str, list[Asked]] = {}
+
+    def ask(name: str, output: Path) -> None:
+        active = sessions.active()
+        assert active is not None
+        rows = written(output, header=CASES[name].header)
+        asked[name] = [Asked(*rows[len(rows) // 2])] if rows else []
+        for each in asked[name]:
+            file, at = each.place
+            try:
+                each.node, each.bound = active.sessions.run_again(str(output / file), at)
+            except CannotRunAgainError as error:
+                each.error = str(error)
+
+    folder = tmp_path_factory.mktemp("lazy")
+    conf = {
+        "spark_lineage_dataframes_level": "lazy",
+        "spark_sql_codegen_wholeStage": "false",  # else most of the time goes into compiling each query twice
+    }
+    ran = run_cases(kafka.bootstrap_servers, folder, CASES, lineage=True, after=ask, **conf)
+    return Lazy(ran, asked)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_is_traced_by_running_its_query_again(name: str, lazy: Lazy) -> None:
+    case, application = CASES[name], lazy.ran.application
+    assert application is not None
+    lazy.ran.check_rows(name)
+    if name in REFUSED:
+        assert lazy.asked[name]
+        assert all(REFUSED[name] in each.error for each in lazy.asked[name]), lazy.asked[name]
+        return
+    least = case.oracle(lazy.ran.shop)
+    for each in lazy.asked[name]:
+        assert not each.error, each.error
+        wanted = [(row, sources) for row, sources in least if repr(row) == repr(each.row)]
+        wanted = wanted[:1] if name in OF_TWO_QUERIES else wanted
+        found = sources_found(application, each, None if case.exact is None else case.exact)
+        assert bool(each.bound) == (len(found) > 1)
+        if case.bound is None:
+            check_sources([(repr(each.row), sources) for sources in found], wanted)
+        else:
+            check_bounds([(repr(each.row), sources) for sources in found], least, case.bound(lazy.ran.shop))
+
+
+def sources_found(application: Application, asked: Asked, is_exact: bool | None) -> list[r.Sources]:
+    """The sources of each row that has the values of the one that was asked for."""
+    node, found = f"{application.application_id}#{asked.node}", []
+    for record in records_of(application, node):
+        trace = application.trace(
+            direction="backward", node=node, partition=record.partition, offset=record.offset
+        )
+        assert trace.complete
+        if is_exact is not None:
+            assert trace.exact == (is_exact and not asked.bound)
+        found.append(rows_of_sources(trace))
+    return found

@@ -1,0 +1,72 @@
+"""What is answered of files whose records were not captured: why not, and never an empty trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
+from lineage_service.batches import event_batch
+from lineage_service.tracing.service import LineageQuestions
+from spark_agent import contract
+from tests.id_applications import FileStore
+from tests.lineage_messages import APP, event, messages
+
+WHY = "level=lazy: run it with the level eager"
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> LineageQuestions:
+    def node(number: int, name: str, kind: str, path: str) -> bytes:
+        dataset = {"namespace": "file", "name": path, "format": "csv"} if path else None
+        fields = {
+            "kind": kind,
+            "relation": contract.CARRIED,
+            "exact": False,
+            "reason": WHY,
+            "dataset": dataset,
+        }
+        return event(contract.NODE_REGISTERED, node=number, name=name, description=path, **fields)
+
+    store = FileStore(tmp_path)
+    told = messages(
+        event(contract.APPLICATION_STARTED, name="lazy"),
+        node(0, "csv", "source", "/data/in"),
+        node(1, "Filter", "operator", ""),
+        node(2, "save", "sink", "/data/out"),
+        event(contract.LINK, source=0, target=1, port=0),
+        event(contract.LINK, source=1, target=2, port=0),
+        event(contract.APPLICATION_ENDED, time=1, counters={"runs": 0}),
+    )
+    store.write_events(event_batch("topic/0", told))
+    return LineageQuestions(store, time_budget_s=60)
+
+
+@pytest.mark.parametrize(
+    ("direction", "path"),
+    [("backward", "/data/out/part-00000.csv"), ("backward", "/data/out"), ("forward", "/data/in/x=1/a.csv")],
+)
+def test_a_trace_of_a_file_says_why_its_records_are_not_known(
+    questions: LineageQuestions, direction: str, path: str
+) -> None:
+    with pytest.raises(NotFoundError, match=f"{path}: its records are not known. .*level eager"):
+        questions.trace(APP, TraceQuery(direction=direction, path=path, row=0))
+
+
+def test_of_another_file_no_such_reason_is_given(questions: LineageQuestions) -> None:
+    with pytest.raises(NotFoundError, match="no source or sink of this application has the file"):
+        questions.trace(APP, TraceQuery(direction="backward", path="/data/outer/part-0.csv", row=0))
+
+
+@pytest.mark.parametrize(
+    ("node", "said"), [("0", "level eager"), ("2", "level eager"), ("1", "rows pass it")]
+)
+def test_a_trace_of_a_node_says_so_too(questions: LineageQuestions, node: str, said: str) -> None:
+    with pytest.raises(InvalidQueryError, match=said):
+        questions.trace(APP, TraceQuery(direction="backward", node=node, partition=0, offset=0))
+
+
+def test_the_graph_says_that_nothing_of_it_is_counted(questions: LineageQuestions) -> None:
+    graph = questions.graph(APP)
+    assert {(each.records, each.exact, each.reason) for each in graph.nodes} == {(None, False, WHY)}
