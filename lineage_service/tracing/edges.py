@@ -1,6 +1,7 @@
 """The edges of an application's graph: who reads whom, how much went that way, and where it changed tasks.
 
-Pure. Counts are those of runs and blocks, never of flows that are read: a graph costs little.
+Counts are those that runs and receipts of blocks tell; only where these do not say how many outputs there
+were, the last flows of a run are looked at. So a graph costs little.
 """
 
 from __future__ import annotations
