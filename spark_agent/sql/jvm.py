@@ -87,13 +87,18 @@ class Jvm:
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
         if key is not None and places is not None:
             raise ValueError(f"tap {node} has a key, so it is none of an output with places")
-        is_bucketed = places is not None and places.bucket is not None
-        columns, writers = ([], 0) if places is None else (places.columns, places.writers)
         numbers = [int(source) for source in sources]
-        spec = self._classes.TapSpec(common, node, codes, keys, numbers, columns, is_bucketed, writers)
         children = [*ids, *([] if key is None else [key])]
+        columns: list[str] = []
+        is_bucketed, writers, texts, is_alone = False, 0, 0, False
         if places is not None:
-            children += [places.key, *([places.bucket] if is_bucketed else []), *places.values]
+            columns, is_bucketed, writers = places.columns, places.bucket is not None, places.writers
+            texts, is_alone = len(places.texts), places.is_alone
+            children += [each for each in (places.key, places.bucket) if each is not None]
+            children += [*places.values, *places.texts]
+        spec = self._classes.TapSpec(
+            common, node, codes, keys, numbers, columns, is_bucketed, writers, texts, is_alone
+        )
         return self._classes.LineageTap(spec, self.seq(children))
 
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:

@@ -15,7 +15,7 @@ from spark_agent import partitions
 from spark_agent.sql import places as row_places
 from spark_agent.sql import written
 from spark_agent.sql.catalyst import Catalyst, Plan
-from spark_agent.sql.places import Places, UnknownOrderError
+from spark_agent.sql.places import Places, UnknownFilesError
 from spark_agent.transport import logger
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
@@ -32,8 +32,7 @@ class Output:
 
     path: str
     dataset: dict[str, str]
-    places: Places | None = None
-    is_known: bool = True  # rows are in the files in the order in which they leave the query
+    places: Places | None = None  # None: not known
     most_rows: int = 0  # of a file; 0: any number
     below: str = ""  # the folder below the path that all of it goes to
     #: Where the files of a partition are that is not in its folder below the path.
@@ -42,17 +41,23 @@ class Output:
     jobs_after: frozenset[str] | None = None  # the same when another query began to write there
     _pieces: dict[int, list[written.Piece]] = field(default_factory=dict)
 
-    def take(self, split: int, rows: int, places: Mapping[str, Any] | None) -> None:
-        """A task that counts wrote so many rows. `places` are as its tap tells them."""
-        if self.is_known and (places is not None or self.places is None):
-            made = written.pieces(split, rows, places, self.most_rows)
-            if made is not None:
-                self._pieces[split] = made
+    def take(self, split: int, rows: int, told: Mapping[str, Any]) -> None:
+        """A task that counts wrote so many rows. `told` is what its tap tells beside that."""
+        places = told.get("places")
+        if self.places is None or told.get("lines") is False or (self._is_placed and places is None):
+            return
+        made = written.pieces(split, rows, places, self.most_rows)
+        if made is not None:
+            self._pieces[split] = made
+
+    @property
+    def _is_placed(self) -> bool:
+        return self.places is not None and self.places.key is not None
 
     def files(self, other_jobs: Iterable[str] = ()) -> tuple[str | None, list[dict[str, Any]]]:
         """The query's write job, and the files of each partition; (None, []) where they are not known."""
         every = [piece for each in self._pieces.values() for piece in each]
-        if not self._pieces or (self.places is not None and not every):
+        if not self._pieces or (self._is_placed and not every):
             return None, []
         paths, files = {}, {}
         for folder, wanted in (written.by_folder(every) or {"": set()}).items():
@@ -105,11 +110,11 @@ class Outputs:
                 other.jobs_after = output.jobs_before or frozenset()
         self._open[node] = output
 
-    def take(self, node: int, split: int, rows: int, places: Mapping[str, Any] | None) -> None:
+    def take(self, node: int, split: int, rows: int, told: Mapping[str, Any]) -> None:
         """What one task says of its rows; nothing for a node without files."""
         output = self._open.get(node)
         if output is not None:
-            output.take(split, rows, places)
+            output.take(split, rows, told)
 
     def end(self, node: int, *, is_failed: bool) -> list[dict[str, Any]]:
         """The files of each partition of an output whose query has ended."""
@@ -130,19 +135,24 @@ def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     elif kind == "InsertIntoHiveTable":
         output = _of_hive_table(catalyst, command)
     elif kind == "InsertIntoHiveDirCommand":
-        return _at(_path(command.storage().locationUri().get()), _hive_format(command.storage()))
+        output = _at(_path(command.storage().locationUri().get()), _hive_format(command.storage()))
     else:
         return None
+    is_deep = bool(output.below)
     try:
-        output.places = row_places.of_command(catalyst, command)
-        most = catalyst.options(command.options()).get("maxrecordsperfile")
+        if kind == "InsertIntoHiveDirCommand":
+            columns, most = catalyst.items(command.outputColumns()), None
+            output.places = row_places.of_one_folder(columns, output.dataset["format"])
+        else:
+            output.places = row_places.of_command(catalyst, command, output.dataset["format"])
+            most = catalyst.options(command.options()).get("maxrecordsperfile")
+            is_deep |= not command.partitionColumns().isEmpty()
         output.most_rows = max(int(most or command.conf().maxRecordsPerFile()), 0)
-    except UnknownOrderError:
-        output.is_known = False
+    except UnknownFilesError as error:
+        logger.debug("files of %s: %s", output.path, error)
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
-        logger.debug("which rows go into which file is not known", exc_info=True)
-        output.places, output.is_known = None, False
-    is_deep = bool(output.below) or output.places is not None
+        logger.debug("which rows go into which file of %s is not known", output.path, exc_info=True)
+        output.places = None
     output.jobs_before = written.jobs_below(output.path, is_deep=is_deep)
     return output
 

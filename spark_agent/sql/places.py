@@ -1,55 +1,80 @@
-"""Which file of an output a row goes into, in the terms of Spark's own writer.
+"""Which file of an output a row goes into, and as how many lines, in the terms of Spark's own writer.
 
 The writer takes another file where the columns that name folders (partitionBy) or the bucket of a row
-change. Promises expressions over the columns of the query that tell when they do, and what to. Not told where
-rows are sorted once more behind the query, so that the order of the query is not that of the files.
+change. Promises expressions over the columns of the query that tell when they do, and what to, and in which
+columns the end of a line would make a row several lines. Not told where rows are sorted once more behind the
+query, so that the order of the query is not that of the files, or where lines end in other ways.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 
 #: In numbers of these types two that are different names may be equal: 0.0 and -0.0.
 _FLOATS = frozenset(("float", "double"))
+#: Formats that write a text as it is; JSON writes the end of a line in another way.
+_AS_IT_IS = frozenset(("text", "csv", "csv+header"))
+_OF_LINES = _AS_IT_IS | {"json"}
 
 
-class UnknownOrderError(Exception):
-    """The rows of an output are written in another order than that in which they come."""
+class UnknownFilesError(Exception):
+    """Which rows of its files the rows of an output become cannot be told; the text says why."""
 
 
 @dataclass(frozen=True)
 class Places:
     """`key` is a long, neither null nor negative, that changes with the file; the rest tells which it is."""
 
-    key: Expression
-    bucket: Expression | None
-    columns: list[str]
-    values: list[Expression]  # their texts, as they are in names of folders
-    writers: int  # files that a task may have open at a time; 0: rows are sorted, and it has one
+    key: Expression | None = None  # None: all of a task goes into one folder
+    bucket: Expression | None = None
+    columns: list[str] = field(default_factory=list)
+    values: list[Expression] = field(default_factory=list)  # their texts, as they are in names of folders
+    writers: int = 0  # files that a task may have open at a time; 0: rows are sorted, and it has one
+    texts: list[Expression] = field(default_factory=list)  # in which the end of a line makes another line
+    is_alone: bool = False  # it is the only one, and a blank line is no row
 
 
-def of_command(catalyst: Catalyst, command: Plan) -> Places | None:
-    """Those of a command that writes files; None where the rows of a task go into one folder, in order.
-
-    Raises UnknownOrderError.
-    """
+def of_command(catalyst: Catalyst, command: Plan, format: str) -> Places:
+    """Those of a command that writes files. Raises UnknownFilesError."""
+    options = catalyst.options(command.options())
+    if format in _OF_LINES and options.get("linesep", "\n") != "\n":
+        raise UnknownFilesError("its lines end in another way")
+    if format in _OF_LINES and options.get("encoding", options.get("charset", "utf-8")).lower() != "utf-8":
+        raise UnknownFilesError("its lines are not of UTF-8")
+    places = of_one_folder(catalyst.data_columns(command), format)
     columns = catalyst.items(command.partitionColumns())
     bucket = catalyst.bucket(command)
     if not columns and bucket is None:
-        return None
+        return places
+    ordering = command.requiredOrdering()
     is_planned = str(command.children().apply(0).getClass().getSimpleName()) == "WriteFiles"
-    if not is_planned and not command.requiredOrdering().isEmpty():
-        raise UnknownOrderError
-    zone = catalyst.options(command.options()).get("timezone") or str(command.conf().sessionLocalTimeZone())
+    if not is_planned and not ordering.isEmpty():
+        raise UnknownFilesError("its rows are sorted behind the query")
+    zone = options.get("timezone") or str(command.conf().sessionLocalTimeZone())
     values = [catalyst.text(each, zone) for each in columns]
     told = [
         value if str(each.dataType().typeName()) in _FLOATS else each
         for each, value in zip(columns, values, strict=True)
     ]
     key = catalyst.key([*told, *([] if bucket is None else [bucket])])
-    writers = (
-        0 if command.requiredOrdering().nonEmpty() else int(command.conf().maxConcurrentOutputFileWriters())
-    )
-    return Places(key, bucket, [str(each.name()) for each in columns], values, writers)
+    writers = int(command.conf().maxConcurrentOutputFileWriters()) if ordering.isEmpty() else 0
+    names = [str(each.name()) for each in columns]
+    return Places(key, bucket, names, values, writers, places.texts, places.is_alone)
+
+
+def of_one_folder(columns: list[Expression], format: str) -> Places:
+    """Those of an output of these columns that goes into one folder. Raises UnknownFilesError."""
+    if format not in _AS_IT_IS:
+        return Places()
+    if format == "csv+header" and any("\n" in str(each.name()) for each in columns):
+        raise UnknownFilesError("its header has several lines")
+    texts = []
+    for each in columns:
+        type_name = str(each.dataType().catalogString()).lower()
+        if type_name.startswith(("string", "char", "varchar")):
+            texts.append(each)
+        elif any(part in type_name for part in ("string", "char", "binary", "variant")):
+            raise UnknownFilesError("its columns may hold ends of lines")
+    return Places(texts=texts, is_alone=format != "text" and len(columns) == 1)

@@ -259,10 +259,10 @@ class Queries:
         parts = told.pop("parts", None)
         if parts and told["input"] in self._files:
             self._describe(told["input"], [_described(told["split"], parts)])
-        places = told.pop("places", None)
+        files: dict[str, Any] = {name: told.pop(name, None) for name in ("places", "lines")}
         if not self._read_again.takes(told):
             self._session.publish_manifest(told)
-        self._outputs.take(told["input"], told["split"], told["outputs"], places)
+        self._outputs.take(told["input"], told["split"], told["outputs"], files)
 
     def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
         fresh = []

@@ -91,7 +91,7 @@ class Taps:
         """The same rows through a tap of an output: to the folder of `name` and bucket `b`, by `place`."""
         plan = frame._jdf.queryExecution().analyzed()
         output = attributes(plan)
-        places = Places(output["place"], output["b"], ["name"], [output["name"]], writers)
+        places = Places(output["place"], output["b"], ["name"], [output["name"]], writers, [output["name"]])
         ids = [output[name] for name in sources]
         tap = self.java.tap(self.common, TAP, ids, list(sources.values()), places=places)
         return self.frame(self._logical.Filter(tap, plan))

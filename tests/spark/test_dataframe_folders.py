@@ -111,6 +111,16 @@ FORMATS: dict[str, Case] = {
         ),
         line,
     ),
+    "CSV of texts": by(
+        ["tag"],
+        lambda f, path: (
+            f.selectExpr("id", "amount", "concat('a \"', tag, '\"') as text", "tag")
+            .coalesce(1)
+            .write.partitionBy("tag")
+            .csv(path, quote="'")
+        ),
+        lambda o: (f"{o.id},{o.amount}," + ("" if o.tag is None else f'a "{o.tag}"'),),
+    ),
     "CSV": by(["tag"], lambda f, path: f.coalesce(2).write.partitionBy("tag").csv(path), line),
     "CSV with headers": by(
         ["tag"],
@@ -285,10 +295,11 @@ def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
 
 
-def test_rows_that_are_sorted_behind_the_query_are_known_by_their_place_only(
+def test_rows_whose_place_in_files_is_not_known_are_known_in_the_query(
     run: Callable[..., Any], tmp_path: Path
 ) -> None:
-    pq.write_table(pa.table({"n": range(12), "p": [n * 5 % 3 for n in range(12)]}), tmp_path / "n.parquet")
+    numbers = pa.table({"n": range(12), "p": [n * 5 % 3 for n in range(12)], "t": ["a b", "c\nd", ""] * 4})
+    pq.write_table(numbers, tmp_path / "n.parquet")
 
     def job(context: SparkContext) -> None:
         spark = SparkSession.builder.getOrCreate()
@@ -297,9 +308,12 @@ def test_rows_that_are_sorted_behind_the_query_are_known_by_their_place_only(
             frame.write.partitionBy("p").parquet(str(tmp_path / "more places than writers"))
         with conf_of(spark, {"spark.sql.optimizer.plannedWrite.enabled": "false"}):
             frame.write.partitionBy("p").parquet(str(tmp_path / "not planned"))
+        frame.select("t").write.text(str(tmp_path / "texts of several lines"))
+        frame.write.csv(str(tmp_path / "CSV of several lines"))
+        frame.select("n").write.json(str(tmp_path / "lines that end in another way"), lineSep="|")
 
     _, application = run(job)
-    assert len(application.sinks()) == 2
+    assert len(application.sinks()) == 5
     for sink in application.sinks():
         records = list(records_of(application, sink.node_id))
         assert [record.source for record in records] == [None] * 12

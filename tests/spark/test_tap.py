@@ -316,3 +316,13 @@ def test_places_are_told_whole_or_not_at_all(
     taps.placed(read, {"id1": 1}, writers=writers).write.parquet(str(tmp_path / "out"))
     (run,) = (m for m in check_tap(taps, tmp_path / "out", {"id1": 1}) if m["input"] == TAP)
     assert (run["places"] is not None) == is_told
+
+
+@pytest.mark.parametrize("at", [0, 7, 8, 9, None])
+def test_the_end_of_a_line_in_a_text_is_noticed(taps: Taps, way: str, at: int | None, tmp_path: Path) -> None:
+    text = "é2345678 1" if at is None else "é23456789a"[:at] + ("\n" if at % 2 else "\r") + "b"
+    rows = taps.spark.createDataFrame([("plain",), (None,), (text,), ("",)], "name string").coalesce(1)
+    placed = rows.selectExpr("name", "1L as place", "1 as b")
+    taps.placed(taps.with_ids(placed, 1, "id1"), {"id1": 1}).write.parquet(str(tmp_path / "out"))
+    (run,) = (m for m in taps.manifests() if m["input"] == TAP)
+    assert run.get("lines", True) == (at is None)

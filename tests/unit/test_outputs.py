@@ -10,12 +10,12 @@ from spark_agent.sql import written
 from spark_agent.sql.outputs import Output, Outputs
 from spark_agent.sql.places import Places
 
-PLACES = Places(key=None, bucket=None, columns=["p"], values=[None], writers=0)
-TWO = {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}
+PLACES = Places(key="a key", columns=["p"], values=["p"])
+TWO = {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}}
 
 
 def output(folder: Path, *, deep: bool = False, **more: Any) -> Output:
-    made = Output(str(folder), {}, **more)
+    made = Output(str(folder), {}, **{"places": Places(), **more})
     made.jobs_before = written.jobs_below(str(folder), is_deep=deep)
     return made
 
@@ -46,7 +46,7 @@ def test_each_task_has_its_file(tmp_path: Path) -> None:
     made = output(tmp_path)
     job = write(tmp_path, "part-00000-{}-c000.txt", "part-00002-{}-c000.txt")
     for split, rows in ((0, 3), (1, 0), (2, 1)):
-        made.take(split, rows, None)
+        made.take(split, rows, {})
     found, told = made.files()
     assert found == job
     assert files_of(told) == [(split, f"{tmp_path}/part-0000{split}-{job}-c000.txt") for split in (0, 2)]
@@ -55,7 +55,7 @@ def test_each_task_has_its_file(tmp_path: Path) -> None:
 def test_a_query_of_no_rows_has_a_file_of_no_rows(tmp_path: Path) -> None:
     made = output(tmp_path)
     job = write(tmp_path, "part-00000-{}-c000.snappy.parquet")
-    made.take(0, 0, None)
+    made.take(0, 0, {})
     assert files_of(made.files()[1]) == [(0, f"{tmp_path}/part-00000-{job}-c000.snappy.parquet")]
 
 
@@ -88,7 +88,7 @@ def test_places_that_are_not_known_are_not_told(tmp_path: Path) -> None:
     made = output(tmp_path, places=PLACES)
     job = write(tmp_path, *(f"p={p}/part-0000{split}-{{}}.c000.orc" for p in (1, 2) for split in (0, 1)))
     made.take(0, 6, TWO)
-    made.take(1, 6, None)  # too many runs of them
+    made.take(1, 6, {})  # too many runs of them
     found, told = made.files()
     assert found == job
     assert [split for split, _ in parts_of(told)] == [0]
@@ -106,7 +106,7 @@ def test_a_partition_may_be_elsewhere(tmp_path: Path) -> None:
 
 def test_a_task_of_too_many_files_is_not_told(tmp_path: Path) -> None:
     made = output(tmp_path, most_rows=1)
-    made.take(0, written.MOST_PIECES + 1, None)
+    made.take(0, written.MOST_PIECES + 1, {})
     assert made.files() == (None, [])
 
 
@@ -120,7 +120,7 @@ def test_a_query_that_failed_has_no_files(tmp_path: Path) -> None:
     outputs = Outputs()
     outputs.begin(1, output(tmp_path))
     write(tmp_path, "part-00000-{}-c000.txt")
-    outputs.take(1, 0, 3, None)
+    outputs.take(1, 0, 3, {})
     assert outputs.end(1, is_failed=True) == []
     assert outputs.end(1, is_failed=False) == []
 
@@ -129,21 +129,29 @@ def test_files_of_a_query_that_wrote_over_another_are_not_the_others(tmp_path: P
     outputs = Outputs()
     outputs.begin(1, output(tmp_path))
     first = write(tmp_path, "part-00000-{}-c000.txt")
-    outputs.take(1, 0, 3, None)
+    outputs.take(1, 0, 3, {})
     outputs.begin(2, output(tmp_path))
     (tmp_path / f"part-00000-{first}-c000.txt").unlink()
     second = write(tmp_path, "part-00000-{}-c000.txt")
-    outputs.take(2, 0, 1, None)
+    outputs.take(2, 0, 1, {})
     assert outputs.end(1, is_failed=False) == []
     assert files_of(outputs.end(2, is_failed=False)) == [(0, f"{tmp_path}/part-00000-{second}-c000.txt")]
 
 
 def test_a_job_is_one_query_s(tmp_path: Path) -> None:
     outputs = Outputs()
-    outputs.begin(1, Output(str(tmp_path), {}))
-    outputs.begin(2, Output(f"{tmp_path}/.", {}))
+    outputs.begin(1, Output(str(tmp_path), {}, Places()))
+    outputs.begin(2, Output(f"{tmp_path}/.", {}, Places()))
     write(tmp_path, "part-00000-{}-c000.txt")
     for node in (1, 2):
-        outputs.take(node, 0, 3, None)
+        outputs.take(node, 0, 3, {})
     assert len(outputs.end(1, is_failed=False)) == 1
     assert outputs.end(2, is_failed=False) == []
+
+
+def test_rows_that_are_not_one_line_each_are_not_told(tmp_path: Path) -> None:
+    made = output(tmp_path)
+    job = write(tmp_path, "part-00000-{}-c000.txt", "part-00001-{}-c000.txt")
+    made.take(0, 3, {"lines": False})
+    made.take(1, 3, {})
+    assert files_of(made.files()[1]) == [(1, f"{tmp_path}/part-00001-{job}-c000.txt")]

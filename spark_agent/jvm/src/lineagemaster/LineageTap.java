@@ -17,7 +17,7 @@ import scala.collection.Seq;
  * A condition that every row meets and that notes where the row comes from. The children are columns of ids, a null
  * where a row has none, and if the spec has one, the row's key: a long that is never null or negative. Of an output that
  * has places there are instead the key of the row's place, a bucket if it has buckets, and the texts that name its
- * folder, which only the first row of a place is asked for.
+ * folder, which only the first row of a place is asked for. Last are columns in which the end of a line is looked for.
  */
 public final class LineageTap extends LineageExpression {
   private static final long serialVersionUID = 1;
@@ -98,10 +98,14 @@ public final class LineageTap extends LineageExpression {
         int bucket = spec.isBucketed ? (Integer) kids.apply(columns() + 1).eval(row) : -1;
         UTF8String[] values = new UTF8String[spec.columns.size()];
         for (int i = 0; i < values.length; i++) {
-          values[i] = (UTF8String) kids.apply(kids.size() - values.length + i).eval(row);
+          values[i] = (UTF8String) kids.apply(names() + i).eval(row);
         }
         buffer.enter(place, bucket, values);
       }
+    }
+    for (int i = kids.size() - spec.texts; i < kids.size() && buffer.isOfLines; i++) {
+      UTF8String text = (UTF8String) kids.apply(i).eval(row);
+      buffer.isOfLines = text == null ? !spec.isAlone : !RowEnds.in(text) && !(spec.isAlone && RowEnds.isBlank(text));
     }
     buffer.rows = slot + 1;
     return Boolean.TRUE;
@@ -110,6 +114,11 @@ public final class LineageTap extends LineageExpression {
   /** How many children are columns of the buffer: ids, and a key. */
   private int columns() {
     return spec.sources.length + (spec.hasKey() ? 1 : 0);
+  }
+
+  /** Where the texts that name the folder begin. */
+  private int names() {
+    return columns() + (spec.isBucketed ? 2 : 1);
   }
 
   @Override
@@ -137,6 +146,9 @@ public final class LineageTap extends LineageExpression {
     if (spec.hasPlaces()) {
       before = before.$plus(placed(context, buffer));
     }
+    for (int i = kids.size() - spec.texts; i < kids.size(); i++) {
+      before = before.$plus(looked(kids.apply(i).genCode(context), buffer));
+    }
     // Last, so that no row counts that is not whole: a task may end while another thread of it still reads.
     String last = buffer + ".rows = " + slot + " + 1;\nfinal boolean " + result.value() + " = true;\n";
     return result.copy(before.$plus(code(last)), FalseLiteral$.MODULE$, result.value());
@@ -154,12 +166,23 @@ public final class LineageTap extends LineageExpression {
     }
     String type = UTF8String.class.getName();
     StringJoiner values = new StringJoiner(", ", "new " + type + "[] {", "}");
-    for (int i = kids.size() - spec.columns.size(); i < kids.size(); i++) {
+    for (int i = names(); i < names() + spec.columns.size(); i++) {
       ExprCode kid = kids.apply(i).genCode(context);
       all = all.$plus(kid.code());
       values.add(kid.isNull() + " ? (" + type + ") null : " + kid.value());
     }
     String enter = buffer + ".enter(" + place.value() + ", " + bucket + ", " + values + ");\n}\n";
     return all.$plus(code(enter));
+  }
+
+  /** The code that looks whether the row is one line. */
+  private Block looked(ExprCode text, String buffer) {
+    String type = RowEnds.class.getName();
+    String found = type + ".in(" + text.value() + ")";
+    if (spec.isAlone) {
+      found += " || " + type + ".isBlank(" + text.value() + ")";
+    }
+    String look = "if (" + buffer + ".isOfLines && (" + text.isNull() + " ? " + spec.isAlone + " : " + found + ")) {\n";
+    return text.code().$plus(code(look + buffer + ".isOfLines = false;\n}\n"));
   }
 }

@@ -33,6 +33,8 @@ public final class TapBuffer implements TaskParts.Part {
   public int rows;
   /** The key of the place that the last row went to; keys are never negative. */
   public long place = NONE;
+  /** Is each row so far one line of its file? */
+  public boolean isOfLines = true;
 
   private final TaskContext task = TaskContext.get();
   private final TapSpec spec;
@@ -232,6 +234,9 @@ public final class TapBuffer implements TaskParts.Part {
     }
     if (places != null) {
       manifest.json("places", places.json(first));
+    }
+    if (!isOfLines) {
+      manifest.json("lines", "false");
     }
     spec.common.manifests.add(manifest.line());
   }

@@ -16,6 +16,8 @@ public final class TapSpec implements Serializable {
   final ArrayList<String> columns;
   final boolean isBucketed;
   final int writers;
+  final int texts;
+  final boolean isAlone;
 
   /**
    * @param codes the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -24,6 +26,8 @@ public final class TapSpec implements Serializable {
    * @param columns the columns that name the folder which a row of an output is written to
    * @param isBucketed do rows go into files by buckets, too
    * @param writers how many files a task may have open at a time, or 0: one, since its rows are sorted
+   * @param texts how many columns an output of lines has that may hold the end of a line
+   * @param isAlone is it the only column, and a row that is blank none of the file's
    */
   public TapSpec(
       Common common,
@@ -33,7 +37,9 @@ public final class TapSpec implements Serializable {
       List<Integer> sources,
       List<String> columns,
       boolean isBucketed,
-      int writers) {
+      int writers,
+      int texts,
+      boolean isAlone) {
     this.common = common;
     this.node = node;
     this.codes = codes;
@@ -42,6 +48,8 @@ public final class TapSpec implements Serializable {
     this.columns = new ArrayList<>(columns);
     this.isBucketed = isBucketed;
     this.writers = writers;
+    this.texts = texts;
+    this.isAlone = isAlone;
   }
 
   /** Does a row's place, which file it goes into, depend on what it holds? */
