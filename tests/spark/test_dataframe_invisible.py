@@ -228,6 +228,18 @@ ERRORS: dict[str, Job] = {
     ),
     "union of different columns": lambda t: t.orders.union(t.labels),
     "row that does not fit its schema": lambda t: t.spark.createDataFrame([("a",)], "n int").collect(),
+    "rows of an RDD that do not fit their schema": lambda t: (
+        t.spark.sparkContext.parallelize([("a",)], 1).toDF("n int").collect()
+    ),
+    "schema of an RDD that cannot be inferred": lambda t: t.spark.createDataFrame(
+        t.spark.sparkContext.parallelize([(None,)], 1), ["n"]
+    ),
+    "DataFrame of what is none": lambda t: t.spark.createDataFrame(7),
+    "failing function under a DataFrame": lambda t: (
+        t.spark.sparkContext.parallelize([1, 0], 1).map(lambda n: (1 // n,)).toDF("n int").collect()
+    ),
+    "failing function over rows of a DataFrame": lambda t: t.orders.rdd.map(lambda row: 1 // row.id).count(),
+    "rdd of a table that has gone": lambda t: t.spark.read.parquet(t.shop.path("none")).rdd,
     "sink that is missing": lambda t: t.orders.write.format("no.such").save("x"),
 }
 
