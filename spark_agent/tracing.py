@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from spark_agent import session as sessions
 from spark_agent.api_client import ApiClient, TraceError, address_nearby
 from spark_agent.file_rows import numbered
-from spark_agent.sql.lazy import CannotRunAgainError
+from spark_agent.sql.lazy import REASON, CannotRunAgainError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
 
@@ -119,8 +119,10 @@ class _Job:
     def at_path(self, path: str) -> LineageRecords:
         wanted = _normal(path)
         holders = [node for node in self.nodes.values() if wanted in _places(node)]
-        if holders and all(node["records"] is None and not node["exact"] for node in holders):
-            raise TraceError(f"{wanted}: {holders[0]['reason']}")
+        is_written = any(node["kind"] == "sink" and not _is_uncaptured(node) for node in holders)
+        for node in () if is_written else filter(_is_uncaptured, self.nodes.values()):
+            if any(f"{wanted}/".startswith(f"{place}/") for place in _places(node)):
+                raise TraceError(f"{wanted}: {node['reason']}")
         sinks = frozenset(node["node_id"] for node in holders if node["kind"] == "sink")
         found = sinks or frozenset(node["node_id"] for node in holders)
         if found and not os.path.isfile(wanted):
@@ -398,6 +400,11 @@ def _normal(path: str) -> str:
     elif "://" in path:
         return path.rstrip("/")
     return os.path.abspath(path)
+
+
+def _is_uncaptured(node: Mapping[str, Any]) -> bool:
+    """An input or output of a query of the level lazy. Those that ran again are not all that there were."""
+    return bool(node["reason"] == REASON)
 
 
 def _places(node: Mapping[str, Any]) -> set[str]:

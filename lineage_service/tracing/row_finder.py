@@ -42,11 +42,10 @@ class RowFinder:
             for partition in node.partitions.values():
                 if any(each == path or normal_path(each) == wanted for each in paths_of(partition)):
                     found.setdefault(node.number, []).append(partition)
+        if not found and (why := _not_captured(topology, wanted)):
+            raise NotFoundError(f"{wanted}: its records are not known. {why}")
         if not found:
-            raise NotFoundError(
-                _not_captured(topology, wanted)
-                or f"no source or sink of this application has the file {wanted}"
-            )
+            raise NotFoundError(f"no source or sink of this application has the file {wanted}")
         node_number = min(found)
         if len(found) > 1:
             named = ", ".join(str(number) for number in sorted(found))
@@ -144,11 +143,10 @@ class RowFinder:
 
 
 def _not_captured(topology: Topology, path: str) -> str:
-    """Why the records of a file are not known, where it lies below what an operation read or wrote."""
+    """Why the records of a file are not known to an operation that read it or wrote it; "" if all are."""
     for node in topology.nodes.values():
         if node.dataset is None or node.exact or node.relation != contract.CARRIED:
             continue
-        root = node.dataset.name.rstrip("/")
-        if path == root or path.startswith(f"{root}/"):
-            return f"{path}: its records are not known. {node.reason}"
+        if f"{path}/".startswith(f"{node.dataset.name.rstrip('/')}/"):
+            return node.reason
     return ""
