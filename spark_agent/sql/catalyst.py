@@ -29,6 +29,7 @@ class Catalyst:
         self._filter = plans.Filter
         self._expand = plans.Expand
         self._repartition = plans.RepartitionByExpression
+        self._generate = plans.Generate
         self._hash = expressions.XxHash64
         self._and = expressions.BitwiseAnd
         self._if = expressions.If
@@ -242,6 +243,14 @@ class Catalyst:
         if plan.productArity() > 3:  # a hint, since Spark 4.0
             arguments.append(plan.hint())
         return self._aggregate(*arguments)
+
+    def generate(self, plan: Plan, child: Plan) -> Plan:
+        """`plan`, a Generate, over another child. It names the columns that it drops by their places."""
+        stock, output = plan.child().output(), self.items(child.output())
+        dropped = {stock.apply(at).exprId().id() for at in self.items(plan.unrequiredChildIndex())}
+        places = [at for at, each in enumerate(output) if each.exprId().id() in dropped]
+        parts = [plan.productElement(index) for index in range(plan.productArity())]
+        return self._generate(parts[0], self.seq(places), *parts[2:-1], child)
 
     def expand(self, projections: list[Any], output: list[Expression], child: Plan) -> Plan:
         return self._expand(self.seq(projections), self.seq(output), child)

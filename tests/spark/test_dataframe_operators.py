@@ -165,6 +165,12 @@ GENERATORS: dict[str, Case] = {
         lambda t: t.baskets.select("id", F.explode("items").alias("item")),
         lambda s: r.explode(s.baskets, lambda b: [(b.id, item) for item in b.items or []]),
     ),
+    "explode of what a Python UDF gives": Case(
+        lambda t: t.baskets.select(
+            "id", F.explode(F.udf(lambda items: (items or []) * 2, "array<string>")("items")).alias("item")
+        ),
+        lambda s: r.explode(s.baskets, lambda b: [(b.id, item) for item in (b.items or []) * 2]),
+    ),
     "explode of a map": Case(
         lambda t: t.baskets.select("id", F.explode("prices")),
         lambda s: r.explode(s.baskets, lambda b: [(b.id, *pair) for pair in (b.prices or {}).items()]),

@@ -24,9 +24,10 @@ def generate(walk: Walk, plan: Plan) -> Rewritten:
     """Of EXCEPT ALL, Spark makes a union with a count for each row; only the left side is a source."""
     walk.is_counting = str(plan.generator().getClass().getSimpleName()) == "ReplicateRows"
     try:
-        return walk.passing(plan)
+        below = walk.child(plan)
     finally:
         walk.is_counting = False
+    return walk.with_subqueries(plan, below, lambda one: walk.catalyst.generate(one, below.plan))
 
 
 def expand(walk: Walk, plan: Plan) -> Rewritten:
