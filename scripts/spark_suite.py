@@ -218,6 +218,7 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
         with_lineage=sum(event["type"] == contract.APPLICATION_STARTED for event in news),
         captured=sum(event["type"] == contract.RUN_COMMITTED for event in news),
         lost=sum(counters["dropped"] + counters["events_lost"] for counters in ends),
+        failed=sum(counters["queries_failed"] for counters in ends),
     )
 
 

@@ -26,6 +26,7 @@ class Run:
     with_lineage: int  # applications that came on lineage-node
     captured: int  # runs of chains in Python workers
     lost: int  # messages, as far as the applications' ends tell
+    failed: int = 0  # queries whose plans could not be rewritten
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ def page(results: Sequence[Compared], of: str, modules: int, checkout: str, conf
         ),
         ("captured runs", f"{sum(run.captured for run in on):,}"),
         ("messages lost", f"{sum(run.lost for run in on):,}"),
+        ("queries whose plans could not be rewritten", f"{sum(run.failed for run in on):,}"),
     ]
     text = [
         f"# Apache Spark's own tests of {of}, without and with lineage",

@@ -83,6 +83,7 @@ class Session:
             "cut": 0,
             "withheld": 0,
             "events_lost": 0,
+            "queries_failed": 0,
             "waited_ms": 0,
             "driver_waited_ms": 0,
         }
@@ -272,6 +273,15 @@ class Session:
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
             logger.warning("a manifest is lost: %r", error)
+
+    def query_failed(self, problem: str) -> None:
+        """Count a query that ran as it was, since its plan could not be rewritten. Never raises."""
+        with self._lock:
+            self._counters["queries_failed"] += 1
+        text = f"a query could not be followed ({problem})"
+        logger.warning("%s", text)
+        if self.settings.on_error == "partial":
+            self._warn(text)
 
     def commit(self, run: capture.Run, action: int) -> None:
         """Close and publish a run of the driver itself, which serves the action of this number."""

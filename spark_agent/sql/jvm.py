@@ -20,7 +20,7 @@ JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 
 _PACKAGE = "lineagemaster"
 _LOADER = "org.apache.spark.util.MutableURLClassLoader"
 #: The classes that Python or a plan names, one of each kind.
-_NEEDED = ("Common", "TapSpec", "LineageTap", "LineageSource", "Manifests", "PlanRule", "Ends")
+_NEEDED = ("Common", "TapSpec", "LineageTap", "LineageSource", "Manifests", "PlanRule", "PlanCheck", "Ends")
 #: What the producer of the JVM compresses with: as cheap as lz4 and a sixth smaller.
 COMPRESSION = "zstd"
 
@@ -117,6 +117,10 @@ class Jvm:
         rules = experimental.extraOptimizations()
         extended = self.seq([*(rules.apply(index) for index in range(rules.size())), rule])
         getattr(experimental, "extraOptimizations_$eq")(extended)
+
+    def problem(self, before: Any, after: Any) -> str:
+        """Why a rewritten plan could not run; empty where it can."""
+        return str(self._classes.PlanCheck.problem(before, after))
 
     def ends(self) -> Any:
         """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""

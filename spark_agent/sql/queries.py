@@ -43,6 +43,10 @@ _NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
 _READING = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
 
 
+class BrokenPlanError(Exception):
+    """What was made of a plan cannot run; the text says why."""
+
+
 class Queries:
     """The queries of one application."""
 
@@ -85,7 +89,7 @@ class Queries:
         try:
             return self._rewritten(plan, entry)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's query goes on
-            logger.warning("a query is not captured: %s", _in_short(error))
+            self._session.query_failed(_in_short(error))
             logger.debug("while it was rewritten", exc_info=True)
         return None
 
@@ -125,7 +129,7 @@ class Queries:
                 reason = f"{error} is not covered"
             else:
                 reason = f"its plan could not be rewritten ({_in_short(error)})"
-                logger.warning("a query is not captured: %s", reason)
+                self._session.query_failed(_in_short(error))
                 logger.debug("while it was rewritten", exc_info=True)
             if again is not None:
                 again.problem = reason
@@ -161,7 +165,7 @@ class Queries:
         output: outputs.Output | None,
         again: Again | None,
     ) -> tuple[Plan, PlanNode]:
-        walk = self._walk(nodes)
+        walk, given = self._walk(nodes), query
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
         is_action = around is None and "kind" not in fields
         limits, query = commands.limits_of(query) if is_action else ([], query)
@@ -170,6 +174,8 @@ class Queries:
         made = self._catalyst.pruned(made)
         for limit in reversed(limits):
             made = self._catalyst.with_children(limit, [made])
+        if problem := self._jvm.problem(given, made):
+            raise BrokenPlanError(problem)
         node.limit = commands.limit_of(limits[0]) if limits else None
         if output is not None:
             self._outputs.begin(node.number, output)
@@ -291,6 +297,8 @@ class Queries:
         self._reader.join(10)
         self._read_again.end_all()
         self._borders.describe()
+        if problem := self._rule.takeProblem():
+            self._session.query_failed(str(problem))
 
 
 def _messages(described: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -1,0 +1,74 @@
+"""A fault of the agent in a rewriting: the query runs as it is, the graph says why, and it is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from spark_agent.sql import rewriting
+from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.walk import Handler, Rewritten, Walk
+from tests.spark.application import Application
+from tests.spark.dataframe_oracle import upstream
+
+
+def raises(walk: Walk, plan: Plan) -> Rewritten:
+    raise ZeroDivisionError("on purpose")
+
+
+def loses_the_ids(walk: Walk, plan: Plan) -> Rewritten:
+    """Spark would find out in the code that it generates, and the query would fail."""
+    below = walk.child(plan)
+    made = walk.catalyst.with_children(plan, [walk.catalyst.project(plan.child().output(), below.plan)])
+    return Rewritten(made, below.ids, below.node)
+
+
+def loses_a_column(walk: Walk, plan: Plan) -> Rewritten:
+    below = walk.child(plan)
+    columns = walk.catalyst.items(plan.child().output())[1:]
+    return Rewritten(walk.catalyst.project(columns, below.plan), [], below.node)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (raises, "ZeroDivisionError: on purpose"),
+        (loses_the_ids, "reads columns that it is not given"),
+        (loses_a_column, "BrokenPlanError"),
+    ],
+)
+def test_a_query_that_cannot_be_rewritten_runs_as_it_is(
+    fault: Handler,
+    said: str,
+    tmp_path: Path,
+    run: Callable[..., tuple[Any, Application]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(rewriting._HANDLERS, "Sort", fault)
+
+    def job(context: SparkContext) -> list[list[Any]]:
+        spark = SparkSession.builder.getOrCreate()
+        numbers = spark.range(9, numPartitions=2).selectExpr("id", "id % 3 as rest")
+        numbers.sortWithinPartitions("rest").write.parquet(str(tmp_path / "sorted"))
+        numbers.where("id > 4").write.parquet(str(tmp_path / "chosen"))
+        return [
+            sorted(tuple(row) for row in spark.read.parquet(str(tmp_path / name)).collect())
+            for name in ("sorted", "chosen")
+        ]
+
+    rows, application = run(job)
+    assert rows == [[(i, i % 3) for i in range(9)], [(i, i % 3) for i in range(5, 9)]]
+    counters = application.questions.application(application.application_id).counters
+    assert counters["queries_failed"] == 1
+    by_path = {sink.description: sink for sink in application.sinks()}
+    failed, followed = by_path[str(tmp_path / "sorted")], by_path[str(tmp_path / "chosen")]
+    assert not failed.exact
+    assert said in failed.reason
+    graph = application.questions.graph(application.application_id)
+    assert all(node.exact for node in upstream(graph, followed.node_id))
+    assert followed.records == 4
