@@ -48,6 +48,7 @@ class Catalyst:
         self._aggregate = plans.Aggregate
         self._attribute = expressions.AttributeReference
         self._struct = jvm.org.apache.spark.sql.types.StructType
+        self._pruning = expressions.DynamicPruningSubquery
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
         self._reference = plans.CTERelationRef
         self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
@@ -192,6 +193,15 @@ class Catalyst:
     def transformed(self, plan: Plan, function: Callable[[Expression], Expression | None]) -> Plan:
         """The plan's own expressions with what `function` gives for any part of them that is not None."""
         return plan.transformExpressions(_PartialFunction(function))
+
+    def pruning_by_itself(self, pruning: Expression) -> Expression:
+        """A DynamicPruningSubquery that runs its query where it cannot use the other side's broadcast again.
+
+        That broadcast has columns of ids, and is another one than the query's.
+        """
+        parts = [pruning.productElement(index) for index in range(pruning.productArity())]
+        parts[4] = False  # onlyInBroadcast
+        return self._pruning(*parts)
 
     # -- plans ---------------------------------------------------------------------------------------
 

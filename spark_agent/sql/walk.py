@@ -92,18 +92,22 @@ class Walk:
 
     def with_subqueries(self, plan: Plan, below: Rewritten, rebuilt: Callable[[Plan], Plan]) -> Rewritten:
         """`plan` over its new child; what its scalar subqueries were made of is a source of each row."""
-        plan, subqueries = self._subqueries(plan)
-        node = self.operator(plan, [below.node, *(parent for _, parent in subqueries)])
-        made, ids = rebuilt(plan), below.ids
-        if subqueries:
-            constants = [
-                self.catalyst.alias(self.catalyst.long(0), f"lineage_{group}") for group, _ in subqueries
-            ]
-            made, attributes = self.catalyst.with_columns(made, constants)
-            ids = [*ids, *zip(attributes, (group for group, _ in subqueries), strict=True)]
-        return Rewritten(made, ids, node.number)
+        tapped, entered = self.tapped_subqueries(plan)
+        return self.entered_by(entered, plan, below, rebuilt(tapped))
 
-    def _subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
+    def entered_by(
+        self, entered: list[tuple[int, int]], plan: Plan, below: Rewritten, made: Plan
+    ) -> Rewritten:
+        """`made` of `plan`, with columns for the groups of its subqueries."""
+        node = self.operator(plan, [below.node, *(parent for _, parent in entered)])
+        constants = [self.catalyst.alias(self.catalyst.long(0), f"lineage_{group}") for group, _ in entered]
+        if not constants:
+            return Rewritten(made, below.ids, node.number)
+        made, attributes = self.catalyst.with_columns(made, constants)
+        groups = zip(attributes, (group for group, _ in entered), strict=True)
+        return Rewritten(made, [*below.ids, *groups], node.number)
+
+    def tapped_subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
         """The plan with taps in its scalar subqueries; (groups, operator) of each."""
         if not has_subquery(plan):
             return plan, []
@@ -120,6 +124,8 @@ class Walk:
                 return expression.withNewPlan(
                     self.catalyst.pruned(self.catalyst.project(inner.output(), above))
                 )
+            if name == "DynamicPruningSubquery":
+                return self.catalyst.pruning_by_itself(expression)
             if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
                 raise UncoveredError(name)
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_agent import contract
 from spark_agent.sql.catalyst import Expression, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
-from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
+from spark_agent.sql.walk import Handler, Rewritten, Walk
 
 _OF_RDD = "made of an RDD, whose own records are not followed to here"
 #: Leaves whose rows come from elsewhere, where nobody knows from where.
@@ -63,15 +63,16 @@ def filter_(walk: Walk, plan: Plan) -> Rewritten:
     """What of it a scan makes use of stays beside the scan, where rows are known all the same."""
     leaf = plan.child()
     is_scan = str(leaf.getClass().getSimpleName()) == "LogicalRelation"
-    if not is_scan or not plan.deterministic() or has_subquery(plan):
+    if not is_scan or not plan.deterministic():
         return walk.passing(plan)
+    tapped, entered = walk.tapped_subqueries(plan)
     beside: list[Expression] = []
     above: list[Expression] = []
-    for each in walk.catalyst.conjuncts(plan.condition()):
+    for each in walk.catalyst.conjuncts(tapped.condition()):
         (beside if walk.scans.is_pruned_by(leaf, each) else above).append(each)
     below = scan(walk, leaf, walk.catalyst.all_of(beside))
     made = below.plan if not above else walk.catalyst.filter(walk.catalyst.all_of(above), below.plan)
-    return Rewritten(made, below.ids, walk.operator(plan, [below.node]).number)
+    return walk.entered_by(entered, plan, below, made)
 
 
 def one_row(walk: Walk, plan: Plan) -> Rewritten:
