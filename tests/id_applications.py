@@ -49,6 +49,7 @@ class Task:
     codes: Sequence[int] = ()
     keys: Sequence[tuple[int, int]] = ()  # (key, code)
     execution: int | None = None
+    stage: int = 0
 
     @property
     def outputs(self) -> int:
@@ -128,6 +129,7 @@ class IdApplication:
                 run=number,
                 split=split,
                 attempt=number,
+                stage=0 if isinstance(task, int) else task.stage,
                 action=OUTPUT,
                 input=node,
                 nodes=[node + CODES, node + KEYS] if is_tap else [],

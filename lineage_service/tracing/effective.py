@@ -47,7 +47,7 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
     if not reached:
         return frozenset(topology.runs)
     # Which copies count is settled, and where nothing went on from them their records were left out.
-    reached.update(topology.run_of_split.values(), topology.groups.values())
+    reached.update(topology.run_of_split.values(), topology.beside, topology.groups.values())
     frontier = list(reached)
     while frontier:
         for read in reads[frontier.pop()]:

@@ -90,6 +90,8 @@ class Topology:
     id_sources: Mapping[int, tuple[int, ...]]
     #: (node with ids, split) -> the run that counts.
     run_of_split: Mapping[tuple[int, int], int] = field(repr=False)
+    #: Runs of steps that count beside those: the same part of a plan, computed in another stage, too.
+    beside: frozenset[int]
     #: Node of the relation `keyed` -> the run that stands for its groups.
     groups: Mapping[int, int]
     #: Runs of outputs with a limit: their flows may speak of more records than they have.
@@ -134,11 +136,12 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         for parent in dict.fromkeys(node.parents):
             children[parent].append(node.number)
     run_of_split = _of_splits(nodes, runs.values())
+    beside = _of_other_stages(nodes, runs, run_of_split)
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
     placing = _Placing(nodes, runs, set(run_of_split.values()))
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
-    are_known = {*run_of_split.values(), *(link.parent_run for link in placing.links)}
+    are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
     are_known.update(run.number for run in runs.values() if run.action is not None)
     runs = {number: run for number, run in runs.items() if number in are_known or not _has_ids(nodes, run)}
     runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
@@ -171,6 +174,7 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         id_targets=_by_first(id_links),
         id_sources=_by_first((target, source) for source, target in id_links),
         run_of_split=run_of_split,
+        beside=beside,
         groups=groups,
         cut=frozenset(cut),
     )
@@ -225,6 +229,23 @@ def _of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[t
         if run.execution >= latest.get(run.input, 0):
             found.setdefault((run.input, run.split), run.number)
     return found
+
+
+def _of_other_stages(
+    nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run], run_of_split: Mapping[tuple[int, int], int]
+) -> frozenset[int]:
+    """Runs of steps in other stages of the execution whose run of their split counts.
+
+    Spark may compute equal parts of one plan in two stages that are split in different ways: rows that are in
+    one split of the one are in another split of the other. Together they say all, and nothing that is wrong.
+    """
+    found: dict[tuple[int, int, int | None], Run] = {}
+    for run in sorted(runs.values(), key=lambda each: (-each.outputs, each.number)):
+        if _has_ids(nodes, run) and nodes[run.input].kind == "step":
+            counts = runs[run_of_split[run.input, run.split]]
+            if run.execution == counts.execution and run.stage != counts.stage:
+                found.setdefault((run.input, run.split, run.stage), run)
+    return frozenset(run.number for run in found.values())
 
 
 def _cut(

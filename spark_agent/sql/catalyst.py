@@ -23,6 +23,7 @@ class Catalyst:
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
         self.none = self._none = singleton(jvm.scala, "None")
         self._nil = self._to_seq([])
+        self._deep_equals = jvm.java.util.Objects.deepEquals
         self._new_id = expressions.NamedExpression.newExprId
         self._alias = expressions.Alias
         self._project = plans.Project
@@ -78,6 +79,10 @@ class Catalyst:
             pair = iterator.next()
             found[str(pair._1()).lower()] = str(pair._2())
         return found
+
+    def are_equal(self, array: Any, other: Any) -> bool:
+        """Do two arrays of Java hold the same?"""
+        return bool(self._deep_equals(array, other))
 
     # -- expressions ---------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ the session together once the whole plan is rewritten, so that a plan that could
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,10 @@ from spark_agent.nodes import NODE_FIELDS
 
 class UncoveredError(Exception):
     """The plan holds an operator that cannot be followed; the text names it."""
+
+
+class AnotherPartError(Exception):
+    """What looked like a part of the plan that had been rewritten before is another one."""
 
 
 @dataclass(eq=False)
@@ -54,16 +59,43 @@ class PlanNodes:
         self._next_number = next_number
         self._call_site = call_site
         self.made: list[PlanNode] = []
+        self.given: list[PlanNode] = []  # in the order in which they were asked for, some of them again
+        self._again: Iterator[PlanNode] | None = None
+
+    @contextmanager
+    def again(self, made: Sequence[PlanNode]) -> Iterator[None]:
+        """Give these, in their order, to who makes the same part of a plan once more.
+
+        Raises AnotherPartError, inside of it too, where it turns out not to be the same.
+        """
+        self._again = iter(made)
+        try:
+            yield
+            if next(self._again, None) is not None:
+                raise AnotherPartError
+        finally:
+            self._again = None
+
+    @property
+    def is_again(self) -> bool:
+        return self._again is not None
 
     def parents(self) -> set[int]:
         """All nodes that some node of the plan reads."""
         return {parent for node in self.made for parent in node.parents}
 
     def operator(self, name: str, description: str, parents: list[int], **fields: Any) -> PlanNode:
+        if self._again is not None:
+            before = next(self._again, None)
+            if before is None or (before.name, before.parents) != (name, parents):
+                raise AnotherPartError
+            self.given.append(before)
+            return before
         node = PlanNode(
             self._next_number(), name, description, call_site=self._call_site, parents=parents, **fields
         )
         self.made.append(node)
+        self.given.append(node)
         return node
 
     def keyed(self, operation: PlanNode, sources: list[int]) -> tuple[PlanNode, PlanNode, PlanNode, PlanNode]:

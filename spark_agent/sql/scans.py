@@ -77,6 +77,21 @@ class FileScans:
         relation = _file_relation(leaf)
         return relation is not None and bool(relation.bucketSpec().isDefined())
 
+    def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
+        """Do two plans that Spark takes for equal read the same files? It looks at their folders only."""
+        leaves = zip(
+            self._catalyst.items(plan.collectLeaves()),
+            self._catalyst.items(other.collectLeaves()),
+            strict=True,
+        )
+        relations = [(_file_relation(one), _file_relation(two)) for one, two in leaves]
+        return all(
+            one.sizeInBytes() == two.sizeInBytes()
+            and self._catalyst.are_equal(one.location().inputFiles(), two.location().inputFiles())
+            for one, two in relations
+            if one is not None and two is not None
+        )
+
     def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool:
         """May `condition` be looked at before rows are numbered?"""
         relation = _file_relation(leaf)

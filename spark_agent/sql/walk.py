@@ -6,13 +6,17 @@ A handler gets an operator and gives it back with the columns of ids beside its 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.places import Places
-from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
+
+T = TypeVar("T")
 
 #: What stands for a node's records: (column of ids, node whose ids they are).
 Ids = list[tuple[Expression, int]]
@@ -48,6 +52,8 @@ class Scans(Protocol):
 
     def is_interleaved(self, leaf: Plan) -> bool: ...
 
+    def are_of_same_files(self, plan: Plan, other: Plan) -> bool: ...
+
 
 @dataclass
 class Rewritten:
@@ -69,6 +75,8 @@ class Walk:
         self.is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
         self.interleaved = 0  # scans that one task may read by turns
         self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
+        #: (class, hash) of a part of the plan -> the parts with their nodes
+        self._met: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
 
     def rewrite(self, plan: Plan) -> Rewritten:
         """Raises UncoveredError."""
@@ -76,7 +84,33 @@ class Walk:
         handler = self._handlers.get(name)
         if handler is None:
             raise UncoveredError(name)
-        return handler(self, plan)
+        return self._same_as_before(plan, name, lambda: handler(self, plan))
+
+    def _same_as_before(self, plan: Plan, what: str, make: Callable[[], T]) -> T:
+        """What `make` makes of a part of the plan: of one that was met before, with the nodes of then.
+
+        Spark computes equal parts of a plan once (it reuses exchanges and subqueries), as long as what we put
+        into them is equal, too. Columns are made anew each time: they tell the sides of a self-join apart.
+        """
+        if self.nodes.is_again:
+            return make()
+        key = what, int(plan.semanticHash())
+        for before, nodes in self._met[key]:
+            if before.sameResult(plan) and self.scans.are_of_same_files(before, plan):
+                interleaved = self.interleaved
+                try:
+                    with self.nodes.again(nodes):
+                        made = make()
+                except AnotherPartError:
+                    self.interleaved = interleaved
+                    break
+                if not plan.deterministic():
+                    _mark_unsteady(nodes)
+                return made
+        first = len(self.nodes.given)
+        made = make()
+        self._met[key].append((plan, self.nodes.given[first:]))
+        return made
 
     def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
         described = _EXPRESSION_IDS.sub("", str(plan.simpleString(25)))
@@ -117,10 +151,9 @@ class Walk:
             name = str(expression.getClass().getSimpleName())
             if name == "ScalarSubquery" and not _is_runtime_filter(expression):
                 inner = expression.plan()
-                below = self.rewrite(inner)
-                node = self.nodes.operator("ScalarSubquery", "", [below.node])
-                above, group = self.keyed(node, below, self.catalyst.long(0))
-                found.append((group, node.number))
+                above, node, group = self._same_as_before(inner, name, lambda: self._subquery(inner))
+                if (group, node) not in found:
+                    found.append((group, node))
                 return expression.withNewPlan(
                     self.catalyst.pruned(self.catalyst.project(inner.output(), above))
                 )
@@ -131,6 +164,13 @@ class Walk:
             return None
 
         return self.catalyst.transformed(plan, tapped), found
+
+    def _subquery(self, inner: Plan) -> tuple[Plan, int, int]:
+        """(the plan with a tap, the operator, its one group)."""
+        below = self.rewrite(inner)
+        node = self.nodes.operator("ScalarSubquery", "", [below.node])
+        above, group = self.keyed(node, below, self.catalyst.long(0))
+        return above, node.number, group
 
     def keyed(self, operation: PlanNode, below: Rewritten, key: Expression) -> tuple[Plan, int]:
         """`below` with a tap that writes ids by their key, and the node of the groups."""
@@ -150,6 +190,14 @@ class Walk:
 
 
 Handler = Callable[[Walk, Plan], Rewritten]
+
+
+def _mark_unsteady(nodes: list[PlanNode]) -> None:
+    """Computed twice, this part may bring other rows together the second time, under the same keys."""
+    for node in nodes:
+        if node.relation == contract.KEYED:
+            node.exact = False
+            node.reason = "computed more than once, with values that may differ each time"
 
 
 _EXPRESSION_IDS = re.compile(r"#[0-9]+L?")

@@ -93,8 +93,19 @@ def applications(draw: st.DrawFn) -> IdApplication:
 def others(
     draw: st.DrawFn, made: IdApplication, ids: list[list[Id]], latest: int | None
 ) -> list[tuple[int, int, Task | int, bool]]:
-    """Copies with fewer records, or later ones of the same size; earlier executions may be anything."""
+    """Copies with fewer records, or later ones of the same size; earlier executions may be anything.
+
+    What groups may have been computed in a second stage, too, that cut its rows into splits in another way.
+    """
     found: list[tuple[int, int, Task | int, bool]] = []
+    for at, splits_of_tap in enumerate(made.taps):
+        if draw(st.booleans()):
+            cut = draw(st.permutations([0, 1, 2, 3, 700]))
+            tasks_of_tap = sorted(splits_of_tap.items())
+            found += [
+                (tap(at), split, replace(task, stage=7), draw(st.booleans()))
+                for split, (_, task) in zip(cut, tasks_of_tap, strict=False)
+            ]
     for node, splits in made.sources.items():
         for split, count in splits.items():
             if count and draw(st.booleans()):

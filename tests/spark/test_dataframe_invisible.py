@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 import traceback
@@ -71,6 +72,30 @@ def counted_calls(t: Tables) -> Any:
     call = F.udf(count, "int")
     frame = t.orders.select(call("id").alias("i"))
     return rows(frame), rows(frame.groupBy("i").count().orderBy("i")), calls.value
+
+
+def joined_with_itself(t: Tables) -> Any:
+    """Values that differ each time they are computed. Spark computes the two sides once."""
+    drawn = F.udf(random.random, "double").asNondeterministic()
+    with conf_of(t.spark, MERGE):
+        frame = t.orders.select("id", drawn().alias("d")).groupBy("d").count()
+        return frame.alias("a").join(frame.alias("b"), F.expr("a.d = b.d")).count()
+
+
+def pruned(t: Tables) -> Any:
+    frame = partitioned(t).join(F.broadcast(t.labels.where("weight > 2")), "tag").select("id", "weight")
+    conf = {"spark.sql.adaptive.enabled": "false", "spark.sql.maxMetadataStringLength": "10000"}
+    with conf_of(t.spark, conf):
+        found = [each for each in pushed(plan(frame)) if "PartitionFilters" in each]
+    assert any("dynamicpruning" in each for each in found), found
+    return rows(frame), found
+
+
+def beside_a_subquery(t: Tables) -> Any:
+    text = query("select id from orders where amount > (select avg(weight) from labels) and id = 3", **OFF)(t)
+    found = [each for each in pushed(text) if each.startswith("PushedFilters")]
+    assert any("EqualTo(id,3)" in each for each in found), found
+    return found
 
 
 def in_threads(t: Tables) -> Any:
@@ -194,9 +219,12 @@ ROWS: dict[str, Job] = {
     ),
     "observed metrics": observed,
     "calls of a UDF": counted_calls,
+    "random numbers joined with themselves": joined_with_itself,
     "threads": in_threads,
     "a stream": streamed,
     "cache": cached,
+    "partitions that a join prunes": pruned,
+    "filter beside a scalar subquery": beside_a_subquery,
 }
 
 
@@ -325,13 +353,15 @@ PLANS: dict[str, Job] = {
         SUMS + "select a.tag, b.tag from sums a join sums b on a.s = b.s", **SORT_MERGE, **OFF
     ),
     "broadcast that is used again": query(
-        "select id from orders join customers on customer = key "
-        "union all select weight from labels join customers on weight = key"
+        "select /*+ broadcast(a), broadcast(b) */ id from orders join customers a on customer = a.key "
+        "join customers b on amount = b.key"
     ),
     "subquery that is used again": query(
-        "select id from orders where amount > (select avg(amount) from orders) "
-        "or id > (select avg(amount) from orders)",
+        "select amount - (select avg(amount) from orders), id - (select avg(amount) from orders) from orders",
         **OFF,
+    ),
+    "filter by a scalar subquery": query(
+        "select id from orders where amount > (select avg(weight) from labels)", **OFF
     ),
     "IN and EXISTS": query(
         "select id from orders where customer in (select key from customers) "
@@ -342,6 +372,9 @@ PLANS: dict[str, Job] = {
     "window": query("select id, rank() over (partition by tag order by amount) from orders"),
     "explode": query("select id, item from baskets lateral view explode(items) as item"),
     "union": query("select id from orders union all select key from customers"),
+    "union in one piece of generated code": query(
+        "select id from orders where amount > 3 union all select key from customers where key > 1"
+    ),
     "Python UDF": lambda t: plan(t.orders.select(F.udf(lambda n: n, "int")("id").alias("n")).where("n > 3")),
     "applyInArrow": lambda t: plan(by_tag(t.orders).applyInArrow(counted_group, COUNTED)),
     "applyInArrow without AQE": without_aqe(lambda t: by_tag(t.orders).applyInArrow(counted_group, COUNTED)),
@@ -380,7 +413,9 @@ ADDED = {"Project", "Filter", "ColumnarToRow", "WholeStageCodegen", "InputAdapte
 def operators(text: str) -> Counter[tuple[str, bool]]:
     """(operator, whether it is compiled with others into one function) of each line of a plan."""
     lines = re.findall(r"^[\s:+-]*(\*\(\d+\) |\* )?(\w+)", text, re.MULTILINE)
-    return Counter((name, bool(star)) for star, name in lines if name not in ADDED and name != "Subquery")
+    return Counter(
+        (name, bool(star)) for star, name in lines if name not in ADDED and name != "ReusedSubquery"
+    )
 
 
 def pushed(text: str) -> list[str]:
@@ -458,6 +493,7 @@ def test_a_plan_stays_as_good_as_it_is(name: str, without: Outcomes, with_lineag
     """The same operators, exchanges, reuse and steps of AQE, compiled as before; filters pushed as far."""
     assert isinstance(without[name], str), without[name]
     assert isinstance(with_lineage[name], str), with_lineage[name]
+    assert "lineage_tap" in with_lineage[name], "it was not rewritten"
     before, after = operators(without[name]), operators(with_lineage[name])
     assert after == before, f"{with_lineage[name]}\n-- instead of --\n{without[name]}"
     assert pushed(with_lineage[name]) == pushed(without[name])

@@ -195,7 +195,45 @@ SUBQUERIES: dict[str, Case] = {
             lambda p: (p[0][0], p[1][0], p[0][1] - p[1][1]),
         ),
     ),
+    "CTE, twice, whose exchange is used again": sql(
+        "with sums as (select tag, sum(amount) s from orders group by tag) "
+        "select a.tag, b.tag as other, a.s from sums a join sums b on a.s = b.s",
+        lambda s: r.select(
+            r.join(sums(s), sums(s), lambda a, b: r.equal(a[1], b[1])), lambda p: (p[0][0], p[1][0], p[0][1])
+        ),
+        conf={**MERGE, **NO_AQE},
+    ),
+    "CTE, twice, computed in two stages that are split in two ways": sql(
+        "with counts as (select tag, count(*) n from orders group by tag), "
+        "most as (select tag, n, max(n) over (partition by tag) m from counts) "
+        "select a.tag, a.m + b.m as two from most a join "
+        "(select key as m from customers union all select m from most) b on a.n = b.m",
+        lambda s: r.select(
+            r.join(
+                counts(s),
+                r.select(s.customers, lambda c: c.key) + r.select(counts(s), lambda row: row[1]),
+                lambda a, m: r.equal(a[1], m),
+            ),
+            lambda p: (p[0][0], p[0][1] + p[1]),
+        ),
+        exact=None,
+        conf={**MERGE, **NO_AQE},
+    ),
+    "scalar subquery, twice": sql(
+        "select id, amount from orders where amount > (select avg(weight) from labels) "
+        "or id > (select avg(weight) from labels)",
+        lambda s: [
+            (row, sources | r.all_of(s.labels))
+            for row, sources in r.select(
+                r.where(s.orders, lambda o: o.amount > 7 / 3 or o.id > 7 / 3), lambda o: (o.id, o.amount)
+            )
+        ],
+    ),
 }
+
+
+def counts(s: Shop) -> r.Data:
+    return r.aggregate(s.orders, lambda o: (o.tag,), lambda rows: (len(rows),))
 
 
 def sums(s: Shop) -> r.Data:
