@@ -171,7 +171,7 @@ class Queries:
         limits, query = commands.limits_of(query) if is_action else ([], query)
         places = None if output is None else output.places
         made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
-        made = self._catalyst.pruned(made)
+        made = walk.pruned(made)
         for limit in reversed(limits):
             made = self._catalyst.with_children(limit, [made])
         if problem := self._jvm.problem(given, made):

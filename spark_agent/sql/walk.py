@@ -73,6 +73,7 @@ class Walk:
         self.catalyst, self.taps, self.scans, self.nodes = catalyst, taps, scans, nodes
         self._handlers = handlers
         self.is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
+        self.is_prunable = True  # does each operator say all columns that it reads
         self.interleaved = 0  # scans that one task may read by turns
         self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
         #: (class, hash) of a part of the plan -> the parts with their nodes
@@ -154,9 +155,7 @@ class Walk:
                 above, node, group = self._same_as_before(inner, name, lambda: self._subquery(inner))
                 if (group, node) not in found:
                     found.append((group, node))
-                return expression.withNewPlan(
-                    self.catalyst.pruned(self.catalyst.project(inner.output(), above))
-                )
+                return expression.withNewPlan(self.pruned(self.catalyst.project(inner.output(), above)))
             if name == "DynamicPruningSubquery":
                 return self.catalyst.pruning_by_itself(expression)
             if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
@@ -171,6 +170,10 @@ class Walk:
         node = self.nodes.operator("ScalarSubquery", "", [below.node])
         above, group = self.keyed(node, below, self.catalyst.long(0))
         return above, node.number, group
+
+    def pruned(self, plan: Plan) -> Plan:
+        """Without the columns of ids that nothing above reads, where that can be known."""
+        return self.catalyst.pruned(plan) if self.is_prunable else plan
 
     def keyed(self, operation: PlanNode, below: Rewritten, key: Expression) -> tuple[Plan, int]:
         """`below` with a tap that writes ids by their key, and the node of the groups."""

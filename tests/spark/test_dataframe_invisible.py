@@ -82,6 +82,12 @@ def joined_with_itself(t: Tables) -> Any:
         return frame.alias("a").join(frame.alias("b"), F.expr("a.d = b.d")).count()
 
 
+def cogrouped(frame: DataFrame) -> DataFrame:
+    """A frame with itself: both sides have the same columns to begin with."""
+    by_id = frame.groupBy("id")
+    return by_id.cogroup(by_id).applyInArrow(lambda _, other: other, "id int, amount long")
+
+
 def pruned(t: Tables) -> Any:
     frame = partitioned(t).join(F.broadcast(t.labels.where("weight > 2")), "tag").select("id", "weight")
     conf = {"spark.sql.adaptive.enabled": "false", "spark.sql.maxMetadataStringLength": "10000"}
@@ -223,6 +229,7 @@ ROWS: dict[str, Job] = {
     "threads": in_threads,
     "a stream": streamed,
     "cache": cached,
+    "a frame cogrouped with itself": lambda t: sorted(rows(cogrouped(t.orders.select("id", "amount")))),
     "partitions that a join prunes": pruned,
     "filter beside a scalar subquery": beside_a_subquery,
 }

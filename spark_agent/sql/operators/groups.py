@@ -72,6 +72,12 @@ def _is_spread(walk: Walk, plan: Plan) -> bool:
     return name == "LogicalRelation" and not walk.scans.is_interleaved(plan)
 
 
+def by_groups_of_two(walk: Walk, plan: Plan) -> Rewritten:
+    """Where both sides are of one DataFrame, the operator names the left side's columns only as read."""
+    walk.is_prunable = False
+    return by_group(walk, plan)
+
+
 def _bounded(
     walk: Walk, plan: Plan, key: Callable[[], Expression], bound: str, grouping: Sequence[Any] = ()
 ) -> Rewritten:
@@ -108,12 +114,8 @@ HANDLERS: dict[str, Handler] = {
         by_partition,
     ),
     **dict.fromkeys(
-        (
-            "FlatMapGroupsInPandas",
-            "FlatMapGroupsInArrow",
-            "FlatMapCoGroupsInPandas",
-            "FlatMapCoGroupsInArrow",
-        ),
+        ("FlatMapGroupsInPandas", "FlatMapGroupsInArrow"),
         by_group,
     ),
+    **dict.fromkeys(("FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow"), by_groups_of_two),
 }
