@@ -260,9 +260,13 @@ class Catalyst:
         return self._aggregate(*arguments)
 
     def generate(self, plan: Plan, child: Plan) -> Plan:
-        """`plan`, a Generate, over another child. It names the columns that it drops by their places."""
-        stock, output = plan.child().output(), self.items(child.output())
-        dropped = {stock.apply(at).exprId().id() for at in self.items(plan.unrequiredChildIndex())}
+        """`plan`, a Generate, over another child. It names the columns that it drops by their places.
+
+        A place may be one that its own child no longer has.
+        """
+        stock, output = self.items(plan.child().output()), self.items(child.output())
+        given = set(self.items(plan.unrequiredChildIndex()))
+        dropped = {each.exprId().id() for at, each in enumerate(stock) if at in given}
         places = [at for at, each in enumerate(output) if each.exprId().id() in dropped]
         parts = [plan.productElement(index) for index in range(plan.productArity())]
         return self._generate(parts[0], self.seq(places), *parts[2:-1], child)
