@@ -171,6 +171,15 @@ GENERATORS: dict[str, Case] = {
         ),
         lambda s: r.explode(s.baskets, lambda b: [(b.id, item) for item in (b.items or []) * 2]),
     ),
+    "explode of what is dropped": Case(
+        lambda t: (
+            t.orders.select("id")
+            .withColumn("ks", F.array(F.lit(1), F.lit(2)))
+            .withColumn("k", F.explode("ks"))
+            .drop("ks")
+        ),
+        lambda s: r.explode(s.orders, lambda o: [(o.id, 1), (o.id, 2)]),
+    ),
     "explode of a map": Case(
         lambda t: t.baskets.select("id", F.explode("prices")),
         lambda s: r.explode(s.baskets, lambda b: [(b.id, *pair) for pair in (b.prices or {}).items()]),
