@@ -142,7 +142,7 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     placing = _Placing(nodes, runs, set(run_of_split.values()))
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
     are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
-    are_known.update(run.number for run in runs.values() if run.action is not None)
+    are_known.update(run.number for run in runs.values() if _is_taken(nodes, run))
     runs = {number: run for number, run in runs.items() if number in are_known or not _has_ids(nodes, run)}
     runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
     entered = {number: tuple(_entered(nodes, node, runs.values())) for number, node in _aggregates(nodes)}
@@ -207,6 +207,12 @@ def _has_ids(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
     """Are its records known by ids? One that goes on from an operator reads records that another run has."""
     node = nodes.get(run.input)
     return node is not None and node.by_id and (not run.nodes or not node.is_public)
+
+
+def _is_taken(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    """Did an action give on the records of this very run, as its own?"""
+    sink = None if run.action is None else nodes.get(run.action)
+    return sink is not None and sink.relation == contract.IDENTITY
 
 
 def _names_ids(node: TopologyNode) -> bool:
