@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lineage_service.answers import Dataset
+from lineage_service.tracing.id_runs import has_ids, is_taken, names_ids, of_other_stages, of_splits
 from spark_agent import contract
 
 
@@ -135,15 +136,15 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     for node in nodes.values():
         for parent in dict.fromkeys(node.parents):
             children[parent].append(node.number)
-    run_of_split = _of_splits(nodes, runs.values())
-    beside = _of_other_stages(nodes, runs, run_of_split)
+    run_of_split = of_splits(nodes, runs.values())
+    beside = of_other_stages(nodes, runs, run_of_split)
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
     placing = _Placing(nodes, runs, set(run_of_split.values()))
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
     are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
-    are_known.update(run.number for run in runs.values() if _is_taken(nodes, run))
-    runs = {number: run for number, run in runs.items() if number in are_known or not _has_ids(nodes, run)}
+    are_known.update(run.number for run in runs.values() if is_taken(nodes, run))
+    runs = {number: run for number, run in runs.items() if number in are_known or not has_ids(nodes, run)}
     runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
     entered = {number: tuple(_entered(nodes, node, runs.values())) for number, node in _aggregates(nodes)}
     result_of = {number: -1 - len(placing.jvm_runs) - at for at, number in enumerate(entered)}
@@ -201,57 +202,6 @@ def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     for first, second in sorted(pairs):
         found[first].append(second)
     return {first: tuple(each) for first, each in found.items()}
-
-
-def _has_ids(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
-    """Are its records known by ids? One that goes on from an operator reads records that another run has."""
-    node = nodes.get(run.input)
-    return node is not None and node.by_id and (not run.nodes or not node.is_public)
-
-
-def _is_taken(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
-    """Did an action give on the records of this very run, as its own?"""
-    sink = None if run.action is None else nodes.get(run.action)
-    return sink is not None and sink.relation == contract.IDENTITY
-
-
-def _names_ids(node: TopologyNode) -> bool:
-    """It is made of records that have ids."""
-    return node.relation == contract.FLOWS
-
-
-def _of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[tuple[int, int], int]:
-    """One run for each split of the nodes with ids. Ids are the same in each: the one with the most records.
-
-    Of a sink only those of its latest execution: an earlier one may have written something else.
-    """
-    those = [run for run in runs if _has_ids(nodes, run)]
-    latest: dict[int, int] = {}
-    for run in those:
-        if nodes[run.input].kind == "sink":
-            latest[run.input] = max(latest.get(run.input, 0), run.execution)
-    found: dict[tuple[int, int], int] = {}
-    for run in sorted(those, key=lambda each: (-each.outputs, each.number)):
-        if run.execution >= latest.get(run.input, 0):
-            found.setdefault((run.input, run.split), run.number)
-    return found
-
-
-def _of_other_stages(
-    nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run], run_of_split: Mapping[tuple[int, int], int]
-) -> frozenset[int]:
-    """Runs of steps in other stages of the execution whose run of their split counts.
-
-    Spark may compute equal parts of one plan in two stages that are split in different ways: rows that are in
-    one split of the one are in another split of the other. Together they say all, and nothing that is wrong.
-    """
-    found: dict[tuple[int, int, int | None], Run] = {}
-    for run in sorted(runs.values(), key=lambda each: (-each.outputs, each.number)):
-        if _has_ids(nodes, run) and nodes[run.input].kind == "step":
-            counts = runs[run_of_split[run.input, run.split]]
-            if run.execution == counts.execution and run.stage != counts.stage:
-                found.setdefault((run.input, run.split, run.stage), run)
-    return frozenset(run.number for run in found.values())
 
 
 def _cut(
@@ -399,13 +349,13 @@ class _Placing:
         self._by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
         those: list[Run] = []
         for run in runs.values():
-            is_id = _has_ids(nodes, run)
+            is_id = has_ids(nodes, run)
             if not is_id and run.nodes:
                 self._by_output[run.nodes[-1], run.split].append(run)
-            elif is_id and not run.nodes and _names_ids(nodes[run.input]):
+            elif is_id and not run.nodes and names_ids(nodes[run.input]):
                 self._by_output[run.input, run.split].append(run)
             # The rows of a DataFrame made of an RDD have ids, and are records that a run of that RDD has.
-            if not is_id or (run.number in counting and not _names_ids(nodes[run.input])):
+            if not is_id or (run.number in counting and not names_ids(nodes[run.input])):
                 those.append(run)
         self.links: list[Link] = []
         self.jvm_runs: dict[int, Run] = {}
