@@ -206,7 +206,8 @@ class Catalyst:
         """
         parts = [pruning.productElement(index) for index in range(pruning.productArity())]
         parts[4] = False  # onlyInBroadcast
-        return self._pruning(*parts)
+        # Since Spark 4.3 there is a second list of parameters.
+        return self._pruning(*parts, *self.items(pruning.otherCopyArgs()))
 
     # -- plans ---------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from spark_agent import session as sessions
 from spark_agent.sql.lazy import CannotRunAgainError
 from tests.spark import relational as r
 from tests.spark import (
+    test_dataframe_borders,
     test_dataframe_edges,
     test_dataframe_groups,
     test_dataframe_joins,
@@ -74,9 +75,10 @@ CASES: dict[str, Case] = {
         (
             test_dataframe_sources,
             "text, several files in a partition; CSV with headers, in splits; JSON; ORC, filtered; table; "
-            "cache of an aggregate; cached table; localCheckpoint; Python UDF in a filter, under groupBy; "
-            "mapInArrow; applyInArrow; DataFrame of an RDD of text",
+            "cache of an aggregate; cached table; Python UDF in a filter, under groupBy; mapInArrow; "
+            "applyInArrow",
         ),
+        (test_dataframe_borders, "localCheckpoint; toDF"),
         (
             test_dataframe_edges,
             "key of a struct of a double; distinct of everything; exceptAll of unions; "
@@ -91,8 +93,8 @@ CASES: dict[str, Case] = {
 REFUSED = {
     "operators: aggregate over limit": "GlobalLimit, below other operators, may choose other rows",
     "edges: limit under a join": "GlobalLimit, below other operators, may choose other rows",
-    "sources: localCheckpoint": "it reads LogicalRDD",
-    "sources: DataFrame of an RDD of text": "it reads LogicalRDD",
+    "borders: localCheckpoint": "it reads LogicalRDD",
+    "borders: toDF": "it reads LogicalRDD",
     "edges: key of a map": "Aggregate by a column of type map<string,int> is not covered",
 }
 #: Two queries wrote to one place. The oracle has the rows of both, a file those of one.
