@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from perf.capture.broker import Broker
 from perf.capture.cases import CASES
 from perf.ingest.members import Service
 from perf.ingest.topics import Job, Topics
+from perf.tables import publish
 
 SEED, TIMEOUT_S, LIMIT = 20_261_122, 900.0, 100
 ENGINES = ("local", "spark")
@@ -56,11 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     folder.mkdir(parents=True)
     figures = _measured(folder, options)
     shutil.rmtree(folder)
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = f"engines-{date.today()}"
-    (options.out / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
-    (options.out / f"{name}.md").write_text(_page(figures))
-    print(_page(figures))
+    publish(options.out, "engines", figures, _page(figures))
     return 0
 
 

@@ -24,7 +24,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import date
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -40,6 +39,7 @@ from lineage_service.graph_store import Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.up import start
+from perf.tables import publish
 from spark_agent import contract
 
 SEED, NODES, MAX_FLOWS, WRITERS = 7, (1, 2, 3), 10**9, 4
@@ -78,11 +78,7 @@ def main(argv: list[str] | None = None) -> int:
     with _server(options.uri, options.jars) as (uri, process):
         figures = _measured(uri, process, options.records, options.rounds)
     figures["bytes_a_record"] = None if options.uri else _bytes(options.records, options.jars)
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = f"graph-{date.today()}"
-    (options.out / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
-    (options.out / f"{name}.md").write_text(_page(figures))
-    print(_page(figures))
+    publish(options.out, "graph", figures, _page(figures))
     return 0
 
 

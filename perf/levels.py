@@ -24,7 +24,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from perf.capture.cases import CASES, WORKLOADS, Case
 from perf.capture.drivers import ROOT, JobError
 from perf.ingest.members import Service
 from perf.ingest.topics import Topics
-from perf.tables import table
+from perf.tables import publish, table
 from spark_agent.settings import EAGER, LEVELS
 
 SEED = 20_261_122
@@ -66,11 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     with ExitStack() as cleanup:
         figures = measured(folder, options, cleanup)
     shutil.rmtree(folder)
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = f"levels-{date.today()}"
-    (options.out / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
-    (options.out / f"{name}.md").write_text(page(figures))
-    print(page(figures))
+    publish(options.out, "levels", figures, page(figures))
     return 0
 
 

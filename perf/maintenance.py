@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ import numpy as np
 from lineage_service.batches import Message, flow_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.maintenance import Maintenance
+from perf.tables import publish
 from spark_agent import contract
 from spark_agent.contract import Block
 
@@ -49,11 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="lineage-perf-") as folder:
         figures = _measured(Path(folder), options.rows, options.files)
-    options.out.mkdir(parents=True, exist_ok=True)
-    name = f"maintenance-{date.today()}"
-    (options.out / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
-    (options.out / f"{name}.md").write_text(_page(figures))
-    print(_page(figures))
+    publish(options.out, "maintenance", figures, _page(figures))
     return 0
 
 

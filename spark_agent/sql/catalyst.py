@@ -21,7 +21,7 @@ class Catalyst:
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        self.none = self._none = singleton(jvm.scala, "None")
+        self.none = singleton(jvm.scala, "None")
         self._nil = self._to_seq([])
         self._deep_equals = jvm.java.util.Objects.deepEquals
         self._new_id = expressions.NamedExpression.newExprId
@@ -91,11 +91,11 @@ class Catalyst:
         return self._parse(f"{value}L")
 
     def alias(self, expression: Expression, name: str) -> Expression:
-        return self._alias(expression, name, self._new_id(), self._nil, self._none, self._nil)
+        return self._alias(expression, name, self._new_id(), self._nil, self.none, self._nil)
 
     def alias_as(self, expression: Expression, attribute: Expression) -> Expression:
         """`expression` in the place of `attribute`."""
-        return self._alias(expression, attribute.name(), attribute.exprId(), self._nil, self._none, self._nil)
+        return self._alias(expression, attribute.name(), attribute.exprId(), self._nil, self.none, self._nil)
 
     def literal(self, value: Any, data_type: Any) -> Expression:
         """`value` is as Catalyst holds it, and never leaves the JVM."""
@@ -106,7 +106,7 @@ class Catalyst:
         return self._equal(one, other)
 
     def field(self, struct: Expression, ordinal: int) -> Expression:
-        return self._field(struct, ordinal, self._none)
+        return self._field(struct, ordinal, self.none)
 
     def with_fields(self, attribute: Expression, names: list[str]) -> Expression:
         """A column that is a struct, with some of its fields only."""
@@ -125,7 +125,7 @@ class Catalyst:
 
     def partition_id(self) -> Expression:
         """The index of the partition, as a long."""
-        return self._cast(self._partition_id(), self._long, self._none, self._mode())
+        return self._cast(self._partition_id(), self._long, self.none, self._mode())
 
     def text(self, expression: Expression, time_zone: str | None = None) -> Expression:
         """A value as Spark shows it, cast to a string; times in a time zone."""
@@ -225,7 +225,7 @@ class Catalyst:
 
     def repartition(self, expressions: Any, plan: Plan) -> Plan:
         """Rows with the same values in one partition, as Spark does it where an operator needs that."""
-        return self._repartition(expressions, plan, self._none, self._none)
+        return self._repartition(expressions, plan, self.none, self.none)
 
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return plan.withNewChildren(self.seq(children))
