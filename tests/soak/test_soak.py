@@ -69,7 +69,7 @@ MAX_POLL_S = 10.0
 
 def memory_bound(held_bytes: int) -> int:
     """What docs/operations.md says that a consumer takes at most."""
-    return 450_000_000 + 3 * held_bytes
+    return 500_000_000 + 3 * held_bytes
 
 
 def large_blocks() -> Iterator[Sent]:

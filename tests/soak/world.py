@@ -185,10 +185,16 @@ class World:
             return False
 
     def members_of_group(self) -> set[str]:
-        """Ids of the group's members. One that left, or was thrown out, comes back with another."""
+        """Ids of the group's members. One that left, or was thrown out, comes back with another.
+
+        None while the broker has not yet chosen who coordinates the group.
+        """
         admin = self.servers.broker.admin  # kept until the answer is there
         [asked] = admin.describe_consumer_groups([self.group]).values()
-        return {each.member_id for each in asked.result(20).members}
+        try:
+            return {each.member_id for each in asked.result(20).members}
+        except KafkaException:
+            return set()
 
     def dead_letters(self) -> set[bytes]:
         """Values of all dead letters."""
