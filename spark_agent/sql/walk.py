@@ -76,7 +76,6 @@ class Walk:
         self.is_prunable = True  # does each operator say all columns that it reads
         self.interleaved = 0  # scans that one task may read by turns
         self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
-        self.joined: list[Plan] = []  # sides of joins that stay as they are but for the columns of ids
         #: (class, hash) of a part of the plan -> the parts with their nodes
         self._met: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
 
@@ -158,20 +157,12 @@ class Walk:
                     found.append((group, node))
                 return expression.withNewPlan(self.pruned(self.catalyst.project(inner.output(), above)))
             if name == "DynamicPruningSubquery":
-                return self._pruning(expression)
+                return self.catalyst.pruning_by_itself(expression)
             if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
                 raise UncoveredError(name)
             return None
 
         return self.catalyst.transformed(plan, tapped), found
-
-    def _pruning(self, pruning: Expression) -> Expression:
-        """The partitions that a join needs, read off the broadcast of its other side where that is the same."""
-        needed = pruning.buildPlan()
-        for side in self.joined:
-            if side.sameResult(needed) and self.scans.are_of_same_files(side, needed):
-                return pruning.withNewPlan(self.rewrite(needed).plan)
-        return self.catalyst.pruning_by_itself(pruning)
 
     def _subquery(self, inner: Plan) -> tuple[Plan, int, int]:
         """(the plan with a tap, the operator, its one group)."""

@@ -6,16 +6,11 @@ from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.plan_nodes import PlanNode, UncoveredError
 from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
 
-#: Those that give columns of both sides.
-_KINDS = "Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter"
-
 
 def join(walk: Walk, plan: Plan) -> Rewritten:
     kind = str(plan.joinType().toString())
     if has_subquery(plan):
         raise UncoveredError("Join with a subquery in its condition")
-    if kind in _KINDS:
-        walk.joined += [plan.left(), plan.right()]
     left, right = walk.rewrite(plan.left()), walk.rewrite(plan.right())
     node = walk.operator(plan, [left.node, right.node])
     if kind == "LeftAnti":
@@ -23,7 +18,7 @@ def join(walk: Walk, plan: Plan) -> Rewritten:
         return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
     if kind == "LeftSemi" or kind.startswith("ExistenceJoin"):
         return _semi_join(walk, plan, left, right, node, kind)
-    if kind not in _KINDS:
+    if kind not in ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter"):
         raise UncoveredError(f"Join {kind}")
     made = walk.catalyst.with_children(plan, [left.plan, right.plan])
     return Rewritten(made, [*left.ids, *right.ids], node.number)
