@@ -41,6 +41,23 @@ _FAIR = (
 #: Aggregates of floating point numbers that do not depend on the order of rows.
 _ORDERLESS = ("MIN(", "MAX(", "COUNT(")
 _FLOATING = frozenset(("double", "float"))
+#: They run nothing of the user's, who would see it run twice, and count nothing for him.
+_WITHOUT_EFFECTS = _MOVING | {
+    "Aggregate",
+    "Expand",
+    "Filter",
+    "Generate",
+    "HiveTableRelation",
+    "Join",
+    "LocalRelation",
+    "LogicalRelation",
+    "OneRowRelation",
+    "Project",
+    "Range",
+    "Union",
+    "Window",
+    "WindowGroupLimit",
+}
 
 
 class NotRepeatableError(Exception):
@@ -66,6 +83,27 @@ def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
     return Candidates(plan, frozenset(at for at, column in enumerate(columns) if column in unstable))
 
 
+def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
+    """Does a plan give the same rows when it is computed twice, to the last bit, and do nothing else?"""
+    plan = _uncached(catalyst, plan)
+    parts = list(parts_of(catalyst, plan))
+    if not {str(part.getClass().getSimpleName()) for part in parts} <= _WITHOUT_EFFECTS:
+        return False
+    try:
+        _Shaping(catalyst).check(plan)
+    except NotRepeatableError:
+        return False
+    return not any(_adds_up_floats(catalyst, part) for part in parts)
+
+
+def _adds_up_floats(catalyst: Catalyst, part: Plan) -> bool:
+    """Does it compute from floating point numbers of several rows, in whatever order these come?"""
+    if str(part.getClass().getSimpleName()) not in ("Aggregate", "Window"):
+        return False
+    read = catalyst.references(part, part.children().apply(0))
+    return any(name in str(each.dataType().catalogString()) for each in read for name in _FLOATING)
+
+
 class _Shaping:
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst = catalyst
@@ -74,12 +112,12 @@ class _Shaping:
         """The plan without what chooses at its top, and the ids of its columns that are not stable."""
         name = str(plan.getClass().getSimpleName())
         for each in self._catalyst.items(plan.subqueries()):
-            self._check(each)
+            self.check(each)
         if name in _MOVING or name in _CHOOSING:
             return self.top(plan.child())
         if name == "WithCTE":
             for each in self._catalyst.items(plan.cteDefs()):
-                self._check(each)
+                self.check(each)
             query, unstable = self.top(plan.plan())
             return self._catalyst.with_children(
                 plan, [*self._catalyst.items(plan.cteDefs()), query]
@@ -98,7 +136,7 @@ class _Shaping:
             condition = self._catalyst.all_of(kept)
             return (below if condition is None else self._catalyst.filter(condition, below)), unstable
         for each in self._catalyst.items(plan.children()):
-            self._check(each)
+            self.check(each)
         if name == "Aggregate":
             results = self._catalyst.items(plan.aggregateExpressions())
             return plan, {_id(each) for each in results if self._is_unstable(each, set()) or _is_sum(each)}
@@ -110,7 +148,8 @@ class _Shaping:
         self._check_alone(plan)
         return plan, set()
 
-    def _check(self, plan: Plan) -> None:
+    def check(self, plan: Plan) -> None:
+        """Raises NotRepeatableError for what may choose other rows."""
         for part in parts_of(self._catalyst, plan):
             self._check_alone(part)
 

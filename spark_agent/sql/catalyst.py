@@ -31,6 +31,9 @@ class Catalyst:
         self._expand = plans.Expand
         self._repartition = plans.RepartitionByExpression
         self._generate = plans.Generate
+        self._join = plans.Join
+        self._inner = singleton(catalyst.plans, "Inner")
+        self._not = expressions.Not
         self._hash = expressions.XxHash64
         self._and = expressions.BitwiseAnd
         self._if = expressions.If
@@ -188,6 +191,11 @@ class Catalyst:
             return [condition]
         return [*self.conjuncts(condition.left()), *self.conjuncts(condition.right())]
 
+    def references(self, reader: Expression | Plan, plan: Plan) -> list[Expression]:
+        """The columns of `plan` that an expression, or an operator's own ones, reads."""
+        read = reader.references()
+        return [each for each in self.items(plan.output()) if read.contains(each)]
+
     def all_of(self, conditions: list[Expression]) -> Expression | None:
         """They joined by AND; None for none."""
         found = None
@@ -274,6 +282,16 @@ class Catalyst:
 
     def expand(self, projections: list[Any], output: list[Expression], child: Plan) -> Plan:
         return self._expand(self.seq(projections), self.seq(output), child)
+
+    def inner_join(self, left: Plan, right: Plan, join: Plan) -> Plan:
+        """By the condition and the hints of another join."""
+        return self._join(left, right, self._inner, join.condition(), join.hint())
+
+    def for_its_effects(self, tapped: Plan, pruned: Callable[[Plan], Plan]) -> Expression:
+        """A condition that is always true, and runs a Filter of a tap to its end before it is asked."""
+        no_rows = self.filter(self._not(tapped.condition()), tapped.child())
+        nothing = pruned(self.project([self.alias(self.long(0), "lineage_none")], no_rows))
+        return self._is_null(self._parse("(select 0)").withNewPlan(nothing))
 
     def pruned(self, plan: Plan) -> Plan:
         """Without the columns that nothing above reads."""

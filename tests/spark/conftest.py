@@ -79,11 +79,6 @@ NOT_YET = {
     "a filter by a scalar subquery is not pushed into the scan": (
         "test_a_plan_stays_as_good_as_it_is[filter by a scalar subquery]",
     ),
-    "a semi-join with more than equal keys is a bound": (
-        "test_traces_equal_the_oracle[semi join with a condition on both]",
-        "test_traces_equal_the_oracle[semi join with a condition on both, sort-merge]",
-        "test_traces_equal_the_oracle[EXISTS with a condition on both, or-ed]",
-    ),
 }
 
 

@@ -105,6 +105,17 @@ def rich(order: Order, customer: Customer) -> bool:
     return r.equal(order.customer, customer.key) and order.amount > len(customer.name) * 5
 
 
+def dearer(one: Order, other: Order) -> bool:
+    """Another price of the same tag, further down. NaN is one value, and so are both zeros."""
+    return (
+        r.equal(one.tag, other.tag)
+        and one.price is not None
+        and other.price is not None
+        and not r.equal(one.price, other.price)
+        and other.id > one.id
+    )
+
+
 MEETINGS: dict[str, Case] = {
     "semi join with a condition on both": sql(
         "select id from orders left semi join customers on customer = key and amount > length(name) * 5",
@@ -125,6 +136,73 @@ MEETINGS: dict[str, Case] = {
             ),
             id_of,
         ),
+    ),
+    "semi join of a table with itself, with a condition": sql(
+        "select a.id from orders a where exists (select 1 from orders b "
+        "where b.tag = a.tag and b.price <> a.price and b.id > a.id)",
+        lambda s: r.select(r.semi(s.orders, s.orders, dearer), id_of),
+    ),
+    "semi join of a table with itself, with a condition, sort-merge": sql(
+        "select a.id from orders a where exists (select 1 from orders b "
+        "where b.tag = a.tag and b.price <> a.price and b.id > a.id)",
+        lambda s: r.select(r.semi(s.orders, s.orders, dearer), id_of),
+        conf=MERGE,
+    ),
+    "semi join of several rows of one row": sql(
+        "select id, item from (select id, explode(items) as item from baskets) "
+        "left semi join customers on id = key and length(item) < length(name)",
+        lambda s: r.semi(
+            r.select(r.explode(s.baskets, lambda b: [(b.id, item) for item in b.items or []]), tuple),
+            s.customers,
+            lambda b, c: r.equal(b[0], c.key) and b[1] is not None and len(b[1]) < len(c.name),
+        ),
+    ),
+    "semi join of groups with groups": sql(
+        "select tag, n from (select tag, sum(amount) as n from orders group by tag) o left semi join "
+        "(select tag as t, max(weight) as m from labels group by tag) l on tag = t and n > m",
+        lambda s: r.semi(
+            r.aggregate(s.orders, lambda o: (o.tag,), lambda rows: (sum(row.amount for row in rows),)),
+            r.aggregate(s.labels, lambda w: (w.tag,), lambda rows: (max(row.weight for row in rows),)),
+            lambda o, w: r.equal(o[0], w[0]) and o[1] > w[1],
+        ),
+    ),
+    "semi join of what is cached, with a condition": Case(
+        lambda t: (
+            t.orders.where("amount > 0")
+            .cache()
+            .join(t.customers, F.expr("customer = key and amount > length(name) * 5"), "left_semi")
+            .select("id")
+        ),
+        lambda s: r.select(r.semi(r.where(s.orders, lambda o: o.amount > 0), s.customers, rich), id_of),
+    ),
+    "semi join of sums of doubles, with a condition": sql(
+        "select tag from (select tag, sum(price) as n from orders where price > 0 and not isnan(price) "
+        "group by tag) o left semi join labels l on o.tag = l.tag and n > weight",
+        lambda s: r.select(
+            r.semi(
+                r.aggregate(
+                    r.where(s.orders, lambda o: o.price is not None and o.price > 0),
+                    lambda o: (o.tag,),
+                    lambda rows: (sum(row.price for row in rows),),
+                ),
+                s.labels,
+                lambda o, w: r.equal(o[0], w.tag) and o[1] > w.weight,
+            ),
+            lambda o: (o[0],),
+        ),
+        bound=lambda s: r.select(
+            r.semi(
+                r.aggregate(
+                    r.where(s.orders, lambda o: o.price is not None and o.price > 0),
+                    lambda o: (o.tag,),
+                    lambda rows: (sum(row.price for row in rows),),
+                ),
+                s.labels,
+                lambda o, w: r.equal(o[0], w.tag),
+            ),
+            lambda o: (o[0],),
+        ),
+        exact=False,
     ),
     "anti join with a condition on both": sql(
         "select id from orders left anti join customers on customer = key and amount > length(name) * 5",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spark_agent.sql.candidates import are_same_again
 from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.plan_nodes import PlanNode, UncoveredError
 from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
@@ -27,17 +28,28 @@ def join(walk: Walk, plan: Plan) -> Rewritten:
 def _semi_join(
     walk: Walk, plan: Plan, left: Rewritten, right: Rewritten, node: PlanNode, kind: str
 ) -> Rewritten:
-    """The rows of the right side are known by their key, which the rows of the left side have, too."""
+    """The rows of the right side are known by their key, which the rows of the left side have, too.
+
+    Where the condition is more than equal keys, the key is what the condition reads of the left side, and the
+    pairs that meet are found by a query of their own, so that the join stays as it is.
+    """
     keys = walk.catalyst.equi_join_keys(plan)
     left_keys, right_keys, is_all = keys if keys is not None else ([], [], not plan.condition().isDefined())
-    if not is_all:
-        node.exact = False
-        node.reason = (
-            "of the other side, all rows with the same key are given: the rest of the condition is not "
-            "followed"
-        )
-    tapped, groups = walk.keyed(node, right, walk.key(plan, right_keys))
-    inner = walk.catalyst.project(plan.right().output(), tapped)
+    if not is_all and left_keys and are_same_again(walk.catalyst, plan):
+        left_keys = walk.catalyst.references(plan.condition().get(), plan.left())
+        pairs = walk.catalyst.inner_join(plan.left(), right.plan, plan)
+        rows = Rewritten(pairs, right.ids, right.node)
+        tapped, groups = walk.keyed(node, rows, walk.key(plan, left_keys))
+        inner, capture = plan.right(), walk.catalyst.for_its_effects(tapped, walk.pruned)
+    else:
+        if not is_all:
+            node.exact = False
+            node.reason = (
+                "of the other side, all rows with the same key are given: the rest of the condition is not "
+                "followed"
+            )
+        tapped, groups = walk.keyed(node, right, walk.key(plan, right_keys))
+        inner, capture = walk.catalyst.project(plan.right().output(), tapped), None
     key = walk.key(plan, left_keys)
     if kind == "LeftSemi":
         column = walk.catalyst.alias(key, f"lineage_{groups}")
@@ -48,6 +60,8 @@ def _semi_join(
         exists = plan.joinType().exists()
         column = walk.catalyst.alias(walk.catalyst.if_(exists, key, walk.catalyst.no_id), f"lineage_{groups}")
         made, (attribute,) = walk.catalyst.with_columns(joined, [column])
+    if capture is not None:
+        made = walk.catalyst.filter(capture, made)
     return Rewritten(made, [*left.ids, (attribute, groups)], node.number)
 
 
