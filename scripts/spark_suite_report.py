@@ -119,12 +119,13 @@ def page(results: Sequence[Compared], of: str, modules: int, checkout: str, conf
     headings.sort(key=lambda kind: kind != "passed")
     text += ["## Modules", ""]
     text += table(
-        ("module", *headings, "applications with lineage", "s without", "s with"),
+        ("module", *headings, "applications with lineage", "messages lost", "s without", "s with"),
         [
             (
                 f"`{compared.module}`",
                 *(str(kinds(compared.off.outcomes)[kind] or "") for kind in headings),
                 f"{compared.on.with_lineage} of {compared.on.applications}",
+                f"{compared.on.lost:,}" if compared.on.lost else "",
                 f"{compared.off.seconds:.0f}",
                 f"{compared.on.seconds:.0f}",
             )
