@@ -92,7 +92,7 @@ def pruned(t: Tables) -> Any:
     frame = partitioned(t).join(F.broadcast(t.labels.where("weight > 2")), "tag").select("id", "weight")
     conf = {"spark.sql.adaptive.enabled": "false", "spark.sql.maxMetadataStringLength": "10000"}
     with conf_of(t.spark, conf):
-        # Of the scan that is pruned: with lineage the small side is scanned once more, to find the partitions.
+        # With lineage the small side is scanned once more, to find the partitions.
         found = [each for each in pushed(plan(frame)) if "dynamicpruning" in each]
     assert found
     return rows(frame), found
