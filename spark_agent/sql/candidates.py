@@ -85,13 +85,13 @@ def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
 
 def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
     """Does a plan give the same rows when it is computed twice, to the last bit, and do nothing else?"""
-    plan = _uncached(catalyst, plan)
-    parts = list(parts_of(catalyst, plan))
-    if not {str(part.getClass().getSimpleName()) for part in parts} <= _WITHOUT_EFFECTS:
-        return False
     try:
+        plan = _uncached(catalyst, plan)
         _Shaping(catalyst).check(plan)
     except NotRepeatableError:
+        return False
+    parts = list(parts_of(catalyst, plan))
+    if not {str(part.getClass().getSimpleName()) for part in parts} <= _WITHOUT_EFFECTS:
         return False
     return not any(_adds_up_floats(catalyst, part) for part in parts)
 
@@ -196,7 +196,10 @@ def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
     """With what stands behind each cached DataFrame: the cache itself was filled without ids."""
     name = str(plan.getClass().getSimpleName())
     if name == "InMemoryRelation":
-        made = _uncached(catalyst, plan.cacheBuilder().logicalPlan())
+        behind = catalyst.behind_cache(plan)
+        if behind is None:
+            raise NotRepeatableError("a cached DataFrame: before Spark 4.0 nobody can tell what was cached")
+        made = _uncached(catalyst, behind)
         renamed = [
             catalyst.alias_as(here, there)
             for here, there in zip(catalyst.items(made.output()), catalyst.items(plan.output()), strict=True)

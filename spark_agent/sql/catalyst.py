@@ -250,6 +250,12 @@ class Catalyst:
         parts[1] = self.seq(columns)
         return self._relation(*parts)
 
+    @staticmethod
+    def behind_cache(relation: Plan) -> Plan | None:
+        """The plan that an InMemoryRelation holds the rows of. None before Spark 4.0, which forgets it."""
+        builder = relation.cacheBuilder()
+        return builder.logicalPlan() if builder.productArity() > 4 else None
+
     def unlike_cached(self, relation: Plan) -> Plan:
         """A LogicalRelation of the same files that Spark takes for none that the user has cached."""
         files = relation.relation()

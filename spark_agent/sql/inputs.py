@@ -101,10 +101,16 @@ class Inputs:
         return self._datasources.InMemoryFileIndex(java_session, roots, options, none, no_cache, none, none)
 
     def _leaves(self, plan: Plan) -> Iterator[Plan]:
-        """The leaves of a plan, of its subqueries and of what it has cached."""
+        """The leaves of a plan, of its subqueries and of what it has cached.
+
+        Raises UncheckedInputError.
+        """
         for part in parts_of(self._catalyst, plan):
             if str(part.getClass().getSimpleName()) == "InMemoryRelation":
-                yield from self._leaves(part.cacheBuilder().logicalPlan())
+                behind = self._catalyst.behind_cache(part)
+                if behind is None:
+                    raise UncheckedInputError("what was cached is not known before Spark 4.0")
+                yield from self._leaves(behind)
             elif part.children().isEmpty():
                 yield part
 
