@@ -185,7 +185,7 @@ class Walk:
 
     def key(self, plan: Plan, expressions: list[Expression]) -> Expression:
         for each in expressions:
-            if _is_unhashable(str(each.dataType().catalogString())):
+            if not is_hashable(each):
                 raise UncoveredError(
                     f"{plan.nodeName()} by a column of type {each.dataType().catalogString()}"
                 )
@@ -207,8 +207,8 @@ _EXPRESSION_IDS = re.compile(r"#[0-9]+L?")
 _UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
 
 
-def _is_unhashable(type_name: str) -> bool:
-    return _UNHASHABLE.search(type_name) is not None
+def is_hashable(expression: Expression) -> bool:
+    return _UNHASHABLE.search(str(expression.dataType().catalogString())) is None
 
 
 def has_subquery(plan: Plan) -> bool:

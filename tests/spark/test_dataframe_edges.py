@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tests.spark import relational as r
 from tests.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, sql, without_lineage
-from tests.spark.shop import Customer, Order
+from tests.spark.shop import Basket, Customer, Order
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(600)
@@ -116,6 +116,11 @@ def dearer(one: Order, other: Order) -> bool:
     )
 
 
+def cheap(basket: Basket, customer: Customer) -> bool:
+    price = (basket.prices or {}).get("c")
+    return r.equal(basket.id, customer.key) and price is not None and price <= len(customer.name)
+
+
 MEETINGS: dict[str, Case] = {
     "semi join with a condition on both": sql(
         "select id from orders left semi join customers on customer = key and amount > length(name) * 5",
@@ -201,6 +206,18 @@ MEETINGS: dict[str, Case] = {
                 lambda o, w: r.equal(o[0], w.tag),
             ),
             lambda o: (o[0],),
+        ),
+        exact=False,
+    ),
+    "semi join with a condition on a map": sql(
+        "select id from baskets left semi join customers on id = key and prices['c'] <= length(name)",
+        lambda s: r.select(r.semi(s.baskets, s.customers, cheap), id_of),
+        bound=lambda s: r.select(
+            [
+                (basket, sources | r.all_of((c, of_it) for c, of_it in s.customers if c.key == basket.id))
+                for basket, sources in r.semi(s.baskets, s.customers, cheap)
+            ],
+            id_of,
         ),
         exact=False,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_agent.sql.candidates import are_same_again
 from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.plan_nodes import PlanNode, UncoveredError
-from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery
+from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery, is_hashable
 
 
 def join(walk: Walk, plan: Plan) -> Rewritten:
@@ -35,8 +35,9 @@ def _semi_join(
     """
     keys = walk.catalyst.equi_join_keys(plan)
     left_keys, right_keys, is_all = keys if keys is not None else ([], [], not plan.condition().isDefined())
-    if not is_all and left_keys and are_same_again(walk.catalyst, plan):
-        left_keys = walk.catalyst.references(plan.condition().get(), plan.left())
+    read = [] if is_all else walk.catalyst.references(plan.condition().get(), plan.left())
+    if not is_all and left_keys and all(map(is_hashable, read)) and are_same_again(walk.catalyst, plan):
+        left_keys = read
         pairs = walk.catalyst.inner_join(plan.left(), right.plan, plan)
         rows = Rewritten(pairs, right.ids, right.node)
         tapped, groups = walk.keyed(node, rows, walk.key(plan, left_keys))
