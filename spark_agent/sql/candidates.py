@@ -85,15 +85,16 @@ def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
 
 def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
     """Does a plan give the same rows when it is computed twice, to the last bit, and do nothing else?"""
+    shaping = _Shaping(catalyst)
     try:
-        plan = _uncached(catalyst, plan)
-        _Shaping(catalyst).check(plan)
+        for part in parts_of(catalyst, _uncached(catalyst, plan)):
+            shaping.check_alone(part)
+            is_quiet = str(part.getClass().getSimpleName()) in _WITHOUT_EFFECTS
+            if not is_quiet or _adds_up_floats(catalyst, part):
+                return False
     except NotRepeatableError:
         return False
-    parts = list(parts_of(catalyst, plan))
-    if not {str(part.getClass().getSimpleName()) for part in parts} <= _WITHOUT_EFFECTS:
-        return False
-    return not any(_adds_up_floats(catalyst, part) for part in parts)
+    return True
 
 
 def _adds_up_floats(catalyst: Catalyst, part: Plan) -> bool:
@@ -112,12 +113,12 @@ class _Shaping:
         """The plan without what chooses at its top, and the ids of its columns that are not stable."""
         name = str(plan.getClass().getSimpleName())
         for each in self._catalyst.items(plan.subqueries()):
-            self.check(each)
+            self._check(each)
         if name in _MOVING or name in _CHOOSING:
             return self.top(plan.child())
         if name == "WithCTE":
             for each in self._catalyst.items(plan.cteDefs()):
-                self.check(each)
+                self._check(each)
             query, unstable = self.top(plan.plan())
             return self._catalyst.with_children(
                 plan, [*self._catalyst.items(plan.cteDefs()), query]
@@ -136,7 +137,7 @@ class _Shaping:
             condition = self._catalyst.all_of(kept)
             return (below if condition is None else self._catalyst.filter(condition, below)), unstable
         for each in self._catalyst.items(plan.children()):
-            self.check(each)
+            self._check(each)
         if name == "Aggregate":
             results = self._catalyst.items(plan.aggregateExpressions())
             return plan, {_id(each) for each in results if self._is_unstable(each, set()) or _is_sum(each)}
@@ -145,15 +146,15 @@ class _Shaping:
             return plan, {
                 _id(each) for each in results if self._is_unstable(each, set()) or _is_by_order(each)
             }
-        self._check_alone(plan)
+        self.check_alone(plan)
         return plan, set()
 
-    def check(self, plan: Plan) -> None:
-        """Raises NotRepeatableError for what may choose other rows."""
+    def _check(self, plan: Plan) -> None:
         for part in parts_of(self._catalyst, plan):
-            self._check_alone(part)
+            self.check_alone(part)
 
-    def _check_alone(self, part: Plan) -> None:
+    def check_alone(self, part: Plan) -> None:
+        """Raises NotRepeatableError for an operator that may choose other rows."""
         name = str(part.getClass().getSimpleName())
         if name in _CHOOSING or name in _KEEPING_ONE:
             raise NotRepeatableError(f"{part.nodeName()}, below other operators, may choose other rows")

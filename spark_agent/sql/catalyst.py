@@ -293,11 +293,14 @@ class Catalyst:
         """By the condition and the hints of another join."""
         return self._join(left, right, self._inner, join.condition(), join.hint())
 
-    def for_its_effects(self, tapped: Plan, pruned: Callable[[Plan], Plan]) -> Expression:
-        """A condition that is always true, and runs a Filter of a tap to its end before it is asked."""
-        no_rows = self.filter(self._not(tapped.condition()), tapped.child())
-        nothing = pruned(self.project([self.alias(self.long(0), "lineage_none")], no_rows))
-        return self._is_null(self._parse("(select 0)").withNewPlan(nothing))
+    def without_rows(self, tapped: Plan) -> Plan:
+        """What a Filter of a tap does, and none of its rows."""
+        none = self.filter(self._not(tapped.condition()), tapped.child())
+        return self.project([self.alias(self.long(0), "lineage_none")], none)
+
+    def after(self, without_rows: Plan) -> Expression:
+        """A condition that is always true, and only asked when a plan that gives no rows has run."""
+        return self._is_null(self._parse("(select 0)").withNewPlan(without_rows))
 
     def pruned(self, plan: Plan) -> Plan:
         """Without the columns that nothing above reads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 
 from tests.spark import relational as r
 from tests.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, sql, without_lineage
-from tests.spark.shop import Basket, Customer, Order
+from tests.spark.shop import Basket, Customer, Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(600)
@@ -121,6 +122,21 @@ def cheap(basket: Basket, customer: Customer) -> bool:
     return r.equal(basket.id, customer.key) and price is not None and price <= len(customer.name)
 
 
+def sums_of_prices(shop: Shop) -> r.Data:
+    """(tag, sum) of the prices that are positive numbers."""
+    return r.aggregate(
+        r.where(shop.orders, lambda o: o.price is not None and o.price > 0),
+        lambda o: (o.tag,),
+        lambda rows: (sum(row.price for row in rows),),
+    )
+
+
+DEARER = sql(
+    "select a.id from orders a where exists (select 1 from orders b "
+    "where b.tag = a.tag and b.price <> a.price and b.id > a.id)",
+    lambda s: r.select(r.semi(s.orders, s.orders, dearer), id_of),
+)
+
 MEETINGS: dict[str, Case] = {
     "semi join with a condition on both": sql(
         "select id from orders left semi join customers on customer = key and amount > length(name) * 5",
@@ -142,17 +158,8 @@ MEETINGS: dict[str, Case] = {
             id_of,
         ),
     ),
-    "semi join of a table with itself, with a condition": sql(
-        "select a.id from orders a where exists (select 1 from orders b "
-        "where b.tag = a.tag and b.price <> a.price and b.id > a.id)",
-        lambda s: r.select(r.semi(s.orders, s.orders, dearer), id_of),
-    ),
-    "semi join of a table with itself, with a condition, sort-merge": sql(
-        "select a.id from orders a where exists (select 1 from orders b "
-        "where b.tag = a.tag and b.price <> a.price and b.id > a.id)",
-        lambda s: r.select(r.semi(s.orders, s.orders, dearer), id_of),
-        conf=MERGE,
-    ),
+    "semi join of a table with itself, with a condition": DEARER,
+    "semi join of a table with itself, with a condition, sort-merge": replace(DEARER, conf=MERGE),
     "semi join of several rows of one row": sql(
         "select id, item from (select id, explode(items) as item from baskets) "
         "left semi join customers on id = key and length(item) < length(name)",
@@ -185,11 +192,7 @@ MEETINGS: dict[str, Case] = {
         "group by tag) o left semi join labels l on o.tag = l.tag and n > weight",
         lambda s: r.select(
             r.semi(
-                r.aggregate(
-                    r.where(s.orders, lambda o: o.price is not None and o.price > 0),
-                    lambda o: (o.tag,),
-                    lambda rows: (sum(row.price for row in rows),),
-                ),
+                sums_of_prices(s),
                 s.labels,
                 lambda o, w: r.equal(o[0], w.tag) and o[1] > w.weight,
             ),
@@ -197,11 +200,7 @@ MEETINGS: dict[str, Case] = {
         ),
         bound=lambda s: r.select(
             r.semi(
-                r.aggregate(
-                    r.where(s.orders, lambda o: o.price is not None and o.price > 0),
-                    lambda o: (o.tag,),
-                    lambda rows: (sum(row.price for row in rows),),
-                ),
+                sums_of_prices(s),
                 s.labels,
                 lambda o, w: r.equal(o[0], w.tag),
             ),

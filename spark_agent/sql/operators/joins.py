@@ -41,7 +41,8 @@ def _semi_join(
         pairs = walk.catalyst.inner_join(plan.left(), right.plan, plan)
         rows = Rewritten(pairs, right.ids, right.node)
         tapped, groups = walk.keyed(node, rows, walk.key(plan, left_keys))
-        inner, capture = plan.right(), walk.catalyst.for_its_effects(tapped, walk.pruned)
+        capture = walk.catalyst.after(walk.pruned(walk.catalyst.without_rows(tapped)))
+        inner = plan.right()
     else:
         if not is_all:
             node.exact = False
