@@ -19,7 +19,7 @@ from spark_agent import contract
 from spark_agent.capture import hiding
 from spark_agent.nodes import Node
 from spark_agent.patches import is_rdd, like, rdd_module
-from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.reads import ReadAgain
 from spark_agent.transport import logger
@@ -37,8 +37,11 @@ _MOST_BETWEEN, _BETWEEN = 10, "MapPartitionsRDD"
 class Borders:
     """The borders of one application. Thread-safe, as far as `Queries` and users' threads meet here."""
 
-    def __init__(self, session: Session, jvm: Jvm, kept: KeptNodes, read_again: ReadAgain) -> None:
-        self._session, self._jvm, self._kept, self._read_again = session, jvm, kept, read_again
+    def __init__(
+        self, session: Session, jvm: Jvm, catalyst: Catalyst, kept: KeptNodes, read_again: ReadAgain
+    ) -> None:
+        self._session, self._jvm, self._catalyst = session, jvm, catalyst
+        self._kept, self._read_again = kept, read_again
         self._local = threading.local()
         self._lock = threading.Lock()
         self._given: OrderedDict[int, Node] = OrderedDict()  # by the number of the JVM's RDD
@@ -156,7 +159,7 @@ class Borders:
 
     def given(self, leaf: Plan) -> int | None:
         """The node of the RDD that a leaf of a plan reads; it is published."""
-        if str(leaf.getClass().getSimpleName()) != "LogicalRDD":
+        if self._catalyst.kind(leaf) != "LogicalRDD":
             return None
         rdd = leaf.rdd()
         for _ in range(_MOST_BETWEEN):
@@ -165,7 +168,7 @@ class Borders:
                 self._session.tell(node)
                 self._undescribed[node.number] = node
                 return node.number
-            if str(rdd.getClass().getSimpleName()) != _BETWEEN:
+            if self._catalyst.kind(rdd) != _BETWEEN:
                 break
             rdd = rdd.dependencies().apply(0).rdd()
         return None

@@ -89,7 +89,7 @@ def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
     try:
         for part in parts_of(catalyst, _uncached(catalyst, plan)):
             shaping.check_alone(part)
-            is_quiet = str(part.getClass().getSimpleName()) in _WITHOUT_EFFECTS
+            is_quiet = catalyst.kind(part) in _WITHOUT_EFFECTS
             if not is_quiet or _adds_up_floats(catalyst, part):
                 return False
     except NotRepeatableError:
@@ -99,9 +99,9 @@ def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
 
 def _adds_up_floats(catalyst: Catalyst, part: Plan) -> bool:
     """Does it compute from floating point numbers of several rows, in whatever order these come?"""
-    if str(part.getClass().getSimpleName()) not in ("Aggregate", "Window"):
+    if catalyst.kind(part) not in ("Aggregate", "Window"):
         return False
-    read = catalyst.references(part, part.children().apply(0))
+    read = catalyst.references(part, part.child())
     return any(name in str(each.dataType().catalogString()) for each in read for name in _FLOATING)
 
 
@@ -111,7 +111,7 @@ class _Shaping:
 
     def top(self, plan: Plan) -> tuple[Plan, set[int]]:
         """The plan without what chooses at its top, and the ids of its columns that are not stable."""
-        name = str(plan.getClass().getSimpleName())
+        name = self._catalyst.kind(plan)
         for each in self._catalyst.items(plan.subqueries()):
             self._check(each)
         if name in _MOVING or name in _CHOOSING:
@@ -155,7 +155,7 @@ class _Shaping:
 
     def check_alone(self, part: Plan) -> None:
         """Raises NotRepeatableError for an operator that may choose other rows."""
-        name = str(part.getClass().getSimpleName())
+        name = self._catalyst.kind(part)
         if name in _CHOOSING or name in _KEEPING_ONE:
             raise NotRepeatableError(f"{part.nodeName()}, below other operators, may choose other rows")
         if name == "Window" and any(map(_is_by_order, self._catalyst.items(part.windowExpressions()))):
@@ -195,7 +195,7 @@ def _is_by_order(window: Expression) -> bool:
 
 def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
     """With what stands behind each cached DataFrame: the cache itself was filled without ids."""
-    name = str(plan.getClass().getSimpleName())
+    name = catalyst.kind(plan)
     if name == "InMemoryRelation":
         behind = catalyst.behind_cache(plan)
         if behind is None:
@@ -217,11 +217,11 @@ def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
 
 def _unpruned(catalyst: Catalyst, plan: Plan) -> Plan:
     """Without what Spark adds to read less: it adds it again, for what is run again."""
-    if str(plan.getClass().getSimpleName()) == "WindowGroupLimit":  # the filter above the window stays
+    if catalyst.kind(plan) == "WindowGroupLimit":  # the filter above the window stays
         return _unpruned(catalyst, plan.child())
 
     def certain(part: Expression) -> Expression | None:
-        name = str(part.getClass().getSimpleName())
+        name = catalyst.kind(part)
         if name == "DynamicPruningSubquery" or (
             name == "BloomFilterMightContain" or "might_contain" in str(part.prettyName())
         ):
@@ -232,5 +232,5 @@ def _unpruned(catalyst: Catalyst, plan: Plan) -> Plan:
     made = (
         catalyst.with_children(plan, [_unpruned(catalyst, each) for each in children]) if children else plan
     )
-    is_pruning = str(made.getClass().getSimpleName()) == "Filter" and not made.subqueries().isEmpty()
+    is_pruning = catalyst.kind(made) == "Filter" and not made.subqueries().isEmpty()
     return catalyst.transformed(made, certain) if is_pruning else made

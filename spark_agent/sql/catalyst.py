@@ -1,41 +1,40 @@
 """Catalyst over py4j: the few constructors and questions that rewriting a plan needs, each in one place.
 
 A round trip to the JVM takes about 0.2 ms, so classes are looked up once, and what the JVM can do in one call
-is done there. Knows nothing of lineage. Constructors differ between versions of Spark only here.
+is done there, by `lineagemaster.Plans`. Knows nothing of lineage. Constructors differ between versions of
+Spark only here and there.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spark_agent.sql.jvm import Jvm
 
 Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 Expression = Any  # org.apache.spark.sql.catalyst.expressions.Expression
+Seq = Any  # scala.collection.Seq
 
 
 class Catalyst:
     """One JVM. Names of methods are those of Catalyst's classes."""
 
-    def __init__(self, jvm: Any) -> None:
+    def __init__(self, jvm: Any, java: Jvm) -> None:
         self._jvm = jvm
+        self._java, self._plans = java, java.plans
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
-        self._to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
         self.none = singleton(jvm.scala, "None")
-        self._nil = self._to_seq([])
-        self._deep_equals = jvm.java.util.Objects.deepEquals
-        self._new_id = expressions.NamedExpression.newExprId
+        self._nil = self.seq([])
         self._alias = expressions.Alias
-        self._project = plans.Project
         self._filter = plans.Filter
-        self._expand = plans.Expand
         self._repartition = plans.RepartitionByExpression
-        self._generate = plans.Generate
         self._join = plans.Join
         self._inner = singleton(catalyst.plans, "Inner")
         self._not = expressions.Not
-        self._hash = expressions.XxHash64
-        self._and = expressions.BitwiseAnd
         self._if = expressions.If
         self._both = expressions.And
         self._is_null = expressions.IsNull
@@ -46,15 +45,10 @@ class Catalyst:
         self._literal = expressions.Literal
         self._long = jvm.org.apache.spark.sql.types.DataTypes.LongType
         self._string = jvm.org.apache.spark.sql.types.DataTypes.StringType
-        self._normalize = singleton(catalyst.optimizer, "NormalizeFloatingNumbers").normalize
         self._prune = catalyst.optimizer.ColumnPruning
         self._equi_join = catalyst.planning.ExtractEquiJoinKeys
-        self._aggregate = plans.Aggregate
-        self._attribute = expressions.AttributeReference
-        self._struct = jvm.org.apache.spark.sql.types.StructType
         self._pruning = expressions.DynamicPruningSubquery
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
-        self._reference = plans.CTERelationRef
         self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
         self._parse = singleton(catalyst.parser, "CatalystSqlParser").parseExpression
         self._equal = expressions.EqualNullSafe
@@ -62,30 +56,71 @@ class Catalyst:
         self.no_options = singleton(jvm.scala.collection.immutable, "Map").empty()
         self.true = self._parse("true")
         self.no_id = self._literal.create(None, self._long)
-        self._largest = self.long((1 << 63) - 1)
+
+    # -- questions -----------------------------------------------------------------------------------
+
+    def kind(self, part: Any) -> str:
+        """The name of the class of a plan, an expression, or what they hold; without its package."""
+        return str(self._plans.kind(part))
+
+    def leaf_kinds(self, plan: Plan) -> list[str]:
+        return _texts(self._plans.leafKinds(plan))
+
+    def shown(self, plan: Plan) -> tuple[str, str]:
+        """The name of an operator, and all that Spark shows of it."""
+        name, text = _texts(self._plans.shown(plan))
+        return name, text
+
+    def has_subqueries(self, plan: Plan) -> bool:
+        return bool(self._plans.hasSubqueries(plan))
+
+    def types(self, expressions: list[Expression] | Seq) -> list[str]:
+        """The names of their types, as in a catalog."""
+        return _texts(self._plans.types(self._seq_of(expressions)))
+
+    def names(self, columns: list[Expression] | Seq) -> list[str]:
+        return _texts(self._plans.names(self._seq_of(columns)))
+
+    def names_read(self, expression: Expression) -> list[str]:
+        """The names of the columns that it reads."""
+        return _texts(self._plans.namesRead(expression))
+
+    def column_ids(self, plan: Plan) -> list[int]:
+        """What tells the columns of a plan from those of all others."""
+        return list(json.loads(self._plans.columnIds(plan)))
+
+    def files(self, leaf: Plan) -> dict[str, Any] | None:
+        """What a scan of files reads, see `Plans.files`; None for other leaves. Options are in lower case."""
+        told = self._plans.files(leaf)
+        if told is None:
+            return None
+        files: dict[str, Any] = json.loads(told)
+        return files | {"options": _lowered(files["options"])}
+
+    def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
+        """Do two plans with the same leaves read the same files? Spark itself looks at their folders only."""
+        return bool(self._plans.areOfSameFiles(plan, other))
+
+    def options(self, pairs: Any) -> dict[str, str]:
+        """A Scala Map of texts, whose names are in lower case."""
+        return _lowered(json.loads(self._plans.options(pairs)))
 
     # -- lists ---------------------------------------------------------------------------------------
 
-    def seq(self, items: Iterable[Any]) -> Any:
-        """A Scala Seq."""
-        return self._to_seq(list(items))
+    def seq(self, items: Iterable[Any]) -> Seq:
+        return self._java.seq(items)
 
     @staticmethod
-    def items(seq: Any) -> list[Any]:
+    def items(seq: Seq) -> list[Any]:
         return [seq.apply(index) for index in range(seq.size())]
 
     @staticmethod
-    def options(pairs: Any) -> dict[str, str]:
-        """A Scala Map of texts, whose names are in lower case."""
-        found, iterator = {}, pairs.iterator()
-        while iterator.hasNext():
-            pair = iterator.next()
-            found[str(pair._1()).lower()] = str(pair._2())
-        return found
+    def last(seq: Seq, count: int) -> list[Any]:
+        size = seq.size()
+        return [seq.apply(index) for index in range(size - count, size)]
 
-    def are_equal(self, array: Any, other: Any) -> bool:
-        """Do two arrays of Java hold the same?"""
-        return bool(self._deep_equals(array, other))
+    def _seq_of(self, items: list[Any] | Seq) -> Seq:
+        return self.seq(items) if isinstance(items, list) else items
 
     # -- expressions ---------------------------------------------------------------------------------
 
@@ -94,7 +129,7 @@ class Catalyst:
         return self._parse(f"{value}L")
 
     def alias(self, expression: Expression, name: str) -> Expression:
-        return self._alias(expression, name, self._new_id(), self._nil, self.none, self._nil)
+        return self._plans.alias(expression, name)
 
     def alias_as(self, expression: Expression, attribute: Expression) -> Expression:
         """`expression` in the place of `attribute`."""
@@ -110,14 +145,6 @@ class Catalyst:
 
     def field(self, struct: Expression, ordinal: int) -> Expression:
         return self._field(struct, ordinal, self.none)
-
-    def with_fields(self, attribute: Expression, names: list[str]) -> Expression:
-        """A column that is a struct, with some of its fields only."""
-        whole, part = attribute.dataType(), self._struct()
-        for name in names:
-            part = part.add(whole.apply(name))
-        arguments = (attribute.name(), part, attribute.nullable(), attribute.metadata())
-        return self._attribute(*arguments, attribute.exprId(), attribute.qualifier())
 
     def if_(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
         return self._if(condition, then, otherwise)
@@ -136,15 +163,15 @@ class Catalyst:
 
     def bucket(self, command: Plan) -> Expression | None:
         """The number of the bucket into which a command that writes files puts a row."""
-        columns = self.seq(self.data_columns(command))
+        if not command.bucketSpec().isDefined():
+            return None
+        columns = self.data_columns(command)
         found = self._writes.getWriterBucketSpec(command.bucketSpec(), columns, command.options())
         return found.get().bucketIdExpression() if found.isDefined() else None
 
-    def data_columns(self, command: Plan) -> list[Expression]:
+    def data_columns(self, command: Plan) -> Seq:
         """The columns that a command writes into files, not into names of folders."""
-        partitioned = {int(each.exprId().id()) for each in self.items(command.partitionColumns())}
-        columns = self.items(command.outputColumns())
-        return [each for each in columns if int(each.exprId().id()) not in partitioned]
+        return self._plans.dataColumns(command)
 
     def folder(self, table: Plan, values: Any) -> str:
         """The folder of some partition columns' values, a Scala Map, below that of a table of the catalog."""
@@ -169,25 +196,13 @@ class Catalyst:
     def _mode(self) -> Any:
         return getattr(self._cast, "$lessinit$greater$default$4")()
 
-    def key(self, expressions: list[Expression]) -> Expression:
-        """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits.
-
-        Spark's hash leaves nulls out, so that ('a', null) and (null, 'a') would be one: whether each is null
-        is hashed, too. Numbers that compare as equal (0.0 and -0.0, NaNs) are made the same first.
-        """
-        if not expressions:
-            return self.long(0)
-        hashed = []
-        for each in expressions:
-            name = each.dataType().typeName()
-            hashed.append(self._normalize(each) if name not in _WITHOUT_FLOATS else each)
-            if each.nullable():
-                hashed.append(self._is_null(each))
-        return self._and(self._hash(self.seq(hashed)), self._largest)
+    def key(self, expressions: list[Expression] | Seq) -> Expression:
+        """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits."""
+        return self._plans.key(self._seq_of(expressions))
 
     def conjuncts(self, condition: Expression) -> list[Expression]:
         """The conditions that `condition` joins by AND."""
-        if str(condition.getClass().getSimpleName()) != "And":
+        if self.kind(condition) != "And":
             return [condition]
         return [*self.conjuncts(condition.left()), *self.conjuncts(condition.right())]
 
@@ -219,13 +234,13 @@ class Catalyst:
 
     # -- plans ---------------------------------------------------------------------------------------
 
-    def project(self, columns: Any, plan: Plan) -> Plan:
-        """`columns` is a Seq or a list."""
-        return self._project(self.seq(columns) if isinstance(columns, list) else columns, plan)
+    def project(self, columns: list[Expression] | Seq, plan: Plan, more: Iterable[Expression] = ()) -> Plan:
+        """`columns`, and behind them `more`."""
+        return self._plans.project(self._seq_of(columns), self._java.java_list(more), plan)
 
     def with_columns(self, plan: Plan, named: list[Expression]) -> tuple[Plan, list[Expression]]:
         """The plan with more columns, and their attributes."""
-        made = self.project([*self.items(plan.output()), *named], plan)
+        made = self.project(plan.output(), plan, named)
         return made, [each.toAttribute() for each in named]
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:
@@ -236,19 +251,19 @@ class Catalyst:
         return self._repartition(expressions, plan, self.none, self.none)
 
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
-        return plan.withNewChildren(self.seq(children))
+        return self._plans.over(plan, self._java.java_list(children))
 
     def with_output(self, reference: Plan, more: list[Expression]) -> Plan:
         """A CTERelationRef that gives more columns, and is as Spark made it in all else."""
-        parts = [reference.productElement(index) for index in range(reference.productArity())]
-        parts[2] = self.seq([*self.items(reference.output()), *more])
-        return self._reference(*parts)
+        return self._plans.withOutput(reference, self._java.java_list(more))
 
-    def relation(self, relation: Plan, columns: list[Expression]) -> Plan:
-        """A LogicalRelation that gives these columns."""
-        parts = [relation.productElement(index) for index in range(relation.productArity())]
-        parts[1] = self.seq(columns)
-        return self._relation(*parts)
+    def with_row_index(self, relation: Plan) -> tuple[Plan, Expression | None] | None:
+        """A LogicalRelation with the index of each row in its file, which is None where it cannot be had too.
+
+        None where the format does not tell it.
+        """
+        made = self._plans.withMetadata(relation)
+        return None if made is None else (made, self._plans.rowIndex(made))
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:
@@ -259,7 +274,7 @@ class Catalyst:
     def unlike_cached(self, relation: Plan) -> Plan:
         """A LogicalRelation of the same files that Spark takes for none that the user has cached."""
         files = relation.relation()
-        if str(files.getClass().getSimpleName()) != "HadoopFsRelation":
+        if self.kind(files) != "HadoopFsRelation":
             return relation
         parts = [files.productElement(index) for index in range(files.productArity())]
         parts[5] = parts[5].updated("lineage", "again")
@@ -267,27 +282,17 @@ class Catalyst:
         made[0] = self._files(*parts, files.sparkSession())
         return self._relation(*made)
 
-    def aggregate(self, plan: Plan, results: list[Expression], child: Plan) -> Plan:
-        """`plan`, an Aggregate, with other results over another child."""
-        arguments = [plan.groupingExpressions(), self.seq(results), child]
-        if plan.productArity() > 3:  # a hint, since Spark 4.0
-            arguments.append(plan.hint())
-        return self._aggregate(*arguments)
+    def aggregate(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
+        """`plan`, an Aggregate, with more results over another child."""
+        return self._plans.aggregate(plan, self._java.java_list(more), child)
 
     def generate(self, plan: Plan, child: Plan) -> Plan:
-        """`plan`, a Generate, over another child. It names the columns that it drops by their places.
+        """`plan`, a Generate, over another child."""
+        return self._plans.generate(plan, child)
 
-        A place may be one that its own child no longer has.
-        """
-        stock, output = self.items(plan.child().output()), self.items(child.output())
-        given = set(self.items(plan.unrequiredChildIndex()))
-        dropped = {each.exprId().id() for at, each in enumerate(stock) if at in given}
-        places = [at for at, each in enumerate(output) if each.exprId().id() in dropped]
-        parts = [plan.productElement(index) for index in range(plan.productArity())]
-        return self._generate(parts[0], self.seq(places), *parts[2:-1], child)
-
-    def expand(self, projections: list[Any], output: list[Expression], child: Plan) -> Plan:
-        return self._expand(self.seq(projections), self.seq(output), child)
+    def expand(self, plan: Plan, columns: list[Expression], output: list[Expression], child: Plan) -> Plan:
+        """`plan`, an Expand, over another child, whose `columns` each of its rows has, as its `output`."""
+        return self._plans.expand(plan, self._java.java_list(columns), self._java.java_list(output), child)
 
     def inner_join(self, left: Plan, right: Plan, join: Plan) -> Plan:
         """By the condition and the hints of another join."""
@@ -320,9 +325,12 @@ def singleton(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
-_WITHOUT_FLOATS = frozenset(
-    ("string", "integer", "long", "short", "byte", "boolean", "date", "timestamp", "binary", "timestamp_ntz")
-)
+def _texts(told: Any) -> list[str]:
+    return list(json.loads(told))
+
+
+def _lowered(options: dict[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
 
 
 class _PartialFunction:

@@ -53,9 +53,9 @@ class Inputs:
         """The scans of a plan as they are now. Raises UncheckedInputError for what is no scan of files."""
         found = []
         for leaf in self._leaves(plan):
-            name = str(leaf.getClass().getSimpleName())
+            name = self._catalyst.kind(leaf)
             relation = leaf.relation() if name == "LogicalRelation" else None
-            if relation is not None and str(relation.getClass().getSimpleName()) == "HadoopFsRelation":
+            if relation is not None and self._catalyst.kind(relation) == "HadoopFsRelation":
                 index = relation.location()
                 found.append(Scan(index, relation.options(), self._listed(index)))
             elif name not in _WITHOUT_INPUTS:
@@ -80,7 +80,7 @@ class Inputs:
         return ""
 
     def _listed(self, index: Any) -> Any:
-        if str(index.getClass().getSimpleName()) == "CatalogFileIndex":
+        if self._catalyst.kind(index) == "CatalogFileIndex":
             index = index.filterPartitions(self._catalyst.seq([]))
         try:
             return index.allFiles()
@@ -89,7 +89,7 @@ class Inputs:
 
     def _again(self, scan: Scan, java_session: Any) -> Any:
         """The index as it would be made now. The one of the scan may be the user's, and is left alone."""
-        if str(scan.index.getClass().getSimpleName()) == "CatalogFileIndex":
+        if self._catalyst.kind(scan.index) == "CatalogFileIndex":
             size = scan.index.sizeInBytes()
             return self._datasources.CatalogFileIndex(java_session, scan.index.table(), size)
         return self.index(java_session, scan.index.rootPaths(), scan.options)
@@ -106,7 +106,7 @@ class Inputs:
         Raises UncheckedInputError.
         """
         for part in parts_of(self._catalyst, plan):
-            if str(part.getClass().getSimpleName()) == "InMemoryRelation":
+            if self._catalyst.kind(part) == "InMemoryRelation":
                 behind = self._catalyst.behind_cache(part)
                 if behind is None:
                     raise UncheckedInputError("what was cached is not known before Spark 4.0")

@@ -8,7 +8,7 @@ Knows what the classes are called and how they are made, and nothing of plans.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spark_agent.settings import AgentSettings
@@ -20,9 +20,21 @@ JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 
 _PACKAGE = "lineagemaster"
 _LOADER = "org.apache.spark.util.MutableURLClassLoader"
 #: The classes that Python or a plan names, one of each kind.
-_NEEDED = ("Common", "TapSpec", "LineageTap", "LineageSource", "Manifests", "PlanRule", "PlanCheck", "Ends")
+_NEEDED = (
+    "Common",
+    "TapSpec",
+    "LineageTap",
+    "LineageSource",
+    "Manifests",
+    "PlanRule",
+    "Plans",
+    "PlanCheck",
+    "Ends",
+)
 #: What the producer of the JVM compresses with: as cheap as lz4 and a sixth smaller.
 COMPRESSION = "zstd"
+#: java.util.List.of takes no more items, each for itself.
+_MOST_AT_ONCE = 10
 
 
 class JvmUnavailableError(RuntimeError):
@@ -33,12 +45,16 @@ class Jvm:
     """The agent's Java classes of one SparkContext. `load` makes it.
 
     `manifests` is registered with the context: tasks' manifests arrive there; `manifests.poll(ms)` takes one.
+    `plans` asks plans and makes others of them.
     """
 
     def __init__(self, context: Any, classes: Any) -> None:
         self._context = context
-        self._jvm = context._jvm
         self._classes = classes
+        self._list_of = context._jvm.java.util.List.of
+        self._empty = self._list_of()
+        self.plans = classes.Plans()
+        self._nil = self.plans.seq(self._empty)
         self.manifests = classes.Manifests()
         context._jsc.sc().register(self.manifests)
 
@@ -87,7 +103,7 @@ class Jvm:
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
         if key is not None and places is not None:
             raise ValueError(f"tap {node} has a key, so it is none of an output with places")
-        numbers = [int(source) for source in sources]
+        numbers = self.java_list(int(source) for source in sources)
         children = [*ids, *([] if key is None else [key])]
         columns: list[str] = []
         is_bucketed, writers, texts, is_alone = False, 0, 0, False
@@ -97,7 +113,7 @@ class Jvm:
             children += [each for each in (places.key, places.bucket) if each is not None]
             children += [*places.values, *places.texts]
         spec = self._classes.TapSpec(
-            common, node, codes, keys, numbers, columns, is_bucketed, writers, texts, is_alone
+            common, node, codes, keys, numbers, self.java_list(columns), is_bucketed, writers, texts, is_alone
         )
         return self._classes.LineageTap(spec, self.seq(children))
 
@@ -130,9 +146,17 @@ class Jvm:
         """The nodes of the taps of outputs in a plan."""
         return [int(node) for node in self._classes.Ends.outputs(optimized)]
 
-    def seq(self, items: Sequence[Any]) -> Any:
+    def java_list(self, items: Iterable[Any]) -> Any:
+        """For a java.util.List: py4j makes one with a call for each item, the JVM a short one at once."""
+        found = [*items]
+        if not found:
+            return self._empty
+        return self._list_of(*found) if len(found) <= _MOST_AT_ONCE else found
+
+    def seq(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        return self._jvm.PythonUtils.toSeq(list(items))
+        found = self.java_list(items)
+        return self._nil if found is self._empty else self.plans.seq(found)
 
 
 class _Callback:

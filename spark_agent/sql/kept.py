@@ -20,10 +20,10 @@ class KeptNodes:
 
     def of(self, leaf: Plan) -> int | None:
         """The node whose records a leaf reads."""
-        name = str(leaf.getClass().getSimpleName())
+        name = self._catalyst.kind(leaf)
         if name == "InMemoryRelation":
             plan = leaf.cacheBuilder().cachedPlan()
-            if str(plan.getClass().getSimpleName()) == "AdaptiveSparkPlanExec":
+            if self._catalyst.kind(plan) == "AdaptiveSparkPlanExec":
                 plan = plan.inputPlan()  # as it was before stages of it ran and came to stand above the tap
             # The tap stands at the top of what is cached, below how Spark computes it.
             lines = str(plan.treeString()).splitlines()[:4]
@@ -33,7 +33,7 @@ class KeptNodes:
 
     def output(self, plan: Plan) -> tuple[int, ...]:
         """What tells the columns of a plan from those of all others."""
-        return tuple(int(each.exprId().id()) for each in self._catalyst.items(plan.output()))
+        return tuple(self._catalyst.column_ids(plan))
 
 
 _TAP = re.compile(r"lineage_tap\(([0-9]+)")

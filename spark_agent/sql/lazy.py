@@ -104,7 +104,7 @@ class LazyQueries:
 
     def remember(self, number: int, command: Plan, query: Plan) -> None:
         """Keep what running the query of a command again will need. `number` is its output's node."""
-        if str(command.getClass().getSimpleName()) != "InsertIntoHadoopFsRelationCommand":
+        if self._catalyst.kind(command) != "InsertIntoHadoopFsRelationCommand":
             return
         items = self._catalyst.items
         columns = [

@@ -129,7 +129,7 @@ class Outputs:
 
 def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     """Where a command writes; None where that is no folder of files."""
-    kind = str(command.getClass().getSimpleName())
+    kind = catalyst.kind(command)
     if kind == "InsertIntoHadoopFsRelationCommand":
         output = _of_data_source(catalyst, command)
     elif kind == "InsertIntoHiveTable":
@@ -141,11 +141,12 @@ def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     is_deep = bool(output.below)
     try:
         if kind == "InsertIntoHiveDirCommand":
-            columns, most = catalyst.items(command.outputColumns()), None
-            output.places = row_places.of_one_folder(columns, output.dataset["format"])
+            columns, most = command.outputColumns(), None
+            output.places = row_places.of_one_folder(catalyst, columns, output.dataset["format"])
         else:
-            output.places = row_places.of_command(catalyst, command, output.dataset["format"])
-            most = catalyst.options(command.options()).get("maxrecordsperfile")
+            options = catalyst.options(command.options())
+            output.places = row_places.of_command(catalyst, command, options, output.dataset["format"])
+            most = options.get("maxrecordsperfile")
             is_deep |= not command.partitionColumns().isEmpty()
         output.most_rows = max(int(most or command.conf().maxRecordsPerFile()), 0)
     except UnknownFilesError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.catalyst import Catalyst, Expression, Plan, Seq
 
 #: In numbers of these types two that are different names may be equal: 0.0 and -0.0.
 _FLOATS = frozenset(("float", "double"))
@@ -36,45 +36,43 @@ class Places:
     is_alone: bool = False  # it is the only one, and a blank line is no row
 
 
-def of_command(catalyst: Catalyst, command: Plan, format: str) -> Places:
-    """Those of a command that writes files. Raises UnknownFilesError."""
-    options = catalyst.options(command.options())
+def of_command(catalyst: Catalyst, command: Plan, options: dict[str, str], format: str) -> Places:
+    """Those of a command that writes files with these options. Raises UnknownFilesError."""
     if format in _OF_LINES and options.get("linesep", "\n") != "\n":
         raise UnknownFilesError("its lines end in another way")
     if format in _OF_LINES and options.get("encoding", options.get("charset", "utf-8")).lower() != "utf-8":
         raise UnknownFilesError("its lines are not of UTF-8")
-    places = of_one_folder(catalyst.data_columns(command), format)
+    places = of_one_folder(catalyst, catalyst.data_columns(command), format)
     columns = catalyst.items(command.partitionColumns())
     bucket = catalyst.bucket(command)
     if not columns and bucket is None:
         return places
     ordering = command.requiredOrdering()
-    is_planned = str(command.children().apply(0).getClass().getSimpleName()) == "WriteFiles"
+    is_planned = catalyst.kind(command.child()) == "WriteFiles"
     if not is_planned and not ordering.isEmpty():
         raise UnknownFilesError("its rows are sorted behind the query")
     zone = options.get("timezone") or str(command.conf().sessionLocalTimeZone())
     values = [catalyst.text(each, zone) for each in columns]
     told = [
-        value if str(each.dataType().typeName()) in _FLOATS else each
-        for each, value in zip(columns, values, strict=True)
+        value if type_name in _FLOATS else each
+        for each, value, type_name in zip(columns, values, catalyst.types(columns), strict=True)
     ]
     key = catalyst.key([*told, *([] if bucket is None else [bucket])])
     writers = int(command.conf().maxConcurrentOutputFileWriters()) if ordering.isEmpty() else 0
-    names = [str(each.name()) for each in columns]
-    return Places(key, bucket, names, values, writers, places.texts, places.is_alone)
+    return Places(key, bucket, catalyst.names(columns), values, writers, places.texts, places.is_alone)
 
 
-def of_one_folder(columns: list[Expression], format: str) -> Places:
+def of_one_folder(catalyst: Catalyst, columns: Seq, format: str) -> Places:
     """Those of an output of these columns that goes into one folder. Raises UnknownFilesError."""
     if format not in _AS_IT_IS:
         return Places()
-    if format == "csv+header" and any("\n" in str(each.name()) for each in columns):
+    if format == "csv+header" and any("\n" in name for name in catalyst.names(columns)):
         raise UnknownFilesError("its header has several lines")
     texts = []
-    for each in columns:
-        type_name = str(each.dataType().catalogString()).lower()
+    types = [each.lower() for each in catalyst.types(columns)]
+    for at, type_name in enumerate(types):
         if type_name.startswith(("string", "char", "varchar")):
-            texts.append(each)
+            texts.append(columns.apply(at))
         elif any(part in type_name for part in ("string", "char", "binary", "variant")):
             raise UnknownFilesError("its columns may hold ends of lines")
-    return Places(texts=texts, is_alone=format != "text" and len(columns) == 1)
+    return Places(texts=texts, is_alone=format != "text" and len(types) == 1)

@@ -52,10 +52,10 @@ class Queries:
 
     def __init__(self, session: Session, jvm: Jvm) -> None:
         self._session, self._jvm = session, jvm
-        self._catalyst = Catalyst(session.context._jvm)
+        self._catalyst = Catalyst(session.context._jvm, jvm)
         self._kept = KeptNodes(self._catalyst)
         self._read_again = ReadAgain(session.next_number, session.emit, session.publish_manifest)
-        self._borders = Borders(session, jvm, self._kept, self._read_again)
+        self._borders = Borders(session, jvm, self._catalyst, self._kept, self._read_again)
         self._scans = FileScans(self._catalyst, self._kept, self._borders)
         self._common: Any = None  # made for the first query: it waits for the topics
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Queries:
         return None
 
     def _rewritten(self, plan: Plan, entry: str) -> Plan | None:
-        kind = str(plan.getClass().getSimpleName())
+        kind = self._catalyst.kind(plan)
         cached, _, method = entry.rpartition(":")
         is_read = not cached and method.startswith(_READING)
         is_kept = bool(cached) or is_read
@@ -150,10 +150,11 @@ class Queries:
 
     def _is_of_no_interest(self, query: Plan, *, is_kept: bool) -> bool:
         """It needs no job of Spark's, or reads what was asked for of lineage."""
-        leaves = self._catalyst.items(query.collectLeaves())
-        if self._left_out and any(self._kept.output(each) in self._left_out for each in leaves):
-            return True
-        return not is_kept and all(str(each.getClass().getSimpleName()) in _LOCAL for each in leaves)
+        if self._left_out:
+            leaves = self._catalyst.items(query.collectLeaves())
+            if any(self._kept.output(each) in self._left_out for each in leaves):
+                return True
+        return not is_kept and _LOCAL.issuperset(self._catalyst.leaf_kinds(query))
 
     def _captured(
         self,
@@ -168,7 +169,7 @@ class Queries:
         walk, given = self._walk(nodes), query
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
         is_action = around is None and "kind" not in fields
-        limits, query = commands.limits_of(query) if is_action else ([], query)
+        limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
         places = None if output is None else output.places
         made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
         made = walk.pruned(made)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from spark_agent import contract
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.catalyst import Catalyst, Expression, Plan, Seq
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
 
@@ -81,7 +81,7 @@ class Walk:
 
     def rewrite(self, plan: Plan) -> Rewritten:
         """Raises UncoveredError."""
-        name = str(plan.getClass().getSimpleName())
+        name = self.catalyst.kind(plan)
         handler = self._handlers.get(name)
         if handler is None:
             raise UncoveredError(name)
@@ -114,12 +114,12 @@ class Walk:
         return made
 
     def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
-        described = _EXPRESSION_IDS.sub("", str(plan.simpleString(25)))
-        name = str(plan.nodeName())
-        return self.nodes.operator(name, described.removeprefix(name).strip(), parents, **fields)
+        name, shown = self.catalyst.shown(plan)
+        described = _EXPRESSION_IDS.sub("", shown).removeprefix(name).strip()
+        return self.nodes.operator(name, described, parents, **fields)
 
     def child(self, plan: Plan) -> Rewritten:
-        return self.rewrite(plan.children().apply(0))
+        return self.rewrite(plan.child())
 
     def passing(self, plan: Plan) -> Rewritten:
         below = self.child(plan)
@@ -144,12 +144,12 @@ class Walk:
 
     def tapped_subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
         """The plan with taps in its scalar subqueries; (groups, operator) of each."""
-        if not has_subquery(plan):
+        if not self.catalyst.has_subqueries(plan):
             return plan, []
         found: list[tuple[int, int]] = []
 
         def tapped(expression: Expression) -> Expression | None:
-            name = str(expression.getClass().getSimpleName())
+            name = self.catalyst.kind(expression)
             if name == "ScalarSubquery" and not _is_runtime_filter(expression):
                 inner = expression.plan()
                 above, node, group = self._same_as_before(inner, name, lambda: self._subquery(inner))
@@ -183,12 +183,10 @@ class Walk:
         tap = self.taps.tap(rows.number, below.ids, key, (codes.number, keys.number))
         return self.catalyst.filter(tap, below.plan), groups.number
 
-    def key(self, plan: Plan, expressions: list[Expression]) -> Expression:
-        for each in expressions:
-            if not is_hashable(each):
-                raise UncoveredError(
-                    f"{plan.nodeName()} by a column of type {each.dataType().catalogString()}"
-                )
+    def key(self, plan: Plan, expressions: list[Expression] | Seq) -> Expression:
+        for name in self.catalyst.types(expressions):
+            if not is_hashable(name):
+                raise UncoveredError(f"{plan.nodeName()} by a column of type {name}")
         return self.catalyst.key(expressions)
 
 
@@ -207,12 +205,8 @@ _EXPRESSION_IDS = re.compile(r"#[0-9]+L?")
 _UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
 
 
-def is_hashable(expression: Expression) -> bool:
-    return _UNHASHABLE.search(str(expression.dataType().catalogString())) is None
-
-
-def has_subquery(plan: Plan) -> bool:
-    return not plan.subqueries().isEmpty()
+def is_hashable(type_name: str) -> bool:
+    return _UNHASHABLE.search(type_name) is None
 
 
 def _is_runtime_filter(subquery: Expression) -> bool:

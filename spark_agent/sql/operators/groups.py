@@ -12,19 +12,16 @@ from spark_agent.sql.walk import Handler, Rewritten, Walk
 def aggregate(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
     node = walk.operator(plan, [below.node])
-    grouping = walk.catalyst.items(plan.groupingExpressions())
-    key = walk.key(plan, grouping)
+    key = walk.key(plan, plan.groupingExpressions())
     tapped, groups = walk.keyed(node, below, key)
     column = walk.catalyst.alias(key, f"lineage_{groups}")
-    results = [*walk.catalyst.items(plan.aggregateExpressions()), column]
-    return Rewritten(
-        walk.catalyst.aggregate(plan, results, tapped), [(column.toAttribute(), groups)], node.number
-    )
+    made = walk.catalyst.aggregate(plan, [column], tapped)
+    return Rewritten(made, [(column.toAttribute(), groups)], node.number)
 
 
 def window(walk: Walk, plan: Plan) -> Rewritten:
     limits, at = [], plan.child()
-    while str(at.getClass().getSimpleName()) == "WindowGroupLimit":
+    while walk.catalyst.kind(at) == "WindowGroupLimit":
         limits.append(at)
         at = at.child()
     below = walk.rewrite(at)
@@ -32,7 +29,7 @@ def window(walk: Walk, plan: Plan) -> Rewritten:
     if "RowFrame" in node.description or "rank" in node.description or "row_number" in node.description:
         node.exact = False
         node.reason = "a window's frame is not followed: any row of its partition may have gone into it"
-    key = walk.key(plan, walk.catalyst.items(plan.partitionSpec()))
+    key = walk.key(plan, plan.partitionSpec())
     tapped, groups = walk.keyed(node, below, key)
     column = walk.catalyst.alias(key, f"lineage_{groups}")
     made, (attribute,) = walk.catalyst.with_columns(tapped, [column])
@@ -64,11 +61,11 @@ def by_group(walk: Walk, plan: Plan) -> Rewritten:
 
 def _is_spread(walk: Walk, plan: Plan) -> bool:
     """Must rows be shuffled to bring groups together, whatever they are grouped by?"""
-    name = str(plan.getClass().getSimpleName())
+    name = walk.catalyst.kind(plan)
     if name in _KEEPING_PARTITIONS:
         return all(_is_spread(walk, each) for each in walk.catalyst.items(plan.children()))
     if name == "LogicalRDD":
-        return str(plan.outputPartitioning().getClass().getSimpleName()) == "UnknownPartitioning"
+        return walk.catalyst.kind(plan.outputPartitioning()) == "UnknownPartitioning"
     return name == "LogicalRelation" and not walk.scans.is_interleaved(plan)
 
 

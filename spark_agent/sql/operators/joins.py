@@ -5,12 +5,12 @@ from __future__ import annotations
 from spark_agent.sql.candidates import are_same_again
 from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.plan_nodes import PlanNode, UncoveredError
-from spark_agent.sql.walk import Handler, Rewritten, Walk, has_subquery, is_hashable
+from spark_agent.sql.walk import Handler, Rewritten, Walk, is_hashable
 
 
 def join(walk: Walk, plan: Plan) -> Rewritten:
     kind = str(plan.joinType().toString())
-    if has_subquery(plan):
+    if walk.catalyst.has_subqueries(plan):
         raise UncoveredError("Join with a subquery in its condition")
     left, right = walk.rewrite(plan.left()), walk.rewrite(plan.right())
     node = walk.operator(plan, [left.node, right.node])
@@ -36,7 +36,8 @@ def _semi_join(
     keys = walk.catalyst.equi_join_keys(plan)
     left_keys, right_keys, is_all = keys if keys is not None else ([], [], not plan.condition().isDefined())
     read = [] if is_all else walk.catalyst.references(plan.condition().get(), plan.left())
-    if not is_all and left_keys and all(map(is_hashable, read)) and are_same_again(walk.catalyst, plan):
+    is_followed = not is_all and bool(left_keys) and all(map(is_hashable, walk.catalyst.types(read)))
+    if is_followed and are_same_again(walk.catalyst, plan):
         left_keys = read
         pairs = walk.catalyst.inner_join(plan.left(), right.plan, plan)
         rows = Rewritten(pairs, right.ids, right.node)

@@ -28,9 +28,10 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
     if number is not None:
         node = walk.nodes.operator(str(leaf.nodeName()), description, [number])
     else:
-        reason = _NOT_FOLLOWED.get(str(leaf.getClass().getSimpleName()), "")
+        kind = walk.catalyst.kind(leaf)
+        reason = _NOT_FOLLOWED.get(kind, "")
         node = walk.nodes.operator(
-            _scan_name(leaf, dataset),
+            _scan_name(leaf, kind, dataset),
             description,
             [],
             kind="source",
@@ -48,13 +49,13 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
     # What is kept has told of its records when it was made: they need only be numbered again.
     ids = walk.taps.source(number, row_index) if kept is None else walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
-    numbered = walk.catalyst.project([*walk.catalyst.items(leaf.output()), column], made)
+    numbered = walk.catalyst.project(leaf.output(), made, [column])
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
 
 
-def _scan_name(leaf: Plan, dataset: dict[str, str] | None) -> str:
+def _scan_name(leaf: Plan, kind: str, dataset: dict[str, str] | None) -> str:
     """As Spark's own pages name it; elsewhere the plan's name."""
-    if str(leaf.getClass().getSimpleName()) != "LogicalRelation" or dataset is None:
+    if kind != "LogicalRelation" or dataset is None:
         return str(leaf.nodeName())
     return f"Scan {dataset['format'].removesuffix('+header')}"
 
@@ -62,7 +63,7 @@ def _scan_name(leaf: Plan, dataset: dict[str, str] | None) -> str:
 def filter_(walk: Walk, plan: Plan) -> Rewritten:
     """What of it a scan makes use of stays beside the scan, where rows are known all the same."""
     leaf = plan.child()
-    is_scan = str(leaf.getClass().getSimpleName()) == "LogicalRelation"
+    is_scan = walk.catalyst.kind(leaf) == "LogicalRelation"
     if not is_scan or not plan.deterministic():
         return walk.passing(plan)
     tapped, entered = walk.tapped_subqueries(plan)

@@ -13,16 +13,15 @@ def passing(walk: Walk, plan: Plan) -> Rewritten:
 def project(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
 
-    def rebuilt(one: Plan) -> Plan:
-        columns = walk.catalyst.items(one.projectList())
-        return walk.catalyst.project([*columns, *(column for column, _ in below.ids)], below.plan)
-
-    return walk.with_subqueries(plan, below, rebuilt)
+    ids = [column for column, _ in below.ids]
+    return walk.with_subqueries(
+        plan, below, lambda one: walk.catalyst.project(one.projectList(), below.plan, ids)
+    )
 
 
 def generate(walk: Walk, plan: Plan) -> Rewritten:
     """Of EXCEPT ALL, Spark makes a union with a count for each row; only the left side is a source."""
-    walk.is_counting = str(plan.generator().getClass().getSimpleName()) == "ReplicateRows"
+    walk.is_counting = walk.catalyst.kind(plan.generator()) == "ReplicateRows"
     try:
         below = walk.child(plan)
     finally:
@@ -34,11 +33,7 @@ def expand(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
     columns = [column for column, _ in below.ids]
     output = [walk.catalyst.alias(each, each.name()).toAttribute() for each in columns]
-    projections = [
-        walk.catalyst.seq([*walk.catalyst.items(each), *columns])
-        for each in walk.catalyst.items(plan.projections())
-    ]
-    made = walk.catalyst.expand(projections, [*walk.catalyst.items(plan.output()), *output], below.plan)
+    made = walk.catalyst.expand(plan, columns, output, below.plan)
     ids = [(attribute, node) for attribute, (_, node) in zip(output, below.ids, strict=True)]
     return Rewritten(made, ids, walk.operator(plan, [below.node]).number)
 

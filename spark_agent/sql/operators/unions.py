@@ -27,10 +27,9 @@ def union(walk: Walk, plan: Plan) -> Rewritten:
             for other, each in enumerate(belows)
             for column, node in each.ids
         ]
-        children.append(walk.catalyst.project([*walk.catalyst.items(child.output()), *columns], below.plan))
+        children.append(walk.catalyst.project(child.output(), below.plan, columns))
     made = walk.catalyst.with_children(plan, children)
-    output = walk.catalyst.items(made.output())
-    ids = list(zip(output[len(output) - len(tags) :], tags, strict=True))
+    ids = list(zip(walk.catalyst.last(made.output(), len(tags)), tags, strict=True))
     return Rewritten(made, ids, walk.operator(plan, [below.node for below in belows]).number)
 
 
@@ -39,8 +38,9 @@ def with_named(walk: Walk, plan: Plan) -> Rewritten:
     definitions = []
     for each in walk.catalyst.items(plan.cteDefs()):
         below = walk.child(each)
-        columns = [*walk.catalyst.items(each.output()), *(column for column, _ in below.ids)]
-        definitions.append(walk.catalyst.with_children(each, [walk.catalyst.project(columns, below.plan)]))
+        ids = [column for column, _ in below.ids]
+        made = walk.catalyst.project(each.output(), below.plan, ids)
+        definitions.append(walk.catalyst.with_children(each, [made]))
         walk.definitions[int(each.id())] = below.ids, below.node
     query = walk.rewrite(plan.plan())
     made = walk.catalyst.with_children(plan, [*definitions, query.plan])

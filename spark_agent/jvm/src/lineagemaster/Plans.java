@@ -1,0 +1,311 @@
+package lineagemaster;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import java.util.StringJoiner;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.XxHash64;
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
+import org.apache.spark.sql.catalyst.plans.logical.ExposesMetadataColumns;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.Product;
+import scala.Tuple2;
+import scala.collection.Seq;
+
+/**
+ * What rewriting asks of plans and makes of them, each in one call: a round trip from Python costs more than most
+ * answers, and for each object that comes back there is another one when it is released. Several texts come as JSON.
+ */
+public final class Plans {
+  private static final String METADATA = "_metadata";
+  private static final String ROW_INDEX = "row_index";
+  private static final Seq<Object> NIL = ScalaLists.of(List.of());
+
+  // -- questions ---------------------------------------------------------------------------------------
+
+  /** The name of its class, without the package. */
+  public String kind(Object part) {
+    return part.getClass().getSimpleName();
+  }
+
+  /** The kinds of all leaves: [kind, ...]. */
+  public String leafKinds(LogicalPlan plan) {
+    return texts(ScalaLists.asked(plan, "collectLeaves"), this::kind);
+  }
+
+  /** An operator as Spark shows it: [name, text]. */
+  public String shown(LogicalPlan plan) {
+    return texts(List.of(plan.nodeName(), plan.simpleString(25)), Function.identity());
+  }
+
+  public boolean hasSubqueries(LogicalPlan plan) {
+    return !ScalaLists.asked(plan, "subqueries").isEmpty();
+  }
+
+  /** The names of expressions' types: [name, ...]. */
+  public String types(Seq<Expression> expressions) {
+    return texts(ScalaLists.asJava(expressions), each -> each.dataType().catalogString());
+  }
+
+  /** The names of columns: [name, ...]. */
+  public String names(Seq<NamedExpression> columns) {
+    return texts(ScalaLists.asJava(columns), NamedExpression::name);
+  }
+
+  /** The names of the columns that an expression reads: [name, ...]. */
+  public String namesRead(Expression expression) {
+    List<Attribute> read = new ArrayList<>();
+    scala.collection.Iterator<Attribute> each = expression.references().iterator();
+    while (each.hasNext()) {
+      read.add(each.next());
+    }
+    return texts(read, NamedExpression::name);
+  }
+
+  /** What tells its columns from those of all other plans: [number, ...]. */
+  public String columnIds(LogicalPlan plan) {
+    List<Long> ids = new ArrayList<>();
+    output(plan).forEach(each -> ids.add(each.exprId().id()));
+    return ids.toString();
+  }
+
+  /** A Scala Map of texts: {name: value, ...}. */
+  public String options(scala.collection.Map<String, String> options) {
+    StringJoiner found = new StringJoiner(",", "{", "}");
+    for (scala.collection.Iterator<Tuple2<String, String>> each = options.iterator(); each.hasNext();) {
+      Tuple2<String, String> pair = each.next();
+      found.add(Manifest.quoted(pair._1()) + ":" + Manifest.quoted(String.valueOf(pair._2())));
+    }
+    return found.toString();
+  }
+
+  /**
+   * A scan of files: {format: the kind of its format, roots: the first paths, count: of all paths, options,
+   * is_bucketed, folders: the columns that are names of folders}. Null for other plans.
+   */
+  public String files(LogicalPlan leaf) {
+    HadoopFsRelation relation = relation(leaf);
+    if (relation == null) {
+      return null;
+    }
+    List<Object> roots = ScalaLists.asked(relation.location(), "rootPaths");
+    return "{\"format\":" + Manifest.quoted(kind(relation.fileFormat()))
+        + ",\"roots\":" + texts(roots.subList(0, Math.min(roots.size(), 3)), Object::toString)
+        + ",\"count\":" + roots.size()
+        + ",\"options\":" + options(relation.options())
+        + ",\"is_bucketed\":" + relation.bucketSpec().isDefined()
+        + ",\"folders\":" + texts(List.of(relation.partitionSchema().fieldNames()), Function.identity())
+        + "}";
+  }
+
+  /** Do two plans with the same leaves read the same files? Spark itself looks at their folders only. */
+  public boolean areOfSameFiles(LogicalPlan plan, LogicalPlan other) {
+    List<LogicalPlan> leaves = ScalaLists.asked(plan, "collectLeaves");
+    List<LogicalPlan> others = ScalaLists.asked(other, "collectLeaves");
+    boolean areSame = leaves.size() == others.size();
+    for (int at = 0; areSame && at < leaves.size(); at++) {
+      HadoopFsRelation one = relation(leaves.get(at));
+      HadoopFsRelation two = relation(others.get(at));
+      areSame = one == null || two == null
+          || one.sizeInBytes() == two.sizeInBytes()
+              && Arrays.equals(one.location().inputFiles(), two.location().inputFiles());
+    }
+    return areSame;
+  }
+
+  /** Not of a subclass, which may read in another way. */
+  private static HadoopFsRelation relation(LogicalPlan leaf) {
+    if (leaf.getClass() != LogicalRelation.class) {
+      return null;
+    }
+    Object relation = ((LogicalRelation) leaf).relation();
+    return relation.getClass() == HadoopFsRelation.class ? (HadoopFsRelation) relation : null;
+  }
+
+  private static <T> String texts(List<T> of, Function<T, String> text) {
+    StringJoiner found = new StringJoiner(",", "[", "]");
+    of.forEach(each -> found.add(Manifest.quoted(text.apply(each))));
+    return found.toString();
+  }
+
+  // -- lists -------------------------------------------------------------------------------------------
+
+  /** A Scala Seq. */
+  public Seq<Object> seq(List<?> items) {
+    return ScalaLists.of(items);
+  }
+
+  private static List<Attribute> output(LogicalPlan plan) {
+    return ScalaLists.asked(plan, "output");
+  }
+
+  private static Seq<Object> joined(List<?> items, List<?> more) {
+    List<Object> all = new ArrayList<>(items);
+    all.addAll(more);
+    return ScalaLists.of(all);
+  }
+
+  // -- expressions -------------------------------------------------------------------------------------
+
+  public Expression alias(Expression expression, String name) {
+    return ScalaLists.made(Alias.class, expression, name, NamedExpression.newExprId(), NIL, Option.empty(), NIL);
+  }
+
+  /**
+   * A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits. Spark's hash leaves nulls out,
+   * so that ('a', null) and (null, 'a') would be one: whether each is null is hashed, too. Numbers that compare as equal
+   * (0.0 and -0.0, NaNs) are made the same first.
+   */
+  public Expression key(Seq<Expression> expressions) {
+    if (expressions.isEmpty()) {
+      return new Literal(0L, DataTypes.LongType);
+    }
+    List<Expression> hashed = new ArrayList<>();
+    for (Expression each : ScalaLists.asJava(expressions)) {
+      hashed.add(NormalizeFloatingNumbers$.MODULE$.normalize(each));
+      if (each.nullable()) {
+        hashed.add(new IsNull(each));
+      }
+    }
+    Expression hash = ScalaLists.made(XxHash64.class, ScalaLists.of(hashed));
+    return new BitwiseAnd(hash, new Literal(Long.MAX_VALUE, DataTypes.LongType));
+  }
+
+  // -- plans -------------------------------------------------------------------------------------------
+
+  /** A plan over other children. */
+  public LogicalPlan over(LogicalPlan plan, List<LogicalPlan> children) {
+    Iterator<LogicalPlan> next = children.iterator();
+    return plan.mapChildren(each -> next.next()); // whose signature all Scalas share
+  }
+
+  /** `columns`, and behind them `more`, of a plan. */
+  public LogicalPlan project(Seq<?> columns, List<?> more, LogicalPlan child) {
+    return ScalaLists.made(Project.class, joined(ScalaLists.asJava(columns), more), child);
+  }
+
+  /** An Aggregate with more results, over another child. */
+  public LogicalPlan aggregate(Aggregate aggregate, List<?> more, LogicalPlan child) {
+    Object[] parts = parts(aggregate);
+    parts[1] = joined(ScalaLists.asked(aggregate, "aggregateExpressions"), more);
+    parts[2] = child;
+    return ScalaLists.made(Aggregate.class, parts);
+  }
+
+  /** An Expand over another child, some columns of which each row that is made of a row has as they are. */
+  public LogicalPlan expand(Expand expand, List<?> columns, List<?> output, LogicalPlan child) {
+    List<Object> projections = new ArrayList<>();
+    for (Seq<?> each : ScalaLists.<Seq<?>>asked(expand, "projections")) {
+      projections.add(joined(ScalaLists.asJava(each), columns));
+    }
+    return ScalaLists.made(Expand.class, ScalaLists.of(projections), joined(output(expand), output), child);
+  }
+
+  /**
+   * A Generate over another child. It names the columns that it drops by their places, and a place may be one that its
+   * own child no longer has.
+   */
+  public LogicalPlan generate(Generate generate, LogicalPlan child) {
+    List<Attribute> stock = output(generate.child());
+    List<Attribute> output = output(child);
+    Set<Object> dropped = new HashSet<>();
+    for (Integer place : ScalaLists.<Integer>asked(generate, "unrequiredChildIndex")) {
+      if (place < stock.size()) {
+        dropped.add(stock.get(place).exprId().id());
+      }
+    }
+    List<Integer> places = new ArrayList<>();
+    for (int place = 0; place < output.size(); place++) {
+      if (dropped.contains(output.get(place).exprId().id())) {
+        places.add(place);
+      }
+    }
+    Object[] parts = parts(generate);
+    parts[1] = ScalaLists.of(places);
+    parts[parts.length - 1] = child;
+    return ScalaLists.made(Generate.class, parts);
+  }
+
+  /** A CTERelationRef that gives more columns, and is as Spark made it in all else. */
+  public LogicalPlan withOutput(CTERelationRef reference, List<?> more) {
+    Object[] parts = parts(reference);
+    parts[2] = joined(output(reference), more);
+    return ScalaLists.made(CTERelationRef.class, parts);
+  }
+
+  /**
+   * A scan with the column that says where each row is; null where Spark does not tell it. Of all that it may say, only
+   * the index of the row in its file is asked for, where the query asks for nothing of it: it is made for each row.
+   */
+  public LogicalPlan withMetadata(LogicalRelation scan) {
+    boolean isAskedFor = metadata(output(scan)) >= 0;
+    List<Attribute> columns = output(((ExposesMetadataColumns) scan).withMetadataColumns());
+    int at = metadata(columns);
+    if (at < 0) {
+      return null;
+    }
+    if (!isAskedFor) {
+      StructType all = (StructType) columns.get(at).dataType();
+      columns.set(at, columns.get(at).withDataType(new StructType().add(all.apply(ROW_INDEX))));
+    }
+    Object[] parts = parts(scan);
+    parts[1] = ScalaLists.of(columns);
+    return ScalaLists.made(LogicalRelation.class, parts);
+  }
+
+  /** The index of a row in its file, of a scan with that column; null where the query asks for other parts of it. */
+  public Expression rowIndex(LogicalPlan scan) {
+    Attribute metadata = output(scan).get(metadata(output(scan)));
+    int place = List.of(((StructType) metadata.dataType()).fieldNames()).indexOf(ROW_INDEX);
+    return place < 0 ? null : new GetStructField(metadata, place, Option.empty());
+  }
+
+  private static int metadata(List<Attribute> columns) {
+    for (int at = 0; at < columns.size(); at++) {
+      if (columns.get(at).name().equals(METADATA)) {
+        return at;
+      }
+    }
+    return -1;
+  }
+
+  /** The columns that a command writes into files, not into names of folders. */
+  public Seq<Object> dataColumns(LogicalPlan command) {
+    Set<Object> folders = new HashSet<>();
+    ScalaLists.<Attribute>asked(command, "partitionColumns").forEach(each -> folders.add(each.exprId().id()));
+    List<Attribute> columns = ScalaLists.asked(command, "outputColumns");
+    columns.removeIf(each -> folders.contains(each.exprId().id()));
+    return ScalaLists.of(columns);
+  }
+
+  /** What a case class was made of. */
+  private static Object[] parts(Product of) {
+    Object[] parts = new Object[of.productArity()];
+    for (int at = 0; at < parts.length; at++) {
+      parts[at] = of.productElement(at);
+    }
+    return parts;
+  }
+}
