@@ -55,7 +55,8 @@ SETTINGS = (
         "spark.lineage.dataframes.level",
         "eager",
         "How much of DataFrames and SQL is captured: `eager` all flows; `lazy` nothing but the graph, and a "
-        "trace in the same session runs the query again for its row; see dataframes.md.",
+        "trace in the same session runs the query again for its row; `index` which blocks of the input each "
+        "row came from, and the trace reads these alone; see dataframes.md.",
     ),
     Setting(
         "spark.lineage.detailed",
@@ -111,8 +112,8 @@ _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 ON_ERROR = ("silent", "partial", "fail")
-EAGER, LAZY = "eager", "lazy"
-LEVELS = (EAGER, LAZY)
+EAGER, LAZY, INDEX = "eager", "lazy", "index"
+LEVELS = (EAGER, LAZY, INDEX)
 
 
 @dataclass(frozen=True)

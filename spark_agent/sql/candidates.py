@@ -8,12 +8,15 @@ a row has found that row. Below an operator where rows meet it cannot be taken o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.inputs import parts_of
 
+#: What marks a scan of which all is read.
+AGAIN = "again"
 #: Each of their rows is one of their input's, in another order or place: above all others they can go.
 _MOVING = frozenset(
     (
@@ -75,10 +78,10 @@ class Candidates:
     unstable: frozenset[int]
 
 
-def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
-    """Raises NotRepeatableError."""
+def candidates_of(catalyst: Catalyst, query: Plan, mark: Callable[[Plan], str]) -> Candidates:
+    """`mark` says what a scan of files is marked with. Raises NotRepeatableError."""
     shaping = _Shaping(catalyst)
-    plan, unstable = shaping.top(_unpruned(catalyst, _uncached(catalyst, query)))
+    plan, unstable = shaping.top(_unpruned(catalyst, _uncached(catalyst, query, mark)))
     columns = [_id(each) for each in catalyst.items(query.output())]
     return Candidates(plan, frozenset(at for at, column in enumerate(columns) if column in unstable))
 
@@ -87,7 +90,7 @@ def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
     """Does a plan give the same rows when it is computed twice, to the last bit, and do nothing else?"""
     shaping = _Shaping(catalyst)
     try:
-        for part in parts_of(catalyst, _uncached(catalyst, plan)):
+        for part in parts_of(catalyst, _uncached(catalyst, plan, lambda scan: AGAIN)):
             shaping.check_alone(part)
             is_quiet = catalyst.kind(part) in _WITHOUT_EFFECTS
             if not is_quiet or _adds_up_floats(catalyst, part):
@@ -193,23 +196,23 @@ def _is_by_order(window: Expression) -> bool:
     return "rowframe" in text and not any(each in text for each in _FAIR)
 
 
-def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
+def _uncached(catalyst: Catalyst, plan: Plan, mark: Callable[[Plan], str]) -> Plan:
     """With what stands behind each cached DataFrame: the cache itself was filled without ids."""
     name = catalyst.kind(plan)
     if name == "InMemoryRelation":
         behind = catalyst.behind_cache(plan)
         if behind is None:
             raise NotRepeatableError("a cached DataFrame: before Spark 4.0 nobody can tell what was cached")
-        made = _uncached(catalyst, behind)
+        made = _uncached(catalyst, behind, mark)
         renamed = [
             catalyst.alias_as(here, there)
             for here, there in zip(catalyst.items(made.output()), catalyst.items(plan.output()), strict=True)
         ]
         return catalyst.project(renamed, made)
     if name == "LogicalRelation":
-        return catalyst.unlike_cached(plan)
+        return catalyst.unlike_cached(plan, mark(plan))
     children = catalyst.items(plan.children())
-    made = [_uncached(catalyst, each) for each in children]
+    made = [_uncached(catalyst, each, mark) for each in children]
     if not children:
         return plan
     return catalyst.with_children(plan, made)

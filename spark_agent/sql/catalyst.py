@@ -19,6 +19,10 @@ Expression = Any  # org.apache.spark.sql.catalyst.expressions.Expression
 Seq = Any  # scala.collection.Seq
 
 
+#: An option of the relations that are of a query that runs again.
+MARKED = "lineage"
+
+
 class Catalyst:
     """One JVM. Names of methods are those of Catalyst's classes."""
 
@@ -35,6 +39,10 @@ class Catalyst:
         self._join = plans.Join
         self._inner = singleton(catalyst.plans, "Inner")
         self._not = expressions.Not
+        self._and = expressions.BitwiseAnd
+        self._or = expressions.BitwiseOr
+        self._coalesce = expressions.Coalesce
+        self._bits_of_all = expressions.aggregate.BitOrAgg
         self._if = expressions.If
         self._both = expressions.And
         self._is_null = expressions.IsNull
@@ -200,6 +208,22 @@ class Catalyst:
         """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits."""
         return self._plans.key(self._seq_of(expressions))
 
+    def bits(self, columns: list[Expression]) -> Expression:
+        """The bits that any of some columns of longs has; null has none."""
+        found = self.long(0)
+        for each in columns:
+            given = self._coalesce(self.seq([each, self.long(0)]))
+            found = given if each is columns[0] else self._or(found, given)
+        return found
+
+    def bits_of_all(self, columns: list[Expression]) -> Expression:
+        """An aggregate: the bits that any row has."""
+        return self._bits_of_all(self.bits(columns)).toAggregateExpression()
+
+    def has_bits(self, column: Expression, wanted: int) -> Expression:
+        """Does a column of longs have any of these bits?"""
+        return self._not(self._equal(self._and(column, self.long(wanted)), self.long(0)))
+
     def conjuncts(self, condition: Expression) -> list[Expression]:
         """The conditions that `condition` joins by AND."""
         if self.kind(condition) != "And":
@@ -271,13 +295,16 @@ class Catalyst:
         builder = relation.cacheBuilder()
         return builder.logicalPlan() if builder.productArity() > 4 else None
 
-    def unlike_cached(self, relation: Plan) -> Plan:
-        """A LogicalRelation of the same files that Spark takes for none that the user has cached."""
+    def unlike_cached(self, relation: Plan, mark: str) -> Plan:
+        """A LogicalRelation of the same files that Spark takes for none that the user has cached.
+
+        It has an option `MARKED` that says `mark`.
+        """
         files = relation.relation()
         if self.kind(files) != "HadoopFsRelation":
             return relation
         parts = [files.productElement(index) for index in range(files.productArity())]
-        parts[5] = parts[5].updated("lineage", "again")
+        parts[5] = parts[5].updated(MARKED, mark)
         made = [relation.productElement(index) for index in range(relation.productArity())]
         made[0] = self._files(*parts, files.sparkSession())
         return self._relation(*made)

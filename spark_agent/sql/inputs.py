@@ -52,7 +52,7 @@ class Inputs:
     def of(self, plan: Plan) -> list[Scan]:
         """The scans of a plan as they are now. Raises UncheckedInputError for what is no scan of files."""
         found = []
-        for leaf in self._leaves(plan):
+        for leaf in self.leaves(plan):
             name = self._catalyst.kind(leaf)
             relation = leaf.relation() if name == "LogicalRelation" else None
             if relation is not None and self._catalyst.kind(relation) == "HadoopFsRelation":
@@ -100,7 +100,7 @@ class Inputs:
         no_cache = getattr(getattr(self._datasources, "NoopCache$"), "MODULE$")
         return self._datasources.InMemoryFileIndex(java_session, roots, options, none, no_cache, none, none)
 
-    def _leaves(self, plan: Plan) -> Iterator[Plan]:
+    def leaves(self, plan: Plan) -> Iterator[Plan]:
         """The leaves of a plan, of its subqueries and of what it has cached.
 
         Raises UncheckedInputError.
@@ -110,7 +110,7 @@ class Inputs:
                 behind = self._catalyst.behind_cache(part)
                 if behind is None:
                     raise UncheckedInputError("what was cached is not known before Spark 4.0")
-                yield from self._leaves(behind)
+                yield from self.leaves(behind)
             elif part.children().isEmpty():
                 yield part
 

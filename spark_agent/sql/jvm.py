@@ -8,7 +8,7 @@ Knows what the classes are called and how they are made, and nothing of plans.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from spark_agent.settings import AgentSettings
@@ -25,6 +25,7 @@ _NEEDED = (
     "TapSpec",
     "LineageTap",
     "LineageSource",
+    "LineageBlocks",
     "Manifests",
     "PlanRule",
     "Plans",
@@ -82,6 +83,15 @@ class Jvm:
         """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one."""
         return self._classes.LineageSource(common, node, self.seq([] if row_index is None else [row_index]))
 
+    def blocks(
+        self, common: Any, scan: int, known: Collection[str] | None = None, row_index: Any = None
+    ) -> Any:
+        """A LineageBlocks. `known` are the parts of files whose blocks are; None tells of all of them."""
+        parts = None if known is None else list(known)
+        return self._classes.LineageBlocks(
+            common, scan, parts, self.seq([] if row_index is None else [row_index])
+        )
+
     def tap(
         self,
         common: Any,
@@ -93,11 +103,13 @@ class Jvm:
         codes: int = -1,
         keys: int = -1,
         places: Places | None = None,
+        is_index: bool = False,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
-        and K of its steps; without, it is an output's, which may have `places`.
+        and K of its steps; without, it is an output's, which may have `places`. With `is_index` its column
+        is of bitmaps, which stay with the driver.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
@@ -113,7 +125,17 @@ class Jvm:
             children += [each for each in (places.key, places.bucket) if each is not None]
             children += [*places.values, *places.texts]
         spec = self._classes.TapSpec(
-            common, node, codes, keys, numbers, self.java_list(columns), is_bucketed, writers, texts, is_alone
+            common,
+            node,
+            codes,
+            keys,
+            numbers,
+            self.java_list(columns),
+            is_bucketed,
+            writers,
+            texts,
+            is_alone,
+            is_index,
         )
         return self._classes.LineageTap(spec, self.seq(children))
 

@@ -34,9 +34,11 @@ from spark_agent.sql.output_rows import (
     line_condition,
 )
 from spark_agent.sql.plan_nodes import PlanNode
+from spark_agent.sql.row_index import Columns, RowIndexes, Wanted
+from spark_agent.sql.scans import FileScans
 
 REASON = (
-    "spark.lineage.dataframes.level=lazy: the records of this query were not captured. In the session that "
+    "spark.lineage.dataframes.level={}: the records of this query were not captured. In the session that "
     "ran it, spark_agent.trace(FILE).row(ROW) runs it again for a row; for answers after its end, run it "
     "with the level eager"
 )
@@ -54,6 +56,7 @@ class CannotRunAgainError(Exception):
 class Written:
     """A query that wrote files below `root`, those that were there `before` aside."""
 
+    number: int  # of its output's node
     query: Plan | None
     root: str
     format: str
@@ -94,18 +97,22 @@ class Again:
 class LazyQueries:
     """The queries of one application that wrote files, the latest `MOST_QUERIES` of them."""
 
-    def __init__(self, catalyst: Catalyst, jvm: Any) -> None:
+    def __init__(self, catalyst: Catalyst, jvm: Any, scans: FileScans, indexes: RowIndexes) -> None:
         self._catalyst, self._jvm = catalyst, jvm
+        self._scans, self._indexes = scans, indexes
         self._inputs = Inputs(catalyst, jvm)
         self._lock = threading.Lock()
         self._written: OrderedDict[int, Written] = OrderedDict()
 
     # -- at capture ----------------------------------------------------------------------------------
 
-    def remember(self, number: int, command: Plan, query: Plan) -> None:
-        """Keep what running the query of a command again will need. `number` is its output's node."""
+    def remember(self, number: int, command: Plan, query: Plan) -> bool:
+        """Keep what running the query of a command again will need. `number` is its output's node.
+
+        False if it cannot be run again.
+        """
         if self._catalyst.kind(command) != "InsertIntoHadoopFsRelationCommand":
-            return
+            return False
         items = self._catalyst.items
         columns = [
             WrittenColumn(str(name), attribute.dataType())
@@ -117,6 +124,7 @@ class LazyQueries:
         except UncheckedInputError as error:
             problem = str(error)
         written = Written(
+            number=number,
             query=None if problem else query,  # a plan that is of no use keeps an RDD for nothing
             root=partitions.local_path(str(command.outputPath().toString())).rstrip("/"),
             format=str(command.fileFormat().toString()).lower(),
@@ -130,7 +138,9 @@ class LazyQueries:
         with self._lock:
             self._written[number] = written
             while len(self._written) > MOST_QUERIES:
-                self._written.popitem(last=False)
+                forgotten, _ = self._written.popitem(last=False)
+                self._indexes.forget(forgotten)
+        return not problem
 
     def _before(self, command: Plan) -> Listing:
         path, spark = command.outputPath(), _spark()
@@ -173,7 +183,7 @@ class LazyQueries:
                     f"the query that wrote {path} would not give the same rows again: {changed}. Put back "
                     "what it read, or run it with spark.lineage.dataframes.level=eager"
                 )
-            frame = self._frame(written.query, written.file(path), row, leave_out)
+            again, found = self._found(written, written.file(path), row, run, leave_out)
         except (NotRepeatableError, UncheckedInputError) as error:
             raise CannotRunAgainError(
                 f"the query that wrote {path} cannot be run again for one row: {error}. Run it with "
@@ -181,8 +191,6 @@ class LazyQueries:
             ) from None
         except RowError as error:
             raise CannotRunAgainError(str(error)) from None
-        again = Again(f"row {row} of {path}")
-        found = run(frame, again)
         if again.node is None:
             raise CannotRunAgainError(
                 f"the query that wrote {path} cannot be followed: {again.problem or 'its plan is empty'}"
@@ -200,13 +208,50 @@ class LazyQueries:
             )
         return again
 
-    def _frame(self, query: Plan, file: WrittenFile, row: int, leave_out: Callable[[Any], None]) -> Any:
+    def _found(
+        self,
+        written: Written,
+        file: WrittenFile,
+        row: int,
+        run: Callable[[Any, Again], int],
+        leave_out: Callable[[Any], None],
+    ) -> tuple[Again, int]:
+        """The query that ran again for a row, and how many rows it found.
+
+        From the blocks of the row alone, if they are known and give one row: then it is the one. Groups that
+        are made of a part of their rows may look like it.
+        """
+        blocks = self._blocks(written, file, row)
+        for wanted in (blocks, {}) if blocks else ({},):
+            again = Again(f"row {row} of {file.path}")
+            with self._scans.wanting(wanted) as mark:
+                found = run(self._frame(written.query, file, row, leave_out, mark), again)
+            if found == 1:
+                break
+        return again, found
+
+    def _blocks(self, written: Written, file: WrittenFile, row: int) -> dict[Columns, Wanted]:
+        """Of the scans that are known by their columns: a cached DataFrame may have those of another one."""
+        index = self._indexes.of(written.number)
+        wanted = index.wanted(file.path, row - file.has_header) if index is not None else {}
+        leaves = self._inputs.leaves(written.query) if wanted else ()
+        columns = [self._scans.columns(each) for each in leaves]
+        return {each: blocks for each, blocks in wanted.items() if columns.count(each) == 1}
+
+    def _frame(
+        self,
+        query: Plan,
+        file: WrittenFile,
+        row: int,
+        leave_out: Callable[[Any], None],
+        mark: Callable[[Plan], str],
+    ) -> Any:
         """The rows of the query that may have become row `row` of a file."""
         if file.format not in (*TYPED, *LINES):
             raise RowError(f"{file.path}: rows of the format {file.format} cannot be looked for")
         if file.has_header and row == 0:
             raise RowError(f"{file.path}: row 0 is the header")
-        found = candidates_of(self._catalyst, query)
+        found = candidates_of(self._catalyst, query, mark)
         items, catalyst = self._catalyst.items, self._catalyst
         output = items(query.output())
         renamed = [catalyst.alias(each, f"lineage_{at}") for at, each in enumerate(output)]

@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from spark_agent import contract, partitions, settings
 from spark_agent.sql import call_sites, commands, lazy, outputs, rewriting
+from spark_agent.sql.bitmaps import Bitmaps
 from spark_agent.sql.borders import Borders
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.kept import KeptNodes
@@ -23,6 +24,7 @@ from spark_agent.sql.lazy import Again, LazyQueries
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.reads import ReadAgain
+from spark_agent.sql.row_index import RowIndex, RowIndexes
 from spark_agent.sql.scans import FileScans
 from spark_agent.sql.walk import Ids, Walk
 from spark_agent.transport import logger
@@ -39,6 +41,8 @@ _MOST_BYTES = 800_000
 _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
 #: Methods of Spark SQL that plan a query for themselves or for people to read.
 _NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
+#: Operators that read more columns than they say.
+_UNPRUNABLE = "FlatMapCoGroupsIn"
 #: Those that read the rows of a plan as an RDD: what is kept, and what Python goes on with.
 _READING = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
 
@@ -63,7 +67,9 @@ class Queries:
         self._files: set[int] = set()  # scans of files
         self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
         self._left_out: set[tuple[int, ...]] = set()  # columns of leaves
-        self._lazy = LazyQueries(self._catalyst, session.context._jvm)
+        self._indexes = RowIndexes()
+        self._scan_numbers = itertools.count()
+        self._lazy = LazyQueries(self._catalyst, session.context._jvm, self._scans, self._indexes)
         self._again: dict[tuple[int, ...], Again] = {}  # by their columns
         self._marks: dict[int, threading.Event] = {}
         self._mark_numbers = itertools.count()
@@ -109,15 +115,19 @@ class Queries:
         output = outputs.of_command(self._catalyst, plan.plan() if kind == "WithCTE" else plan)
         if output is not None:
             fields.update(description=output.path, dataset=output.dataset)
+        level = self._session.settings.dataframes_level
         again = self._again.pop(self._kept.output(query), None) if self._again else None
         if again is not None:
             name, fields = "row found again", {"description": again.description}
-        elif self._session.settings.dataframes_level == settings.LAZY:
-            number = self._told(query, call_site, name, lazy.REASON, fields)
-            self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
+        elif level != settings.EAGER:
+            number = self._told(query, call_site, name, lazy.REASON.format(level), fields)
+            is_known = self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
             if is_read:
                 self._borders.note_unfollowed(query, number)
-            return None
+            if level != settings.INDEX or not is_known or around is None or output is None:
+                return None
+            made = self._with_bitmaps(number, query, output)
+            return None if made is None else around(made)
         nodes = PlanNodes(self._session.next_number, call_site)
         try:
             made, node = self._captured(query, around, nodes, name, fields, output, again)
@@ -139,6 +149,23 @@ class Queries:
             if is_read:
                 self._borders.note_unfollowed(query, number)
             return None
+
+    def _with_bitmaps(self, number: int, query: Plan, output: outputs.Output) -> Plan | None:
+        """The query of an output that tells the blocks of each row; None where no scan has any."""
+        taps = self._taps()
+        found = Bitmaps(self._catalyst, self._scans, taps.blocks, self._scan_numbers.__next__).of(query)
+        if found is None:
+            return None
+        made, column, scans = found
+        tap = taps.tap(number, [(column, number)], places=output.places, is_index=True)
+        made = self._catalyst.project(query.output(), self._catalyst.filter(tap, made))
+        if _UNPRUNABLE not in str(query.treeString()):
+            made = self._catalyst.pruned(made)
+        if problem := self._jvm.problem(query, made):
+            raise BrokenPlanError(problem)
+        self._indexes.begin(number, RowIndex(scans))
+        self._outputs.begin(number, output)
+        return made
 
     def _told(self, query: Plan, call_site: str, name: str, reason: str, fields: dict[str, Any]) -> int:
         """Publish the operators of a query that stays as it is; the number of its output."""
@@ -187,6 +214,9 @@ class Queries:
         return made if around is None else around(made), node
 
     def _walk(self, nodes: PlanNodes) -> Walk:
+        return rewriting.walk_of(self._catalyst, self._taps(), self._scans, nodes)
+
+    def _taps(self) -> _Taps:
         with self._lock:
             if self._common is None:
                 session = self._session
@@ -194,7 +224,7 @@ class Queries:
                     session.application_id, session.settings, session.flow_partitions
                 )
                 self._jvm.ship()
-        return rewriting.walk_of(self._catalyst, _Taps(self._jvm, self._common), self._scans, nodes)
+        return _Taps(self._jvm, self._common)
 
     # -- queries that run again ----------------------------------------------------------------------
 
@@ -260,14 +290,25 @@ class Queries:
         if kind == "end":
             for node in told["nodes"]:
                 self._read_again.end(node, told["name"], is_failed=told["failed"])
-                self._describe(node, self._outputs.end(node, is_failed=told["failed"]))
+                written = self._outputs.end(node, is_failed=told["failed"])
+                index = self._indexes.of(node)
+                if index is None:
+                    self._describe(node, written)
+                else:
+                    index.written(written)
             self._borders.describe()
+            return
+        if kind == "blocks":
+            self._indexes.read(told["scan"], told["parts"])
             return
         parts = told.pop("parts", None)
         if parts and told["input"] in self._files:
             self._describe(told["input"], [_described(told["split"], parts)])
         files: dict[str, Any] = {name: told.pop(name, None) for name in ("places", "lines")}
-        if not self._read_again.takes(told):
+        bitmaps = told.pop("bitmaps", None)
+        if bitmaps is not None:
+            self._indexes.take(told["input"], told["split"], bitmaps)
+        elif not self._read_again.takes(told):
             self._session.publish_manifest(told)
         self._outputs.take(told["input"], told["split"], told["outputs"], files)
 
@@ -333,6 +374,11 @@ class _Taps:
     def source(self, node: int, row_index: Expression | None) -> Expression:
         return self._jvm.source(self._common, node, row_index)
 
+    def blocks(
+        self, scan: int, row_index: Expression | None, known: Collection[str] | None = None
+    ) -> Expression:
+        return self._jvm.blocks(self._common, scan, known, row_index)
+
     def tap(
         self,
         node: int,
@@ -340,11 +386,20 @@ class _Taps:
         key: Expression | None = None,
         steps: tuple[int, int] = (-1, -1),
         places: Places | None = None,
+        is_index: bool = False,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = steps
         return self._jvm.tap(
-            self._common, node, columns, sources, key=key, codes=codes, keys=keys, places=places
+            self._common,
+            node,
+            columns,
+            sources,
+            key=key,
+            codes=codes,
+            keys=keys,
+            places=places,
+            is_index=is_index,
         )
 
 

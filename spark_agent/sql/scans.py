@@ -7,11 +7,16 @@ rows are numbered, but whole partitions of the data.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from spark_agent import partitions
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.candidates import AGAIN
+from spark_agent.sql.catalyst import MARKED, Catalyst, Expression, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
+from spark_agent.sql.row_index import Columns, Wanted
 
 #: Class of a file format -> what the dataset of the node says.
 _FORMATS = {
@@ -34,6 +39,8 @@ class FileScans:
         self._catalyst = catalyst
         self._kept_nodes = kept_nodes
         self._borders = borders
+        self._wanted: dict[str, Wanted] = {}
+        self._mark_numbers = itertools.count()
 
     def describe(self, leaf: Plan) -> tuple[str, dict[str, str] | None]:
         """Text and dataset of a scan."""
@@ -63,6 +70,36 @@ class FileScans:
         if row_index is None:
             raise UncoveredError("a scan of which other parts of _metadata are asked for")
         return made, row_index
+
+    def has_blocks(self, leaf: Plan) -> bool:
+        """Is each row in the same place of its file whenever it is read, whatever is read of it?"""
+        files = self._catalyst.files(leaf)
+        if files is None or files["is_bucketed"]:
+            return False
+        return bool(files["roots"]) and files["options"].get("mode", "").lower() != "dropmalformed"
+
+    def columns(self, leaf: Plan) -> Columns:
+        """What tells a scan from the others of a plan."""
+        found: Columns = self._kept_nodes.output(leaf)
+        return found
+
+    @contextmanager
+    def wanting(self, blocks: Mapping[Columns, Wanted]) -> Iterator[Callable[[Plan], str]]:
+        """What to mark scans with, so that only these blocks of them are captured."""
+        marks = {columns: f"{AGAIN} {next(self._mark_numbers)}" for columns in blocks}
+        self._wanted.update({marks[columns]: wanted for columns, wanted in blocks.items()})
+        try:
+            yield lambda scan: marks.get(self.columns(scan), AGAIN)
+        finally:
+            for mark in marks.values():
+                del self._wanted[mark]
+
+    def wanted(self, leaf: Plan) -> Wanted | None:
+        """The blocks that are wanted of a scan; None for all."""
+        if not self._wanted:
+            return None
+        files = self._catalyst.files(leaf)
+        return self._wanted.get(files["options"].get(MARKED, "")) if files is not None else None
 
     def is_interleaved(self, leaf: Plan) -> bool:
         """May a task read this scan and another one by turns? Then nobody knows whose file it is in."""

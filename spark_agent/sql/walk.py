@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan, Seq
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.row_index import Wanted
 
 T = TypeVar("T")
 
@@ -27,6 +28,10 @@ class Taps(Protocol):
 
     def source(self, node: int, row_index: Expression | None) -> Expression: ...
 
+    def blocks(
+        self, scan: int, row_index: Expression | None, known: Collection[str] | None = None
+    ) -> Expression: ...
+
     def tap(
         self,
         node: int,
@@ -34,6 +39,7 @@ class Taps(Protocol):
         key: Expression | None = None,
         steps: tuple[int, int] = (-1, -1),
         places: Places | None = None,
+        is_index: bool = False,
     ) -> Expression: ...
 
 
@@ -49,6 +55,8 @@ class Scans(Protocol):
     def given(self, leaf: Plan) -> int | None: ...
 
     def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool: ...
+
+    def wanted(self, leaf: Plan) -> Wanted | None: ...
 
     def is_interleaved(self, leaf: Plan) -> bool: ...
 

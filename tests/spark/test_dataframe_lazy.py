@@ -120,12 +120,18 @@ class Lazy:
 
 @pytest.fixture(scope="module")
 def lazy(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Lazy:
+    return run_and_ask(kafka.bootstrap_servers, tmp_path_factory.mktemp("lazy"), CASES, "lazy")
+
+
+def run_and_ask(bootstrap_servers: str, folder: Path, cases: Mapping[str, Case], level: str) -> Lazy:
+    """The cases in one application of a level, and for a row of each its query again."""
     asked: dict[str, list[Asked]] = {}
 
     def ask(name: str, output: Path) -> None:
         active = sessions.active()
         assert active is not None
-        rows = written(output, header=CASES[name].header)
+        active.sessions.settle()
+        rows = written(output, header=cases[name].header)
         asked[name] = [Asked(*rows[len(rows) // 2])] if rows else []
         for each in asked[name]:
             file, at = each.place
@@ -134,12 +140,11 @@ def lazy(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Lazy:
             except CannotRunAgainError as error:
                 each.error = str(error)
 
-    folder = tmp_path_factory.mktemp("lazy")
     conf = {
-        "spark_lineage_dataframes_level": "lazy",
+        "spark_lineage_dataframes_level": level,
         "spark_sql_codegen_wholeStage": "false",  # else most of the time goes into compiling each query twice
     }
-    ran = run_cases(kafka.bootstrap_servers, folder, CASES, lineage=True, after=ask, **conf)
+    ran = run_cases(bootstrap_servers, folder, cases, lineage=True, after=ask, **conf)
     return Lazy(ran, asked)
 
 

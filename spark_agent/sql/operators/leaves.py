@@ -5,6 +5,7 @@ from __future__ import annotations
 from spark_agent import contract
 from spark_agent.sql.catalyst import Expression, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
+from spark_agent.sql.row_index import COLUMN
 from spark_agent.sql.walk import Handler, Rewritten, Walk
 
 _OF_RDD = "made of an RDD, whose own records are not followed to here"
@@ -49,7 +50,14 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
     # What is kept has told of its records when it was made: they need only be numbered again.
     ids = walk.taps.source(number, row_index) if kept is None else walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
-    numbered = walk.catalyst.project(leaf.output(), made, [column])
+    wanted = walk.scans.wanted(leaf)
+    if wanted is None:
+        numbered = walk.catalyst.project(leaf.output(), made, [column])
+    else:  # all rows are numbered before some are left out
+        blocks = walk.catalyst.alias(walk.taps.blocks(wanted.scan, row_index, wanted.known), COLUMN)
+        numbered = walk.catalyst.project(leaf.output(), made, [column, blocks])
+        numbered = walk.catalyst.filter(walk.catalyst.has_bits(blocks.toAttribute(), wanted.bitmap), numbered)
+        numbered = walk.catalyst.project(leaf.output(), numbered, [column.toAttribute()])
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
 
 

@@ -38,30 +38,31 @@ def expand(walk: Walk, plan: Plan) -> Rewritten:
     return Rewritten(made, ids, walk.operator(plan, [below.node]).number)
 
 
-#: The columns of ids go through all but the last three as they are.
+#: Whatever columns their input has go through them as they are.
+PASSING = frozenset(
+    (
+        "Sort",
+        "GlobalLimit",
+        "LocalLimit",
+        "LimitAll",
+        "Offset",
+        "Tail",
+        "Repartition",
+        "RepartitionByExpression",
+        "RebalancePartitions",
+        "SubqueryAlias",
+        "View",
+        "ResolvedHint",
+        "Sample",
+        "CollectMetrics",
+        "BatchEvalPython",
+        "ArrowEvalPython",
+        "WindowGroupLimit",
+    )
+)
+
 HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(
-        (
-            "Sort",
-            "GlobalLimit",
-            "LocalLimit",
-            "LimitAll",
-            "Offset",
-            "Tail",
-            "Repartition",
-            "RepartitionByExpression",
-            "RebalancePartitions",
-            "SubqueryAlias",
-            "View",
-            "ResolvedHint",
-            "Sample",
-            "CollectMetrics",
-            "BatchEvalPython",
-            "ArrowEvalPython",
-            "WindowGroupLimit",
-        ),
-        passing,
-    ),
+    **dict.fromkeys(PASSING, passing),
     "Project": project,
     "Generate": generate,
     "Expand": expand,

@@ -43,6 +43,7 @@ public final class TapBuffer implements TaskParts.Part {
   private final KeyCodes codes;
   private final IdSpans spans = new IdSpans();
   private final Places places;
+  private final RowBitmaps bitmaps;
   private final Delivery delivery = new Delivery();
   private final int split;
   private final boolean isReadAsRdd;
@@ -55,7 +56,10 @@ public final class TapBuffer implements TaskParts.Part {
     this.spec = spec;
     this.split = split;
     this.most = most;
-    Sender.prepare(spec.common);
+    bitmaps = spec.isIndex ? new RowBitmaps() : null;
+    if (bitmaps == null) {
+      Sender.prepare(spec.common);
+    }
     isReadAsRdd = !spec.hasKey()
         && StackWalker.getInstance().walk(frames -> frames.anyMatch(
             each -> READERS_OF_RDDS.contains(each.getClassName() + "." + each.getMethodName())));
@@ -133,8 +137,11 @@ public final class TapBuffer implements TaskParts.Part {
     int count = rows;
     if (task != null && count > 0 && Until.IS_ENCODED) {
       try {
-        for (int i = 0; i < ids.length; i++) {
+        for (int i = 0; i < ids.length && bitmaps == null; i++) {
           sendIds(ids[i], count, spec.sources[i]);
+        }
+        if (bitmaps != null) {
+          bitmaps.add(ids[0], count);
         }
         if (codes != null) {
           sendCodes(count);
@@ -219,7 +226,7 @@ public final class TapBuffer implements TaskParts.Part {
 
   @Override
   public synchronized void tell() {
-    int unconfirmed = Sender.of(spec.common).settle(delivery);
+    int unconfirmed = bitmaps != null ? 0 : Sender.of(spec.common).settle(delivery);
     int dropped = delivery.failed() + unconfirmed;
     Manifest manifest = new Manifest(task, run, split, spec.node, spec.nodes());
     if (!isReadAsRdd) { // else these rows are of no execution of this plan, whichever reads them
@@ -228,7 +235,7 @@ public final class TapBuffer implements TaskParts.Part {
     manifest.number("blocks", blocks).number("dropped", dropped).number("unconfirmed", unconfirmed);
     manifest.number("inputs", first).number("outputs", codes == null ? first : codes.size());
     manifest.number("waited_ms", delivery.waitedMs()).text("problem", dropped == 0 ? "" : delivery.problem());
-    if (dropped > 0 && spec.common.failsOnLoss) {
+    if (dropped > 0 && spec.common.failsOnLoss && bitmaps == null) {
       throw new LineageLostException("lineage of split " + task.partitionId() + " is incomplete, and "
           + "spark.lineage.onError=fail: " + dropped + " of " + blocks + " blocks are lost; " + delivery.problem());
     }
@@ -237,6 +244,9 @@ public final class TapBuffer implements TaskParts.Part {
     }
     if (!isOfLines) {
       manifest.json("lines", "false");
+    }
+    if (bitmaps != null) {
+      manifest.text("bitmaps", dropped == 0 ? bitmaps.text() : "");
     }
     spec.common.manifests.add(manifest.line());
   }

@@ -18,6 +18,7 @@ public final class TapSpec implements Serializable {
   final int writers;
   final int texts;
   final boolean isAlone;
+  final boolean isIndex;
 
   /**
    * @param codes the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -28,6 +29,7 @@ public final class TapSpec implements Serializable {
    * @param writers how many files a task may have open at a time, or 0: one, since its rows are sorted
    * @param texts how many columns an output of lines has that may hold the end of a line
    * @param isAlone is it the only column, and a row that is blank none of the file's
+   * @param isIndex is its one column of bitmaps, not of ids, and stays with the driver
    */
   public TapSpec(
       Common common,
@@ -39,7 +41,8 @@ public final class TapSpec implements Serializable {
       boolean isBucketed,
       int writers,
       int texts,
-      boolean isAlone) {
+      boolean isAlone,
+      boolean isIndex) {
     this.common = common;
     this.node = node;
     this.codes = codes;
@@ -50,6 +53,7 @@ public final class TapSpec implements Serializable {
     this.writers = writers;
     this.texts = texts;
     this.isAlone = isAlone;
+    this.isIndex = isIndex;
   }
 
   /** Does a row's place, which file it goes into, depend on what it holds? */
