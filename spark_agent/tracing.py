@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from spark_agent import session as sessions
 from spark_agent.api_client import ApiClient, TraceError, address_nearby
 from spark_agent.file_rows import numbered
-from spark_agent.sql.lazy import REASON, CannotRunAgainError
+from spark_agent.sql.lazy import REASONS, CannotRunAgainError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
 
@@ -403,8 +403,8 @@ def _normal(path: str) -> str:
 
 
 def _is_uncaptured(node: Mapping[str, Any]) -> bool:
-    """An input or output of a query of the level lazy. Those that ran again are not all that there were."""
-    return bool(node["reason"] == REASON)
+    """An input or output of the levels lazy and index. Those that ran again are not all that there were."""
+    return bool(node["reason"] in REASONS.values())
 
 
 def _places(node: Mapping[str, Any]) -> set[str]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from spark_agent import partitions
 from spark_agent.file_rows import literally, numbered
+from spark_agent.settings import INDEX, LAZY
 from spark_agent.sql.candidates import NotRepeatableError, candidates_of
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan, singleton
 from spark_agent.sql.inputs import Inputs, Listing, Scan, UncheckedInputError, listing
@@ -37,11 +38,13 @@ from spark_agent.sql.plan_nodes import PlanNode
 from spark_agent.sql.row_index import Columns, RowIndexes, Wanted
 from spark_agent.sql.scans import FileScans
 
-REASON = (
-    "spark.lineage.dataframes.level={}: the records of this query were not captured. In the session that "
-    "ran it, spark_agent.trace(FILE).row(ROW) runs it again for a row; for answers after its end, run it "
-    "with the level eager"
-)
+#: By the level.
+REASONS = {
+    level: f"spark.lineage.dataframes.level={level}: the records of this query were not captured. In the "
+    "session that ran it, spark_agent.trace(FILE).row(ROW) runs it again for a row; for answers after its "
+    "end, run it with the level eager"
+    for level in (LAZY, INDEX)
+}
 #: A plan is a few hundred objects, and holds the lists of files that its scans read.
 MOST_QUERIES = 64
 #: Rows with the same values that one answer is made of.

@@ -120,7 +120,7 @@ class Queries:
         if again is not None:
             name, fields = "row found again", {"description": again.description}
         elif level != settings.EAGER:
-            number = self._told(query, call_site, name, lazy.REASON.format(level), fields)
+            number = self._told(query, call_site, name, lazy.REASONS[level], fields)
             is_known = self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
             if is_read:
                 self._borders.note_unfollowed(query, number)
