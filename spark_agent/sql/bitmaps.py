@@ -16,7 +16,6 @@ from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.operators.passing import PASSING
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.row_index import COLUMN, Columns
-from spark_agent.sql.walk import has_subquery
 
 
 class Scans(Protocol):
@@ -128,7 +127,7 @@ class Bitmaps:
 
     def _with_own_pruning(self, plan: Plan) -> Plan:
         """What prunes partitions cannot use a broadcast that has a column more."""
-        if not has_subquery(plan):
+        if not self._catalyst.has_subqueries(plan):
             return plan
 
         def own(part: Expression) -> Expression | None:
@@ -192,7 +191,7 @@ class Bitmaps:
     def _join(self, plan: Plan) -> Carried:
         """Who has no partner because its block is left out stands there alone in an outer join."""
         kind, condition = str(plan.joinType().toString()), plan.condition()
-        if has_subquery(plan):
+        if self._catalyst.has_subqueries(plan):
             return Carried(plan)
         left = self._carry(plan.left())
         if kind in ("LeftSemi", "LeftAnti") or kind.startswith("ExistenceJoin"):

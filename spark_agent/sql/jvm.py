@@ -87,7 +87,7 @@ class Jvm:
         self, common: Any, scan: int, known: Collection[str] | None = None, row_index: Any = None
     ) -> Any:
         """A LineageBlocks. `known` are the parts of files whose blocks are; None tells of all of them."""
-        parts = None if known is None else list(known)
+        parts = None if known is None else "\0".join(known)
         return self._classes.LineageBlocks(
             common, scan, parts, self.seq([] if row_index is None else [row_index])
         )

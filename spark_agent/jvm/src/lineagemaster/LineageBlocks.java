@@ -1,6 +1,5 @@
 package lineagemaster;
 
-import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -26,12 +25,16 @@ public final class LineageBlocks extends LineageExpression {
   private final HashSet<String> known; // null: all
   private transient ScanBlocks blocks;
 
-  /** @param known the parts of files whose blocks are known, or null to tell of all that are read */
-  public LineageBlocks(Common common, int number, Collection<String> known, Seq<Expression> children) {
+  /** @param known the parts of files whose blocks are known, a NUL between them, or null to tell of all that are read */
+  public LineageBlocks(Common common, int number, String known, Seq<Expression> children) {
+    this(common, number, known == null ? null : new HashSet<>(List.of(known.split("\0"))), children);
+  }
+
+  private LineageBlocks(Common common, int number, HashSet<String> known, Seq<Expression> children) {
     super(children);
     this.common = common;
     this.number = number;
-    this.known = known == null ? null : new HashSet<>(known);
+    this.known = known;
   }
 
   @Override

@@ -56,7 +56,7 @@ public final class TapBuffer implements TaskParts.Part {
     this.spec = spec;
     this.split = split;
     this.most = most;
-    bitmaps = spec.isIndex ? new RowBitmaps() : null;
+    bitmaps = spec.isIndex ? new RowBitmaps(task) : null;
     if (bitmaps == null) {
       Sender.prepare(spec.common);
     }
