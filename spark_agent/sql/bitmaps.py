@@ -41,17 +41,17 @@ class Carried:
     has_others: bool = False
 
 
-class Bitmaps:
-    """The walk over one plan. `blocks(scan, row_index)` makes the expression of a row's block."""
+class Taps(Protocol):
+    def blocks(self, scan: int, row_index: Expression | None) -> Expression: ...
 
-    def __init__(
-        self,
-        catalyst: Catalyst,
-        scans: Scans,
-        blocks: Callable[[int, Expression | None], Expression],
-        next_number: Callable[[], int],
-    ) -> None:
-        self._catalyst, self._scans, self._blocks, self._next_number = catalyst, scans, blocks, next_number
+    def is_of_python(self, aggregate: Plan) -> bool: ...
+
+
+class Bitmaps:
+    """The walk over one plan. `next_number` gives the numbers of scans."""
+
+    def __init__(self, catalyst: Catalyst, scans: Scans, taps: Taps, next_number: Callable[[], int]) -> None:
+        self._catalyst, self._scans, self._taps, self._next_number = catalyst, scans, taps, next_number
         self._numbered: list[tuple[Plan, int]] = []
         self._handlers: dict[str, Callable[[Plan], Carried]] = {
             **dict.fromkeys(PASSING, self._passing),
@@ -96,7 +96,7 @@ class Bitmaps:
         if condition is not None:
             made = self._catalyst.filter(condition, made)
         number = self._number(whole)
-        column = self._catalyst.alias(self._blocks(number, row_index), COLUMN)
+        column = self._catalyst.alias(self._taps.blocks(number, row_index), COLUMN)
         made = self._catalyst.project(leaf.output(), made, [column])
         return Carried(made, [column.toAttribute()], {tuple(self._catalyst.column_ids(leaf)): number})
 
@@ -175,6 +175,8 @@ class Bitmaps:
 
     def _aggregate(self, plan: Plan) -> Carried:
         """A group that is made of a part of its rows is the row of nobody, but not the records of another."""
+        if self._taps.is_of_python(plan):
+            return Carried(plan)
         below = self._carry(plan.child())
         keys = self._catalyst.items(plan.groupingExpressions())
         read = (self._read(each, plan.child()) for each in keys) if below.partial else ()

@@ -160,6 +160,10 @@ class Jvm:
         """Why a rewritten plan could not run; empty where it can."""
         return str(self._classes.PlanCheck.problem(before, after))
 
+    def is_of_python(self, aggregate: Any) -> bool:
+        """Does an aggregate call Python for its groups? Spark lets no other function stand beside that."""
+        return bool(self._classes.PlanCheck.isOfPython(aggregate))
+
     def ends(self) -> Any:
         """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""
         return self._classes.Ends(self.manifests)

@@ -153,7 +153,7 @@ class Queries:
     def _with_bitmaps(self, number: int, query: Plan, output: outputs.Output) -> Plan | None:
         """The query of an output that tells the blocks of each row; None where no scan has any."""
         taps = self._taps()
-        found = Bitmaps(self._catalyst, self._scans, taps.blocks, self._scan_numbers.__next__).of(query)
+        found = Bitmaps(self._catalyst, self._scans, taps, self._scan_numbers.__next__).of(query)
         if found is None:
             return None
         made, column, scans = found
@@ -378,6 +378,9 @@ class _Taps:
         self, scan: int, row_index: Expression | None, known: Collection[str] | None = None
     ) -> Expression:
         return self._jvm.blocks(self._common, scan, known, row_index)
+
+    def is_of_python(self, aggregate: Plan) -> bool:
+        return self._jvm.is_of_python(aggregate)
 
     def tap(
         self,

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_agent import session as sessions
+from tests.spark import test_dataframe_sources
 from tests.spark.application import Application, run_application
 from tests.spark.dataframe_oracle import check_bounds, written
 from tests.spark.test_dataframe_lazy import (
@@ -55,6 +56,7 @@ CASES = {
         "lines that end in several ways, in splits",
     )
 }
+CASES["aggregate by a pandas UDF"] = test_dataframe_sources.CASES["aggregate by a pandas UDF"]
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +152,9 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
         .groupBy("count")
         .agg(F.max(F.lit("word")).alias("said"))
     ),
+    "counts alone": lambda words: (
+        words.where("word in ('few-1-7', 'twin')").groupBy("word").count().select("count")
+    ),
 }
 WORDS = ("once-2-12345", "few-1-7", "often-3")
 
@@ -177,7 +182,7 @@ def many(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Many:
         for name in QUERIES:
             for (file, at), (line,) in written(many.folder / name):
                 word = line.partition(",")[0]
-                if word in WORDS or name == "count of counts":
+                if word in WORDS or name in ("count of counts", "counts alone"):
                     asked, before = Asked((file, at), (line,)), seen.value
                     path = str(many.folder / name / file)
                     asked.node, asked.bound = active.sessions.run_again(path, at)
@@ -190,7 +195,9 @@ def many(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Many:
 
 
 @pytest.mark.parametrize("word", WORDS)
-@pytest.mark.parametrize("name", [name for name in QUERIES if name != "count of counts"])
+@pytest.mark.parametrize(
+    "name", [name for name in QUERIES if not name.startswith("count") or name == "count"]
+)
 def test_a_row_of_few_blocks_has_all_its_records(many: Many, name: str, word: str) -> None:
     assert many.application is not None
     asked = many.asked[name, word]
@@ -214,3 +221,11 @@ def test_groups_of_groups_are_read_whole(many: Many, count: str, word: str) -> N
     (found,) = sources_found(many.application, many.asked["count of counts", count], True)
     assert found == lines_with(word)
     assert many.lines["count of counts", count] == FILES * LINES
+
+
+def test_what_looks_like_the_row_in_its_blocks_alone_is_told_from_it(many: Many) -> None:
+    """There are two rows of 200 in the blocks of `few-1-7`, and one in all of the input."""
+    assert many.application is not None
+    (found,) = sources_found(many.application, many.asked["counts alone", "200"], True)
+    assert found == lines_with("few-1-7")
+    assert many.lines["counts alone", "200"] > FILES * LINES
