@@ -12,18 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan
 from spark_agent.sql.operators.passing import PASSING
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.row_index import COLUMN, Columns
 
 
 class Scans(Protocol):
-    def with_row_index(self, leaf: Plan) -> tuple[Plan, Expression] | None: ...
+    def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None: ...
 
-    def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool: ...
+    def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool: ...
 
-    def has_blocks(self, leaf: Plan) -> bool: ...
+    def has_blocks(self, leaf: Operator) -> bool: ...
 
 
 @dataclass
@@ -86,10 +86,11 @@ class Bitmaps:
     def _scan(self, leaf: Plan, whole: Plan | None = None, condition: Expression | None = None) -> Carried:
         """`whole` is the scan with the `condition` that it makes use of."""
         whole = leaf if whole is None else whole
-        if not self._scans.has_blocks(leaf):
+        look = self._catalyst.look(leaf)
+        if not self._scans.has_blocks(look):
             return Carried(whole)
         try:
-            indexed = self._scans.with_row_index(leaf)
+            indexed = self._scans.with_row_index(leaf, look)
         except UncoveredError:
             return Carried(whole)
         made, row_index = indexed if indexed is not None else (leaf, None)
@@ -97,7 +98,7 @@ class Bitmaps:
             made = self._catalyst.filter(condition, made)
         number = self._number(whole)
         column = self._catalyst.alias(self._taps.blocks(number, row_index), COLUMN)
-        made = self._catalyst.project(leaf.output(), made, [column])
+        made = self._catalyst.project_as(leaf, made, [column])
         return Carried(made, [column.toAttribute()], {tuple(self._catalyst.column_ids(leaf)): number})
 
     def _number(self, scan: Plan) -> int:
@@ -112,12 +113,13 @@ class Bitmaps:
     def _filter(self, plan: Plan) -> Carried:
         plan = self._with_own_pruning(plan)
         leaf = plan.child()
-        if self._catalyst.kind(leaf) != "LogicalRelation" or not plan.deterministic():
+        look = self._catalyst.look(leaf)
+        if look.kind != "LogicalRelation" or not plan.deterministic():
             return self._passing(plan)
         beside: list[Expression] = []
         above: list[Expression] = []
         for each in self._catalyst.conjuncts(plan.condition()):
-            (beside if self._scans.is_pruned_by(leaf, each) else above).append(each)
+            (beside if self._scans.is_pruned_by(look, each) else above).append(each)
         condition = self._catalyst.all_of(beside)
         whole = leaf if condition is None else self._catalyst.filter(condition, leaf)
         carried = self._scan(leaf, whole, condition)

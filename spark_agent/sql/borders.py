@@ -157,9 +157,9 @@ class Borders:
             if len(self._given) > MOST_GIVEN:
                 self._given.popitem(last=False)
 
-    def given(self, leaf: Plan) -> int | None:
+    def given(self, leaf: Plan, kind: str) -> int | None:
         """The node of the RDD that a leaf of a plan reads; it is published."""
-        if self._catalyst.kind(leaf) != "LogicalRDD":
+        if kind != "LogicalRDD":
             return None
         rdd = leaf.rdd()
         for _ in range(_MOST_BETWEEN):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +22,21 @@ Seq = Any  # scala.collection.Seq
 
 #: An option of the relations that are of a query that runs again.
 MARKED = "lineage"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What an operator of a plan is. `files` is what it reads if it is a scan of files, see `Plans.files`.
+
+    The names of their options are in lower case.
+    """
+
+    kind: str  # the name of its class
+    name: str
+    text: str  # all that Spark shows of it
+    has_subqueries: bool
+    is_deterministic: bool
+    files: dict[str, Any] | None
 
 
 class Catalyst:
@@ -74,10 +90,11 @@ class Catalyst:
     def leaf_kinds(self, plan: Plan) -> list[str]:
         return _texts(self._plans.leafKinds(plan))
 
-    def shown(self, plan: Plan) -> tuple[str, str]:
-        """The name of an operator, and all that Spark shows of it."""
-        name, text = _texts(self._plans.shown(plan))
-        return name, text
+    def look(self, plan: Plan) -> Operator:
+        told = json.loads(self._plans.look(plan))
+        if told["files"] is not None:
+            told["files"]["options"] = _lowered(told["files"]["options"])
+        return Operator(**told)
 
     def has_subqueries(self, plan: Plan) -> bool:
         return bool(self._plans.hasSubqueries(plan))
@@ -96,14 +113,6 @@ class Catalyst:
     def column_ids(self, plan: Plan) -> list[int]:
         """What tells the columns of a plan from those of all others."""
         return list(json.loads(self._plans.columnIds(plan)))
-
-    def files(self, leaf: Plan) -> dict[str, Any] | None:
-        """What a scan of files reads, see `Plans.files`; None for other leaves. Options are in lower case."""
-        told = self._plans.files(leaf)
-        if told is None:
-            return None
-        files: dict[str, Any] = json.loads(told)
-        return files | {"options": _lowered(files["options"])}
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
         """Do two plans with the same leaves read the same files? Spark itself looks at their folders only."""
@@ -262,9 +271,13 @@ class Catalyst:
         """`columns`, and behind them `more`."""
         return self._plans.project(self._seq_of(columns), self._java.java_list(more), plan)
 
+    def project_as(self, like: Plan, plan: Plan, more: Iterable[Expression] = ()) -> Plan:
+        """The columns that `like` gives, and behind them `more`."""
+        return self._plans.projectAs(like, self._java.java_list(more), plan)
+
     def with_columns(self, plan: Plan, named: list[Expression]) -> tuple[Plan, list[Expression]]:
         """The plan with more columns, and their attributes."""
-        made = self.project(plan.output(), plan, named)
+        made = self.project_as(plan, plan, named)
         return made, [each.toAttribute() for each in named]
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:

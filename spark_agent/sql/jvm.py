@@ -52,6 +52,9 @@ class Jvm:
     def __init__(self, context: Any, classes: Any) -> None:
         self._context = context
         self._classes = classes
+        # Each look-up of a class is a round trip.
+        self._source, self._spec, self._tap = classes.LineageSource, classes.TapSpec, classes.LineageTap
+        self._problem = classes.PlanCheck.problem
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()
         self.plans = classes.Plans()
@@ -81,7 +84,7 @@ class Jvm:
 
     def source(self, common: Any, node: int, row_index: Any = None) -> Any:
         """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one."""
-        return self._classes.LineageSource(common, node, self.seq([] if row_index is None else [row_index]))
+        return self._source(common, node, self.seq([] if row_index is None else [row_index]))
 
     def blocks(
         self, common: Any, scan: int, known: Collection[str] | None = None, row_index: Any = None
@@ -124,7 +127,7 @@ class Jvm:
             texts, is_alone = len(places.texts), places.is_alone
             children += [each for each in (places.key, places.bucket) if each is not None]
             children += [*places.values, *places.texts]
-        spec = self._classes.TapSpec(
+        spec = self._spec(
             common,
             node,
             codes,
@@ -137,7 +140,7 @@ class Jvm:
             is_alone,
             is_index,
         )
-        return self._classes.LineageTap(spec, self.seq(children))
+        return self._tap(spec, self.seq(children))
 
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
         """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.
@@ -158,7 +161,7 @@ class Jvm:
 
     def problem(self, before: Any, after: Any) -> str:
         """Why a rewritten plan could not run; empty where it can."""
-        return str(self._classes.PlanCheck.problem(before, after))
+        return str(self._problem(before, after))
 
     def is_of_python(self, aggregate: Any) -> bool:
         """Does an aggregate call Python for its groups? Spark lets no other function stand beside that."""

@@ -18,10 +18,9 @@ class KeptNodes:
         """What a checkpoint gave, a LogicalRDD, has the records of `node`."""
         self._by_rdd[int(leaf.rdd().id())] = node
 
-    def of(self, leaf: Plan) -> int | None:
+    def of(self, leaf: Plan, kind: str) -> int | None:
         """The node whose records a leaf reads."""
-        name = self._catalyst.kind(leaf)
-        if name == "InMemoryRelation":
+        if kind == "InMemoryRelation":
             plan = leaf.cacheBuilder().cachedPlan()
             if self._catalyst.kind(plan) == "AdaptiveSparkPlanExec":
                 plan = plan.inputPlan()  # as it was before stages of it ran and came to stand above the tap
@@ -29,7 +28,7 @@ class KeptNodes:
             lines = str(plan.treeString()).splitlines()[:4]
             found = [match for match in map(_TAP.search, lines) if match is not None]
             return int(found[0][1]) if found else None
-        return self._by_rdd.get(int(leaf.rdd().id())) if name == "LogicalRDD" else None
+        return self._by_rdd.get(int(leaf.rdd().id())) if kind == "LogicalRDD" else None
 
     def output(self, plan: Plan) -> tuple[int, ...]:
         """What tells the columns of a plan from those of all others."""

@@ -51,7 +51,7 @@ def output(
     )
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
     tap = walk.taps.tap(node.number, top.ids, places=places)
-    return walk.catalyst.project(plan.output(), walk.catalyst.filter(tap, top.plan)), node
+    return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node
 
 
 def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> None:
@@ -61,9 +61,10 @@ def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> Non
         parents = [told(each) for each in walk.catalyst.items(at.children())]
         if parents:
             return walk.operator(at, parents, exact=False, reason=reason).number
-        description, dataset = walk.scans.describe(at)
+        leaf = walk.look(at)
+        description, dataset = walk.scans.describe(leaf)
         fields: dict[str, Any] = {"kind": "source", "dataset": dataset, "exact": False, "reason": reason}
-        return walk.nodes.operator(str(at.nodeName()), description, [], **fields).number
+        return walk.nodes.operator(leaf.name, description, [], **fields).number
 
     description = str(fields.pop("description", ""))
     fields = {"kind": "sink", "exact": False, "reason": reason, **fields}

@@ -14,7 +14,7 @@ from typing import Any
 
 from spark_agent import partitions
 from spark_agent.sql.candidates import AGAIN
-from spark_agent.sql.catalyst import MARKED, Catalyst, Expression, Plan
+from spark_agent.sql.catalyst import MARKED, Catalyst, Expression, Operator, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.row_index import Columns, Wanted
 
@@ -42,9 +42,9 @@ class FileScans:
         self._wanted: dict[str, Wanted] = {}
         self._mark_numbers = itertools.count()
 
-    def describe(self, leaf: Plan) -> tuple[str, dict[str, str] | None]:
+    def describe(self, leaf: Operator) -> tuple[str, dict[str, str] | None]:
         """Text and dataset of a scan."""
-        files = self._catalyst.files(leaf)
+        files = leaf.files
         if files is None:
             return "", None
         format, roots, more = _format(files), files["roots"], files["count"] - len(files["roots"])
@@ -58,12 +58,11 @@ class FileScans:
             format = f"multiline {format}"
         return described, partitions.dataset(roots[0], format)
 
-    def with_row_index(self, leaf: Plan) -> tuple[Plan, Expression] | None:
+    def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None:
         """The scan with the index of each row in its file; None where the format does not tell it."""
-        files = self._catalyst.files(leaf)
-        if files is None or _format(files) != "parquet":
+        if leaf.files is None or _format(leaf.files) != "parquet":
             return None
-        found = self._catalyst.with_row_index(leaf)
+        found = self._catalyst.with_row_index(plan)
         if found is None:
             return None
         made, row_index = found
@@ -71,9 +70,9 @@ class FileScans:
             raise UncoveredError("a scan of which other parts of _metadata are asked for")
         return made, row_index
 
-    def has_blocks(self, leaf: Plan) -> bool:
+    def has_blocks(self, leaf: Operator) -> bool:
         """Is each row in the same place of its file whenever it is read, whatever is read of it?"""
-        files = self._catalyst.files(leaf)
+        files = leaf.files
         if files is None or files["is_bucketed"]:
             return False
         return bool(files["roots"]) and files["options"].get("mode", "").lower() != "dropmalformed"
@@ -94,37 +93,33 @@ class FileScans:
             for mark in marks.values():
                 del self._wanted[mark]
 
-    def wanted(self, leaf: Plan) -> Wanted | None:
+    def wanted(self, leaf: Operator) -> Wanted | None:
         """The blocks that are wanted of a scan; None for all."""
-        if not self._wanted:
-            return None
-        files = self._catalyst.files(leaf)
+        files = leaf.files
         return self._wanted.get(files["options"].get(MARKED, "")) if files is not None else None
 
-    def is_interleaved(self, leaf: Plan) -> bool:
+    def is_interleaved(self, leaf: Operator) -> bool:
         """May a task read this scan and another one by turns? Then nobody knows whose file it is in."""
-        files = self._catalyst.files(leaf)
-        return files is not None and bool(files["is_bucketed"])
+        return leaf.files is not None and bool(leaf.files["is_bucketed"])
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
         """Do two plans that Spark takes for equal read the same files? It looks at their folders only."""
         return self._catalyst.are_of_same_files(plan, other)
 
-    def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool:
+    def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool:
         """May `condition` be looked at before rows are numbered?"""
-        files = self._catalyst.files(leaf)
-        if files is None:
+        if leaf.files is None:
             return False
-        if _format(files) == "parquet":
+        if _format(leaf.files) == "parquet":
             return True
-        return set(files["folders"]).issuperset(self._catalyst.names_read(condition))
+        return set(leaf.files["folders"]).issuperset(self._catalyst.names_read(condition))
 
-    def kept(self, leaf: Plan) -> int | None:
-        found: int | None = self._kept_nodes.of(leaf)
+    def kept(self, plan: Plan, leaf: Operator) -> int | None:
+        found: int | None = self._kept_nodes.of(plan, leaf.kind)
         return found
 
-    def given(self, leaf: Plan) -> int | None:
-        found: int | None = self._borders.given(leaf)
+    def given(self, plan: Plan, leaf: Operator) -> int | None:
+        found: int | None = self._borders.given(plan, leaf.kind)
         return found
 
 

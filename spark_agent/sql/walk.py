@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from spark_agent import contract
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan, Seq
+from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan, Seq
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.row_index import Wanted
@@ -46,19 +46,19 @@ class Taps(Protocol):
 class Scans(Protocol):
     """Looks at the leaves of plans."""
 
-    def describe(self, leaf: Plan) -> tuple[str, dict[str, str] | None]: ...
+    def describe(self, leaf: Operator) -> tuple[str, dict[str, str] | None]: ...
 
-    def with_row_index(self, leaf: Plan) -> tuple[Plan, Expression] | None: ...
+    def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None: ...
 
-    def kept(self, leaf: Plan) -> int | None: ...
+    def kept(self, plan: Plan, leaf: Operator) -> int | None: ...
 
-    def given(self, leaf: Plan) -> int | None: ...
+    def given(self, plan: Plan, leaf: Operator) -> int | None: ...
 
-    def is_pruned_by(self, leaf: Plan, condition: Expression) -> bool: ...
+    def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool: ...
 
-    def wanted(self, leaf: Plan) -> Wanted | None: ...
+    def wanted(self, leaf: Operator) -> Wanted | None: ...
 
-    def is_interleaved(self, leaf: Plan) -> bool: ...
+    def is_interleaved(self, leaf: Operator) -> bool: ...
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool: ...
 
@@ -86,10 +86,17 @@ class Walk:
         self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
         #: (class, hash) of a part of the plan -> the parts with their nodes
         self._met: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
+        self._looked: dict[int, tuple[Plan, Operator]] = {}  # by the id of what is held with it
+
+    def look(self, plan: Plan) -> Operator:
+        """What an operator is; the JVM is asked once."""
+        if id(plan) not in self._looked:
+            self._looked[id(plan)] = plan, self.catalyst.look(plan)
+        return self._looked[id(plan)][1]
 
     def rewrite(self, plan: Plan) -> Rewritten:
         """Raises UncoveredError."""
-        name = self.catalyst.kind(plan)
+        name = self.look(plan).kind
         handler = self._handlers.get(name)
         if handler is None:
             raise UncoveredError(name)
@@ -113,7 +120,7 @@ class Walk:
                 except AnotherPartError:
                     self.interleaved = interleaved
                     break
-                if not plan.deterministic():
+                if not self.look(plan).is_deterministic:
                     _mark_unsteady(nodes)
                 return made
         first = len(self.nodes.given)
@@ -122,15 +129,16 @@ class Walk:
         return made
 
     def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
-        name, shown = self.catalyst.shown(plan)
-        described = _EXPRESSION_IDS.sub("", shown).removeprefix(name).strip()
-        return self.nodes.operator(name, described, parents, **fields)
+        look = self.look(plan)
+        described = _EXPRESSION_IDS.sub("", look.text).removeprefix(look.name).strip()
+        return self.nodes.operator(look.name, described, parents, **fields)
 
     def child(self, plan: Plan) -> Rewritten:
         return self.rewrite(plan.child())
 
-    def passing(self, plan: Plan) -> Rewritten:
-        below = self.child(plan)
+    def passing(self, plan: Plan, child: Plan | None = None) -> Rewritten:
+        """`child` is the plan's own, where it was asked for before."""
+        below = self.child(plan) if child is None else self.rewrite(child)
         return self.with_subqueries(plan, below, lambda one: self.catalyst.with_children(one, [below.plan]))
 
     def with_subqueries(self, plan: Plan, below: Rewritten, rebuilt: Callable[[Plan], Plan]) -> Rewritten:
@@ -152,7 +160,7 @@ class Walk:
 
     def tapped_subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
         """The plan with taps in its scalar subqueries; (groups, operator) of each."""
-        if not self.catalyst.has_subqueries(plan):
+        if not self.look(plan).has_subqueries:
             return plan, []
         found: list[tuple[int, int]] = []
 
@@ -163,7 +171,7 @@ class Walk:
                 above, node, group = self._same_as_before(inner, name, lambda: self._subquery(inner))
                 if (group, node) not in found:
                     found.append((group, node))
-                return expression.withNewPlan(self.pruned(self.catalyst.project(inner.output(), above)))
+                return expression.withNewPlan(self.pruned(self.catalyst.project_as(inner, above)))
             if name == "DynamicPruningSubquery":
                 return self.catalyst.pruning_by_itself(expression)
             if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
@@ -194,7 +202,7 @@ class Walk:
     def key(self, plan: Plan, expressions: list[Expression] | Seq) -> Expression:
         for name in self.catalyst.types(expressions):
             if not is_hashable(name):
-                raise UncoveredError(f"{plan.nodeName()} by a column of type {name}")
+                raise UncoveredError(f"{self.look(plan).name} by a column of type {name}")
         return self.catalyst.key(expressions)
 
 

@@ -61,12 +61,12 @@ def by_group(walk: Walk, plan: Plan) -> Rewritten:
 
 def _is_spread(walk: Walk, plan: Plan) -> bool:
     """Must rows be shuffled to bring groups together, whatever they are grouped by?"""
-    name = walk.catalyst.kind(plan)
+    name = walk.look(plan).kind
     if name in _KEEPING_PARTITIONS:
         return all(_is_spread(walk, each) for each in walk.catalyst.items(plan.children()))
     if name == "LogicalRDD":
         return walk.catalyst.kind(plan.outputPartitioning()) == "UnknownPartitioning"
-    return name == "LogicalRelation" and not walk.scans.is_interleaved(plan)
+    return name == "LogicalRelation" and not walk.scans.is_interleaved(walk.look(plan))
 
 
 def by_groups_of_two(walk: Walk, plan: Plan) -> Rewritten:
@@ -90,7 +90,7 @@ def _bounded(
     children, found = [], []
     for below, child in zip(belows, walk.catalyst.items(plan.children()), strict=True):
         tapped, groups = walk.keyed(node, below, key())
-        children.append(walk.catalyst.project(child.output(), tapped))
+        children.append(walk.catalyst.project_as(child, tapped))
         found.append(groups)
     made = walk.catalyst.with_children(plan, children)
     columns = [walk.catalyst.alias(key(), f"lineage_{groups}") for groups in found]

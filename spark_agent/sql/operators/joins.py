@@ -10,12 +10,12 @@ from spark_agent.sql.walk import Handler, Rewritten, Walk, is_hashable
 
 def join(walk: Walk, plan: Plan) -> Rewritten:
     kind = str(plan.joinType().toString())
-    if walk.catalyst.has_subqueries(plan):
+    if walk.look(plan).has_subqueries:
         raise UncoveredError("Join with a subquery in its condition")
     left, right = walk.rewrite(plan.left()), walk.rewrite(plan.right())
     node = walk.operator(plan, [left.node, right.node])
     if kind == "LeftAnti":
-        inner = walk.catalyst.project(plan.right().output(), right.plan)
+        inner = walk.catalyst.project_as(plan.right(), right.plan)
         return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
     if kind == "LeftSemi" or kind.startswith("ExistenceJoin"):
         return _semi_join(walk, plan, left, right, node, kind)
@@ -52,7 +52,7 @@ def _semi_join(
                 "followed"
             )
         tapped, groups = walk.keyed(node, right, walk.key(plan, right_keys))
-        inner, capture = walk.catalyst.project(plan.right().output(), tapped), None
+        inner, capture = walk.catalyst.project_as(plan.right(), tapped), None
     key = walk.key(plan, left_keys)
     if kind == "LeftSemi":
         column = walk.catalyst.alias(key, f"lineage_{groups}")

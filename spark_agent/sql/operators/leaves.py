@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_agent import contract
-from spark_agent.sql.catalyst import Expression, Plan
+from spark_agent.sql.catalyst import Expression, Operator, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.row_index import COLUMN
 from spark_agent.sql.walk import Handler, Rewritten, Walk
@@ -17,22 +17,22 @@ _NOT_FOLLOWED = {
 }
 
 
-def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritten:
+def scan(walk: Walk, plan: Plan, condition: Expression | None = None) -> Rewritten:
     """A scan whose rows are numbered, behind a filter that the scan itself makes use of."""
-    kept = walk.scans.kept(leaf)
-    given = walk.scans.given(leaf) if kept is None else None
+    leaf = walk.look(plan)
+    kept = walk.scans.kept(plan, leaf)
+    given = walk.scans.given(plan, leaf) if kept is None else None
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
     description, dataset = walk.scans.describe(leaf)
     number = kept if kept is not None else given
     if number is not None:
-        node = walk.nodes.operator(str(leaf.nodeName()), description, [number])
+        node = walk.nodes.operator(leaf.name, description, [number])
     else:
-        kind = walk.catalyst.kind(leaf)
-        reason = _NOT_FOLLOWED.get(kind, "")
+        reason = _NOT_FOLLOWED.get(leaf.kind, "")
         node = walk.nodes.operator(
-            _scan_name(leaf, kind, dataset),
+            _scan_name(leaf, dataset),
             description,
             [],
             kind="source",
@@ -43,8 +43,8 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
             reason=reason,
         )
         number = node.number
-    indexed = walk.scans.with_row_index(leaf) if kept is None else None
-    made, row_index = indexed if indexed is not None else (leaf, None)
+    indexed = walk.scans.with_row_index(plan, leaf) if kept is None else None
+    made, row_index = indexed if indexed is not None else (plan, None)
     if condition is not None:
         made = walk.catalyst.filter(condition, made)
     # What is kept has told of its records when it was made: they need only be numbered again.
@@ -52,36 +52,36 @@ def scan(walk: Walk, leaf: Plan, condition: Expression | None = None) -> Rewritt
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     wanted = walk.scans.wanted(leaf)
     if wanted is None:
-        numbered = walk.catalyst.project(leaf.output(), made, [column])
+        numbered = walk.catalyst.project_as(plan, made, [column])
     else:  # all rows are numbered before some are left out
         blocks = walk.catalyst.alias(walk.taps.blocks(wanted.scan, row_index, wanted.known), COLUMN)
-        numbered = walk.catalyst.project(leaf.output(), made, [column, blocks])
+        numbered = walk.catalyst.project_as(plan, made, [column, blocks])
         numbered = walk.catalyst.filter(walk.catalyst.has_bits(blocks.toAttribute(), wanted.bitmap), numbered)
-        numbered = walk.catalyst.project(leaf.output(), numbered, [column.toAttribute()])
+        numbered = walk.catalyst.project_as(plan, numbered, [column.toAttribute()])
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
 
 
-def _scan_name(leaf: Plan, kind: str, dataset: dict[str, str] | None) -> str:
+def _scan_name(leaf: Operator, dataset: dict[str, str] | None) -> str:
     """As Spark's own pages name it; elsewhere the plan's name."""
-    if kind != "LogicalRelation" or dataset is None:
-        return str(leaf.nodeName())
+    if leaf.kind != "LogicalRelation" or dataset is None:
+        return leaf.name
     return f"Scan {dataset['format'].removesuffix('+header')}"
 
 
 def filter_(walk: Walk, plan: Plan) -> Rewritten:
     """What of it a scan makes use of stays beside the scan, where rows are known all the same."""
-    leaf = plan.child()
-    is_scan = walk.catalyst.kind(leaf) == "LogicalRelation"
-    if not is_scan or not plan.deterministic():
-        return walk.passing(plan)
+    below = plan.child()
+    leaf = walk.look(below)
+    if leaf.kind != "LogicalRelation" or not walk.look(plan).is_deterministic:
+        return walk.passing(plan, below)
     tapped, entered = walk.tapped_subqueries(plan)
     beside: list[Expression] = []
     above: list[Expression] = []
     for each in walk.catalyst.conjuncts(tapped.condition()):
         (beside if walk.scans.is_pruned_by(leaf, each) else above).append(each)
-    below = scan(walk, leaf, walk.catalyst.all_of(beside))
-    made = below.plan if not above else walk.catalyst.filter(walk.catalyst.all_of(above), below.plan)
-    return walk.entered_by(entered, plan, below, made)
+    scanned = scan(walk, below, walk.catalyst.all_of(beside))
+    made = scanned.plan if not above else walk.catalyst.filter(walk.catalyst.all_of(above), scanned.plan)
+    return walk.entered_by(entered, plan, scanned, made)
 
 
 def one_row(walk: Walk, plan: Plan) -> Rewritten:

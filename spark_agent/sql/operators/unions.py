@@ -17,7 +17,7 @@ def union(walk: Walk, plan: Plan) -> Rewritten:
     is_counting, walk.is_counting = walk.is_counting, False
     belows = [walk.rewrite(each) for each in stock]
     for at, each in enumerate(stock if is_counting else ()):
-        if _COUNTED_OFF.match(str(each.simpleString(25))):
+        if _COUNTED_OFF.match(walk.look(each).text):
             belows[at] = Rewritten(belows[at].plan, [], belows[at].node)
     tags = [node for below in belows for _, node in below.ids]
     children = []
@@ -27,7 +27,7 @@ def union(walk: Walk, plan: Plan) -> Rewritten:
             for other, each in enumerate(belows)
             for column, node in each.ids
         ]
-        children.append(walk.catalyst.project(child.output(), below.plan, columns))
+        children.append(walk.catalyst.project_as(child, below.plan, columns))
     made = walk.catalyst.with_children(plan, children)
     ids = list(zip(walk.catalyst.last(made.output(), len(tags)), tags, strict=True))
     return Rewritten(made, ids, walk.operator(plan, [below.node for below in belows]).number)
@@ -39,7 +39,7 @@ def with_named(walk: Walk, plan: Plan) -> Rewritten:
     for each in walk.catalyst.items(plan.cteDefs()):
         below = walk.child(each)
         ids = [column for column, _ in below.ids]
-        made = walk.catalyst.project(each.output(), below.plan, ids)
+        made = walk.catalyst.project_as(each, below.plan, ids)
         definitions.append(walk.catalyst.with_children(each, [made]))
         walk.definitions[int(each.id())] = below.ids, below.node
     query = walk.rewrite(plan.plan())

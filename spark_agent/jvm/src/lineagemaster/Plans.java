@@ -55,9 +55,15 @@ public final class Plans {
     return texts(ScalaLists.asked(plan, "collectLeaves"), this::kind);
   }
 
-  /** An operator as Spark shows it: [name, text]. */
-  public String shown(LogicalPlan plan) {
-    return texts(List.of(plan.nodeName(), plan.simpleString(25)), Function.identity());
+  /** An operator: {kind, name, text: all that Spark shows of it, has_subqueries, is_deterministic, files}. */
+  public String look(LogicalPlan plan) {
+    return "{\"kind\":" + Manifest.quoted(kind(plan))
+        + ",\"name\":" + Manifest.quoted(plan.nodeName())
+        + ",\"text\":" + Manifest.quoted(plan.simpleString(25))
+        + ",\"has_subqueries\":" + hasSubqueries(plan)
+        + ",\"is_deterministic\":" + plan.deterministic()
+        + ",\"files\":" + files(relation(plan))
+        + "}";
   }
 
   public boolean hasSubqueries(LogicalPlan plan) {
@@ -102,13 +108,12 @@ public final class Plans {
   }
 
   /**
-   * A scan of files: {format: the kind of its format, roots: the first paths, count: of all paths, options,
-   * is_bucketed, folders: the columns that are names of folders}. Null for other plans.
+   * What a scan of files reads: {format: the kind of its format, roots: the first paths, count: of all paths, options,
+   * is_bucketed, folders: the columns that are names of folders}.
    */
-  public String files(LogicalPlan leaf) {
-    HadoopFsRelation relation = relation(leaf);
+  private String files(HadoopFsRelation relation) {
     if (relation == null) {
-      return null;
+      return "null";
     }
     List<Object> roots = ScalaLists.asked(relation.location(), "rootPaths");
     return "{\"format\":" + Manifest.quoted(kind(relation.fileFormat()))
@@ -135,7 +140,7 @@ public final class Plans {
     return areSame;
   }
 
-  /** Not of a subclass, which may read in another way. */
+  /** Of a scan of files; null of other plans, and of a subclass, which may read in another way. */
   private static HadoopFsRelation relation(LogicalPlan leaf) {
     if (leaf.getClass() != LogicalRelation.class) {
       return null;
@@ -204,6 +209,11 @@ public final class Plans {
   /** `columns`, and behind them `more`, of a plan. */
   public LogicalPlan project(Seq<?> columns, List<?> more, LogicalPlan child) {
     return ScalaLists.made(Project.class, joined(ScalaLists.asJava(columns), more), child);
+  }
+
+  /** The columns that `like` gives, and behind them `more`, of a plan. */
+  public LogicalPlan projectAs(LogicalPlan like, List<?> more, LogicalPlan child) {
+    return ScalaLists.made(Project.class, joined(output(like), more), child);
   }
 
   /** An Aggregate with more results, over another child. */
