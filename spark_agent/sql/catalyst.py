@@ -110,6 +110,10 @@ class Catalyst:
         """The names of the columns that it reads."""
         return _texts(self._plans.namesRead(expression))
 
+    def text_columns(self, columns: Seq) -> Any:
+        """A java.util.List of those that are texts; None where others may hold the end of a line, too."""
+        return self._plans.textColumns(columns)
+
     def column_ids(self, plan: Plan) -> list[int]:
         """What tells the columns of a plan from those of all others."""
         return list(json.loads(self._plans.columnIds(plan)))

@@ -121,26 +121,20 @@ class Jvm:
         numbers = self.java_list(int(source) for source in sources)
         children = [*ids, *([] if key is None else [key])]
         columns: list[str] = []
-        is_bucketed, writers, texts, is_alone = False, 0, 0, False
+        is_bucketed, writers, is_alone = False, 0, False
+        texts, found = self._empty, 0
         if places is not None:
             columns, is_bucketed, writers = places.columns, places.bucket is not None, places.writers
-            texts, is_alone = len(places.texts), places.is_alone
+            is_alone = places.is_alone
+            if places.texts is not None:
+                texts, found = places.texts, len(places.texts)
             children += [each for each in (places.key, places.bucket) if each is not None]
-            children += [*places.values, *places.texts]
+            children += places.values
+        names = self.java_list(columns)
         spec = self._spec(
-            common,
-            node,
-            codes,
-            keys,
-            numbers,
-            self.java_list(columns),
-            is_bucketed,
-            writers,
-            texts,
-            is_alone,
-            is_index,
+            common, node, codes, keys, numbers, names, is_bucketed, writers, found, is_alone, is_index
         )
-        return self._tap(spec, self.seq(children))
+        return self._tap(spec, self.plans.joined(self.java_list(children), texts))
 
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
         """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.

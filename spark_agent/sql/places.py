@@ -9,6 +9,7 @@ query, so that the order of the query is not that of the files, or where lines e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan, Seq
 
@@ -32,7 +33,7 @@ class Places:
     columns: list[str] = field(default_factory=list)
     values: list[Expression] = field(default_factory=list)  # their texts, as they are in names of folders
     writers: int = 0  # files that a task may have open at a time; 0: rows are sorted, and it has one
-    texts: list[Expression] = field(default_factory=list)  # in which the end of a line makes another line
+    texts: Any = None  # a java.util.List of those in which the end of a line makes another line; None: none
     is_alone: bool = False  # it is the only one, and a blank line is no row
 
 
@@ -68,11 +69,7 @@ def of_one_folder(catalyst: Catalyst, columns: Seq, format: str) -> Places:
         return Places()
     if format == "csv+header" and any("\n" in name for name in catalyst.names(columns)):
         raise UnknownFilesError("its header has several lines")
-    texts = []
-    types = [each.lower() for each in catalyst.types(columns)]
-    for at, type_name in enumerate(types):
-        if type_name.startswith(("string", "char", "varchar")):
-            texts.append(columns.apply(at))
-        elif any(part in type_name for part in ("string", "char", "binary", "variant")):
-            raise UnknownFilesError("its columns may hold ends of lines")
-    return Places(texts=texts, is_alone=format != "text" and len(types) == 1)
+    texts = catalyst.text_columns(columns)
+    if texts is None:
+        raise UnknownFilesError("its columns may hold ends of lines")
+    return Places(texts=texts, is_alone=format != "text" and int(columns.size()) == 1)

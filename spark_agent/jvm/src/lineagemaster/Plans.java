@@ -5,9 +5,11 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.StringJoiner;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
@@ -78,6 +80,20 @@ public final class Plans {
   /** The names of columns: [name, ...]. */
   public String names(Seq<NamedExpression> columns) {
     return texts(ScalaLists.asJava(columns), NamedExpression::name);
+  }
+
+  /** The columns that are texts; null where others may hold the end of a line, too. */
+  public List<Expression> textColumns(Seq<Expression> columns) {
+    List<Expression> texts = new ArrayList<>();
+    for (Expression each : ScalaLists.asJava(columns)) {
+      String type = each.dataType().catalogString().toLowerCase(Locale.ROOT);
+      if (Stream.of("string", "char", "varchar").anyMatch(type::startsWith)) {
+        texts.add(each);
+      } else if (Stream.of("string", "char", "binary", "variant").anyMatch(type::contains)) {
+        return null;
+      }
+    }
+    return texts;
   }
 
   /** The names of the columns that an expression reads: [name, ...]. */
@@ -166,7 +182,8 @@ public final class Plans {
     return ScalaLists.asked(plan, "output");
   }
 
-  private static Seq<Object> joined(List<?> items, List<?> more) {
+  /** A Scala Seq of both. */
+  public Seq<Object> joined(List<?> items, List<?> more) {
     List<Object> all = new ArrayList<>(items);
     all.addAll(more);
     return ScalaLists.of(all);
