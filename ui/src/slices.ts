@@ -8,10 +8,10 @@ export async function inSlices<Item>(
   items: readonly Item[],
   size: number,
   work: (slice: readonly Item[]) => void,
-  signal?: AbortSignal,
+  { signal, between = pause }: { signal?: AbortSignal; between?: () => Promise<void> } = {},
 ): Promise<void> {
   for (let at = 0; at < items.length; at += size) {
-    if (at > 0) await pause();
+    if (at > 0) await between();
     if (signal?.aborted) return;
     work(items.slice(at, at + size));
   }

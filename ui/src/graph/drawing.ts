@@ -1,7 +1,8 @@
 // Draws a picture with Cytoscape: pans, zooms, follows the pointer and the keys. Knows nothing of where a click leads.
 
 import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
-import { inSlices } from "../slices";
+import { fill } from "../filling";
+import { grouped } from "../grouped";
 import { colour } from "../theme";
 import { flowsOf, labelOf, sizeOf } from "./labels";
 import type { Placed } from "./layered";
@@ -25,10 +26,10 @@ export interface Drawing {
   close(): void;
 }
 
-/** Elements that are made at a time: the page answers in between. */
-const SLICE = 40;
 /** Between the drawing and its border. */
 const MARGIN = 16;
+/** What a box takes beyond its size. */
+const BORDER = 1.5;
 /** Text below this size on the screen is not read; the drawing then starts at its top instead of as a whole. */
 const READABLE = 0.8;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
@@ -49,16 +50,20 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
   let places: Placed["boxes"] = {};
   let current: string | null = null;
   let showing = new AbortController();
+  let lit = graph.collection().edges();
 
   const boxOf = (id: string | null) => shown.boxes.find((box) => box.id === id) ?? null;
   const mark = (id: string | null) => {
+    const node = graph.getElementById(id ?? "");
+    const through = node.union(node.predecessors()).union(node.successors()).edges();
     graph.batch(() => {
-      graph.elements(".current, .lit").removeClass("current lit");
-      if (id === null) return;
-      const node = graph.getElementById(id);
+      graph.nodes(".current").difference(node).removeClass("current");
       node.addClass("current");
-      node.union(node.predecessors()).union(node.successors()).edges().addClass("lit");
+      // Only what changes is styled anew: a step of the keys changes few of hundreds of lines.
+      lit.difference(through).removeClass("lit");
+      through.difference(lit).addClass("lit");
     });
+    lit = through;
     current = id;
   };
 
@@ -142,8 +147,9 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
       const isFirst = shown.boxes.length === 0;
       [shown, places] = [picture, placed.boxes];
       graph.elements().remove();
+      lit = graph.collection().edges();
       if (isFirst) fit(READABLE);
-      await inSlices(elements(picture, placed), SLICE, (slice) => graph.add([...slice]), signal);
+      await fill(graph, elements(picture, placed), signal);
       if (signal.aborted) return;
       if (boxOf(current) !== null) mark(current);
       else current = null;
@@ -168,26 +174,53 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
 
 /** What of the plane the drawing takes; frames are around what they hold. */
 function extent({ boxes }: Picture, places: Placed["boxes"]) {
-  const all = boxes.map((box) => ({ at: places[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) }));
-  const side = (pick: (box: (typeof all)[number]) => number) => all.map(pick);
-  const left = Math.min(...side(({ at, width }) => at.x - width / 2)) - MARGIN;
-  const top = Math.min(...side(({ at, height }) => at.y - height / 2)) - 2 * MARGIN;
+  const { left, top, right, bottom } = sides(boxes, places);
   return {
-    left,
-    top,
-    width: Math.max(...side(({ at, width }) => at.x + width / 2)) + MARGIN - left,
-    height: Math.max(...side(({ at, height }) => at.y + height / 2)) + MARGIN - top,
+    left: left - MARGIN,
+    top: top - 2 * MARGIN,
+    width: right - left + 2 * MARGIN,
+    height: bottom - top + 3 * MARGIN,
   };
 }
 
+/** Place and size of a frame; its padding comes to that. */
+function around(boxes: readonly DrawnBox[], places: Placed["boxes"]) {
+  const { left, top, right, bottom } = sides(boxes, places);
+  return {
+    at: { x: (left + right) / 2, y: (top + bottom) / 2 },
+    width: right - left + 2 * BORDER,
+    height: bottom - top + 2 * BORDER,
+  };
+}
+
+function sides(boxes: readonly DrawnBox[], places: Placed["boxes"]) {
+  const all = boxes.map((box) => ({ at: places[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) }));
+  return {
+    left: Math.min(...all.map(({ at, width }) => at.x - width / 2)),
+    top: Math.min(...all.map(({ at, height }) => at.y - height / 2)),
+    right: Math.max(...all.map(({ at, width }) => at.x + width / 2)),
+    bottom: Math.max(...all.map(({ at, height }) => at.y + height / 2)),
+  };
+}
+
+/**
+ * Frames are boxes below others, as large as what they hold. Cytoscape has nodes within nodes, too, but then looks
+ * through what holds an element and what it holds for each property that is set: ten times the work.
+ */
 function elements(picture: Picture, placed: Placed): ElementDefinition[] {
+  const members = grouped(
+    picture.boxes.filter((box) => box.type === "operation"),
+    (box) => box.group ?? "",
+  );
   const boxes = picture.boxes.map((box): ElementDefinition => {
     const isFrame = box.type === "group" && box.isOpen;
-    const parent = box.type === "operation" && box.group !== null ? { parent: box.group } : {};
+    const { at, ...size } = isFrame
+      ? around(members.get(box.id) ?? [], placed.boxes)
+      : { at: placed.boxes[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) };
     return {
       group: "nodes",
-      data: { id: box.id, label: labelOf(box), ...sizeOf(box), ...parent },
-      position: placed.boxes[box.id] ?? { x: 0, y: 0 },
+      data: { id: box.id, label: labelOf(box), ...size },
+      position: at,
       classes: classesOf(box, isFrame),
     };
   });
@@ -254,6 +287,7 @@ function styles(): StylesheetJson {
         "border-color": of("rule"),
         color: of("soft"),
         padding: "14px",
+        "z-compound-depth": "bottom", // below the lines, too
         "text-valign": "top",
         "text-halign": "center",
         "text-margin-y": 16,

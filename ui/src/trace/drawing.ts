@@ -4,7 +4,9 @@
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { h, replace } from "../dom";
 import { allowStyles } from "../graph/drawing";
+import { fill, frame } from "../filling";
 import { placeWay } from "../layout";
+import { inSlices } from "../slices";
 import { isStill } from "../theme";
 import { number } from "../words";
 import { isArrow, neighbour } from "./keys";
@@ -18,10 +20,8 @@ import { shortened } from "./texts";
 import type { Ways } from "./ways";
 
 const STEP = 1.3;
-/** Elements that are put into the drawing at a time, so that nothing waits long meanwhile. */
-const AT_A_TIME = 50;
-/** The first frame has most to do of its own. */
-const FIRST = 8;
+/** Elements that are marked at a time, so that nothing waits long meanwhile. */
+const AT_A_TIME = 80;
 /** Width of a heading's character, about. */
 const CHARACTER = 6.4;
 
@@ -92,10 +92,9 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   let shown: { ways: Ways; placement: Placement; bounds: Bounds; centre: string | null } | null = null;
   let showing = new AbortController();
   const marks = new Map<string, Mark>();
-  /** Only what changes is styled anew: of hundreds of elements a step of the keys changes few. */
+  let marking = new AbortController();
   const mark = (element: NodeSingular | EdgeSingular, wanted: Mark | null): void => {
     const had = marks.get(element.id()) ?? null;
-    if (had === wanted) return;
     if (had !== null) element.removeClass(had);
     if (wanted === null) {
       marks.delete(element.id());
@@ -106,7 +105,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   };
   let current: string | null = null;
 
-  const frame = () => ({ width: graph.width(), height: graph.height() });
+  const size = () => ({ width: graph.width(), height: graph.height() });
   const see = ({ zoom, pan }: Sight, isMoved = false): void => {
     if (zoom === graph.zoom() && pan.x === graph.pan().x && pan.y === graph.pan().y) return;
     graph.stop();
@@ -114,15 +113,15 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     else graph.viewport({ zoom, pan: { ...pan } });
   };
   const all = (): void => {
-    if (shown !== null) see(whole(shown.bounds, frame()));
+    if (shown !== null) see(whole(shown.bounds, size()));
   };
   const zoom = (factor: number): void => {
-    const { width, height } = frame();
+    const { width, height } = size();
     graph.zoom({ level: graph.zoom() * factor, renderedPosition: { x: width / 2, y: height / 2 } });
   };
   const settle = (): void => {
     if (shown === null || graph.width() === 0) return;
-    see(around(shown.bounds, frame(), shown.placement.spots.get(current ?? shown.centre ?? "")));
+    see(around(shown.bounds, size(), shown.placement.spots.get(current ?? shown.centre ?? "")));
   };
 
   const what = (name: string): Chosen | null => chosenOf(graph.getElementById(name).data());
@@ -148,7 +147,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     element.addClass("current");
     const spot = shown?.placement.spots.get(name);
     if (shown !== null && spot !== undefined)
-      see(into({ zoom: graph.zoom(), pan: { ...graph.pan() } }, shown.bounds, frame(), spot), true);
+      see(into({ zoom: graph.zoom(), pan: { ...graph.pan() } }, shown.bounds, size(), spot), true);
     heard.pointed(element.hasClass("record") ? name : null);
     heard.came(name, String(element.data("label")).replace("\n", ", "));
   };
@@ -188,18 +187,6 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   });
   sized.observe(holder);
 
-  async function fill(elements: readonly ElementDefinition[], signal: AbortSignal): Promise<void> {
-    for (let at = 0, to = FIRST; at < elements.length; at = to, to += AT_A_TIME) {
-      graph.batch(() => {
-        graph.add(elements.slice(at, to));
-      });
-      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))); // after the frame that draws them
-      if (signal.aborted) return; // another picture, or none any more
-    }
-    place.dataset.elements = String(elements.length);
-    place.removeAttribute("aria-busy");
-  }
-
   return {
     async show(way, ways, picture) {
       showing.abort();
@@ -216,29 +203,51 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       const centre = first === undefined ? null : `${way.centre.id}#${first.record_id}`;
       shown = { ways, placement, bounds: boundsOf(placement), centre };
       current = null;
+      marking.abort();
       marks.clear();
       graph.elements().remove();
       settle();
-      await fill(elementsOf(way, picture, placement), signal);
+      const elements = elementsOf(way, picture, placement);
+      await fill(graph, elements, signal);
+      if (signal.aborted) return; // another picture, or none any more
+      place.dataset.elements = String(elements.length);
+      place.removeAttribute("aria-busy");
     },
     light(hashes, lit) {
+      marking.abort();
+      marking = new AbortController();
+      const of = (name: string): Mark | null => (hashes === null ? null : hashes.has(name) ? "lit" : "dim");
+      const wanted: [NodeSingular | EdgeSingular, Mark | null][] = [];
+      graph.nodes(".record").forEach((node) => {
+        wanted.push([node, of(node.id())]);
+      });
+      graph.edges().forEach((edge) => {
+        wanted.push([edge, of(edge.data("source")) === "lit" ? of(edge.data("target")) : of(edge.data("source"))]);
+      });
+      // Only what changes is styled anew: of hundreds of elements a step of the keys changes few. The way at first.
+      const changed = wanted.filter(([element, mark]) => (marks.get(element.id()) ?? null) !== mark);
+      changed.sort(([, one], [, other]) => Number(other === "lit") - Number(one === "lit"));
       graph.batch(() => {
         graph.elements(".current").removeClass("current");
         if (lit !== null) graph.getElementById(lit).addClass("current");
         if (current !== null) graph.getElementById(current).addClass("current");
-        const of = (name: string): Mark | null => (hashes === null ? null : hashes.has(name) ? "lit" : "dim");
-        graph.nodes(".record").forEach((node) => {
-          mark(node, of(node.id()));
-        });
-        graph.edges().forEach((edge) => {
-          mark(edge, of(edge.data("source")) === "lit" ? of(edge.data("target")) : of(edge.data("source")));
-        });
       });
+      void inSlices(
+        changed,
+        AT_A_TIME,
+        (slice) => {
+          graph.batch(() => {
+            for (const [element, wanted] of slice) mark(element, wanted);
+          });
+        },
+        { signal: marking.signal, between: frame },
+      );
     },
     close() {
       document.removeEventListener("theme", restyle);
       sized.disconnect();
       showing.abort();
+      marking.abort();
       graph.destroy();
     },
   };

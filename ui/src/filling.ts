@@ -1,0 +1,25 @@
+// Puts elements into a drawing in small steps: what they look like and how wide their texts are is found in one task,
+// the frame that draws them is the next. Done in one, hundreds of elements would hold the page up.
+
+import type { Core, ElementDefinition } from "cytoscape";
+
+/** Elements that are made at a time. */
+const SLICE = 20;
+/** The first ones find all of Cytoscape's code cold. */
+const FIRST = 6;
+
+/** After the frame that draws what has changed. */
+export const frame = (): Promise<void> => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+
+/** Is there when all elements stand, or the signal ends it. */
+export async function fill(graph: Core, elements: readonly ElementDefinition[], signal: AbortSignal): Promise<void> {
+  for (let at = 0, to = FIRST; at < elements.length; at = to, to += SLICE) {
+    graph.batch(() => {
+      graph.add(elements.slice(at, to));
+    });
+    // Who asks for its bounds has styled it and measured its text; the frame then finds both.
+    for (const { data } of elements.slice(at, to)) graph.getElementById(String(data.id)).boundingBox();
+    await frame();
+    if (signal.aborted) return;
+  }
+}
