@@ -99,11 +99,12 @@ FILES, LINES = 4, 30_000
 def words_of(file: int, at: int) -> list[str]:
     """The first are everywhere, the others in neighbouring lines of two files, and in one line.
 
-    `twin` is wherever `few-1-7` is, and in 100 lines more, of other blocks.
+    `twin` is wherever `left` is, and in as many lines of another block of the same part.
     """
     words = [f"often-{at % 20}", f"few-{file % 2}-{at // 100}", f"once-{file}-{at}"]
-    is_twin = words[1] == "few-1-7" or (file == 0 and at // 100 == 200)
-    return [*words, "twin"] if is_twin else words
+    if file == 1 and at // 100 == 7:
+        words += ["left", "twin"]
+    return [*words, "twin"] if file == 1 and at // 100 == 90 else words
 
 
 def lines_with(word: str) -> frozenset[tuple[str, int]]:
@@ -148,12 +149,12 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
     "count of counts": lambda words: (
         words.groupBy("word")
         .count()
-        .where("word in ('few-1-7', 'twin')")
+        .where("word in ('left', 'twin')")
         .groupBy("count")
         .agg(F.max(F.lit("word")).alias("said"))
     ),
     "counts alone": lambda words: (
-        words.where("word in ('few-1-7', 'twin')").groupBy("word").count().select("count")
+        words.where("word in ('left', 'twin')").groupBy("word").count().select("count")
     ),
 }
 WORDS = ("once-2-12345", "few-1-7", "often-3")
@@ -205,18 +206,19 @@ def test_a_row_of_few_blocks_has_all_its_records(many: Many, name: str, word: st
     assert found == lines_with(word)
 
 
-@pytest.mark.parametrize(("word", "most"), [("once-2-12345", 8_192), ("few-1-7", 4 * 8_192)])
-def test_only_the_blocks_of_a_row_are_read(many: Many, word: str, most: int) -> None:
-    assert 0 < many.lines["count", word] <= most
+@pytest.mark.parametrize(("word", "most"), [("once-2-12345", 1 / 2), ("few-1-7", 3 / 4)])
+def test_only_the_blocks_of_a_row_are_read(many: Many, word: str, most: float) -> None:
+    """It is in one block of some twenty, or in two; others may have the same bits by chance."""
+    assert 0 < many.lines["count", word] < most * FILES * LINES
 
 
 def test_a_row_of_all_blocks_reads_all(many: Many) -> None:
     assert many.lines["count", "often-3"] == FILES * LINES
 
 
-@pytest.mark.parametrize(("count", "word"), [("200", "few-1-7"), ("300", "twin")])
+@pytest.mark.parametrize(("count", "word"), [("100", "left"), ("200", "twin")])
 def test_groups_of_groups_are_read_whole(many: Many, count: str, word: str) -> None:
-    """In the blocks of `few-1-7` alone, `twin` is there as often: it would be one of its group."""
+    """In the block of `left` alone, `twin` is there as often: it would be one of its group."""
     assert many.application is not None
     (found,) = sources_found(many.application, many.asked["count of counts", count], True)
     assert found == lines_with(word)
@@ -224,8 +226,8 @@ def test_groups_of_groups_are_read_whole(many: Many, count: str, word: str) -> N
 
 
 def test_what_looks_like_the_row_in_its_blocks_alone_is_told_from_it(many: Many) -> None:
-    """There are two rows of 200 in the blocks of `few-1-7`, and one in all of the input."""
+    """There are two rows of 100 in the block of `left`, and one in all of the input."""
     assert many.application is not None
-    (found,) = sources_found(many.application, many.asked["counts alone", "200"], True)
-    assert found == lines_with("few-1-7")
-    assert many.lines["counts alone", "200"] > FILES * LINES
+    (found,) = sources_found(many.application, many.asked["counts alone", "100"], True)
+    assert found == lines_with("left")
+    assert many.lines["counts alone", "100"] > FILES * LINES
