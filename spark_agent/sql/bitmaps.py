@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan
-from spark_agent.sql.operators.passing import PASSING
+from spark_agent.sql.operators.passing import PASSING, REPARTITIONS
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.row_index import COLUMN, Columns
 
@@ -55,6 +55,7 @@ class Bitmaps:
         self._numbered: list[tuple[Plan, int]] = []
         self._handlers: dict[str, Callable[[Plan], Carried]] = {
             **dict.fromkeys(PASSING, self._passing),
+            **dict.fromkeys(REPARTITIONS, self._repartition),
             "LogicalRelation": self._scan,
             "Filter": self._filter,
             "Project": self._project,
@@ -143,6 +144,11 @@ class Bitmaps:
     def _passing(self, plan: Plan) -> Carried:
         below = self._carry(plan.child())
         return self._over(below, self._catalyst.with_children(plan, [below.plan]), plan)
+
+    def _repartition(self, plan: Plan) -> Carried:
+        below = self._carry(plan.child())
+        made = self._catalyst.repartition_over(plan, list(below.bitmaps), below.plan)
+        return self._over(below, made, plan)
 
     def _over(self, below: Carried, made: Plan, plan: Plan) -> Carried:
         """`made` of `plan`: if that reads what may be partial, so may be all that it adds."""

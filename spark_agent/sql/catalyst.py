@@ -291,6 +291,10 @@ class Catalyst:
         """Rows with the same values in one partition, as Spark does it where an operator needs that."""
         return self._repartition(expressions, plan, self.none, self.none)
 
+    def repartition_over(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
+        """A Repartition or RepartitionByExpression over a child with columns more; each row goes where it went."""
+        return self._plans.repartition(plan, self._java.java_list(more), child)
+
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return self._plans.over(plan, self._java.java_list(children))
 

@@ -26,6 +26,8 @@ _NEEDED = (
     "LineageTap",
     "LineageSource",
     "LineageBlocks",
+    "LineageRow",
+    "LineageTurn",
     "Manifests",
     "PlanRule",
     "Plans",

@@ -70,9 +70,6 @@ def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.
 
 #: What DataFrames do not do yet, and docs/dataframes.md says so. A test that passes after all is a failure.
 NOT_YET = {
-    "repartition(n) spreads rows by all columns": (
-        "test_a_job_gives_the_same_with_lineage[order of repartition]",
-    ),
     "a union is not one piece of generated code": (
         "test_a_plan_stays_as_good_as_it_is[union in one piece of generated code]",
     ),

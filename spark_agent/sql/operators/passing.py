@@ -19,6 +19,14 @@ def project(walk: Walk, plan: Plan) -> Rewritten:
     )
 
 
+def repartition(walk: Walk, plan: Plan) -> Rewritten:
+    below = walk.child(plan)
+    columns = [column for column, _ in below.ids]
+    return walk.with_subqueries(
+        plan, below, lambda one: walk.catalyst.repartition_over(one, columns, below.plan)
+    )
+
+
 def generate(walk: Walk, plan: Plan) -> Rewritten:
     """Of EXCEPT ALL, Spark makes a union with a count for each row; only the left side is a source."""
     walk.is_counting = walk.catalyst.kind(plan.generator()) == "ReplicateRows"
@@ -47,8 +55,6 @@ PASSING = frozenset(
         "LimitAll",
         "Offset",
         "Tail",
-        "Repartition",
-        "RepartitionByExpression",
         "RebalancePartitions",
         "SubqueryAlias",
         "View",
@@ -61,8 +67,12 @@ PASSING = frozenset(
     )
 )
 
+#: As these, but that Spark may deal rows out by all their columns.
+REPARTITIONS = frozenset(("Repartition", "RepartitionByExpression"))
+
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(PASSING, passing),
+    **dict.fromkeys(REPARTITIONS, repartition),
     "Project": project,
     "Generate": generate,
     "Expand": expand,

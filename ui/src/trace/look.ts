@@ -6,7 +6,8 @@ import { colour } from "../theme";
 export function look(): StylesheetJson {
   const [ink, soft, line, card, raised] = ["--ink", "--soft", "--line", "--card", "--raised"].map(colour);
   const rule = colour("--rule");
-  const fonts = { "font-family": "ui-monospace, monospace", "font-size": 11 };
+  // Nobody reads text of a few pixels, and to draw hundreds of them in a frame would hold the page up.
+  const fonts = { "font-family": "ui-monospace, monospace", "font-size": 11, "min-zoomed-font-size": 5 };
   return [
     {
       selector: "node",

@@ -11,6 +11,7 @@ import java.util.StringJoiner;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Ascending$;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -18,6 +19,8 @@ import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.XxHash64;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -27,6 +30,10 @@ import org.apache.spark.sql.catalyst.plans.logical.ExposesMetadataColumns;
 import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Repartition;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataTypes;
@@ -273,6 +280,57 @@ public final class Plans {
     parts[1] = ScalaLists.of(places);
     parts[parts.length - 1] = child;
     return ScalaLists.made(Generate.class, parts);
+  }
+
+  /**
+   * A repartition over a child with columns more, whose rows go where they would go without these: where Spark deals
+   * rows out in turn, it sorts those of a task by all columns first, so that the order is the same if computed again.
+   */
+  public LogicalPlan repartition(LogicalPlan plan, List<Expression> more, LogicalPlan child) {
+    int count = dealtTo(plan);
+    if (count < 2 || more.isEmpty() || !plan.conf().sortBeforeRepartition()) {
+      return over(plan, List.of(child));
+    }
+    List<Attribute> stock = output(((UnaryNode) plan).child());
+    List<SortOrder> order = new ArrayList<>();
+    order.add(ascending(new LineageRow(true, expressions(stock))));
+    order.add(ascending(new LineageRow(false, expressions(stock))));
+    more.forEach(each -> order.add(ascending(each)));
+    Expression turn = alias(new LineageTurn(count, expressions(List.of())), "lineage_turn");
+    List<Object> columns = new ArrayList<>(stock);
+    columns.addAll(more);
+    LogicalPlan turns = project(ScalaLists.of(columns), List.of(turn), sorted(order, child));
+    Object key = ((NamedExpression) turn).toAttribute();
+    Object partitions = plan instanceof Repartition ? Option.apply(count) : parts((Product) plan)[2];
+    LogicalPlan dealt = ScalaLists.made(
+        RepartitionByExpression.class, ScalaLists.of(List.of(key)), turns, partitions, Option.empty());
+    return project(ScalaLists.of(columns), List.of(), dealt);
+  }
+
+  /** Among how many partitions a repartition deals rows out in turn; 0 where it does not. */
+  private static int dealtTo(LogicalPlan plan) {
+    if (plan instanceof Repartition) {
+      return ((Repartition) plan).shuffle() ? ((Repartition) plan).numPartitions() : 0;
+    }
+    boolean isByNothing = ScalaLists.asked(plan, "partitionExpressions").isEmpty();
+    return isByNothing ? ((RepartitionByExpression) plan).numPartitions() : 0;
+  }
+
+  private static SortOrder ascending(Expression expression) {
+    return ScalaLists.made(SortOrder.class, expression, Ascending$.MODULE$, NullsFirst$.MODULE$, NIL);
+  }
+
+  /** Within each partition. */
+  private static LogicalPlan sorted(List<SortOrder> order, LogicalPlan child) {
+    boolean hasHints = Sort.class.getConstructors()[0].getParameterCount() > 3; // from Spark 4.3 on
+    return hasHints
+        ? ScalaLists.made(Sort.class, ScalaLists.of(order), false, child, Option.empty())
+        : ScalaLists.made(Sort.class, ScalaLists.of(order), false, child);
+  }
+
+  @SuppressWarnings("unchecked") // whose items nobody checks
+  private static Seq<Expression> expressions(List<? extends Expression> items) {
+    return (Seq<Expression>) (Seq<?>) ScalaLists.of(items);
   }
 
   /** A CTERelationRef that gives more columns, and is as Spark made it in all else. */
