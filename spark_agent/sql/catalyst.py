@@ -292,7 +292,7 @@ class Catalyst:
         return self._repartition(expressions, plan, self.none, self.none)
 
     def repartition_over(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
-        """A Repartition or RepartitionByExpression over a child with columns more; each row goes where it went."""
+        """A repartition over a child with columns more, which takes each row where it went without them."""
         return self._plans.repartition(plan, self._java.java_list(more), child)
 
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:

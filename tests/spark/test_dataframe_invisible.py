@@ -149,7 +149,8 @@ def dealt_out(t: Tables) -> Any:
     """Rows of all types, and other ways to ask for it."""
     typed = t.orders.selectExpr(
         "*", "cast(price as decimal(30, 4)) d", "if(id % 3 = 0, null, cast(amount as decimal(9, 2))) e",
-        "array(tag, 'a')", "struct(id, tag)", "map(id, tag)", "cast(tag as binary)", "date_add(date'2026-01-01', id)", "null",
+        "array(tag, 'a')", "struct(id, tag)", "map(id, tag)", "cast(tag as binary)",
+        "date_add(date'2026-01-01', id)", "null",
     )  # fmt: skip
     alike = t.orders.selectExpr("explode(sequence(0, 40)) as n", "tag").select(F.expr("n % 3"), "tag")
     given = [

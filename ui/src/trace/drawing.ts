@@ -206,10 +206,12 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       marking.abort();
       marks.clear();
       graph.elements().remove();
-      settle();
+      // Drawn as far away as Escape goes: each is painted for that size here, some in a frame, and not all in one later.
+      all();
       const elements = elementsOf(way, picture, placement);
       await fill(graph, elements, signal);
       if (signal.aborted) return; // another picture, or none any more
+      settle();
       place.dataset.elements = String(elements.length);
       place.removeAttribute("aria-busy");
     },
