@@ -177,7 +177,7 @@ def _without_machine(route: Route, names: Places) -> None:
 
 def take(page: Page, picture: Picture, places: Places, out: Path) -> int:
     """Makes one picture; its size in bytes."""
-    page.route(re.compile("/api/"), partial(_without_machine, names=places))
+    page.route(re.compile(r"^http://127\.0\.0\.1:\d+/api/"), partial(_without_machine, names=places))
     page.goto(picture.address.format(**places))
     if picture.until:
         page.get_by_text(picture.until).first.wait_for(timeout=_DEADLINE_MS)

@@ -140,53 +140,6 @@ def cached(t: Tables) -> Any:
     return [*given, frame.is_cached, rows(frame.limit(3))]
 
 
-def dealt(frame: DataFrame) -> list[str]:
-    """Each row, its partition and its place there."""
-    return rows(frame.select("*", F.spark_partition_id(), F.monotonically_increasing_id()))
-
-
-def dealt_out(t: Tables) -> Any:
-    """Rows of all types, and other ways to ask for it."""
-    typed = t.orders.selectExpr(
-        "*", "cast(price as decimal(30, 4)) d", "if(id % 3 = 0, null, cast(amount as decimal(9, 2))) e",
-        "array(tag, 'a')", "struct(id, tag)", "map(id, tag)", "cast(tag as binary)",
-        "date_add(date'2026-01-01', id)", "null",
-    )  # fmt: skip
-    alike = t.orders.selectExpr("explode(sequence(0, 40)) as n", "tag").select(F.expr("n % 3"), "tag")
-    given = [
-        dealt(each)
-        for each in (
-            typed.repartition(3),
-            t.orders.groupBy("tag").agg(F.max("price"), F.count("*")).repartition(3),
-            t.orders.coalesce(1).repartition(4),
-            t.orders.union(t.orders.where("amount > 3")).repartition(5),
-            t.orders.repartition(7).where("amount > 3").repartition(2),
-            t.orders.repartition(250),
-            t.orders.repartition(1),
-            t.orders.join(t.customers, F.expr("customer = key")).repartition(3),
-            t.spark.sql("select /*+ repartition */ id, tag from orders"),
-            t.spark.sql("select /*+ repartition(3) */ * from orders"),
-            alike.repartition(6),
-        )
-    ]
-    # Some hundred pairs of a million rows have the same hash of 32 bits.
-    many = t.spark.range(0, 1_000_000, 1, 1).selectExpr("id", "string(id * 7) as s").repartition(3)
-    placed = F.xxhash64("id", F.spark_partition_id(), F.monotonically_increasing_id())
-    return [*given, rows(many.select(placed.alias("h")).agg(F.expr("bit_xor(h)"), F.count("*")))]
-
-
-def in_other_ways(t: Tables) -> Any:
-    given = []
-    for conf in (
-        {"spark.sql.adaptive.enabled": "false"},
-        {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
-        {"spark.sql.execution.sortBeforeRepartition": "false"},
-    ):
-        with conf_of(t.spark, conf):
-            given.append(dealt(t.orders.repartition(3)))
-    return given
-
-
 ROWS: dict[str, Job] = {
     "ids and partitions that Spark gives": lambda t: rows(
         t.orders.where("amount > 0").select(
@@ -200,9 +153,6 @@ ROWS: dict[str, Job] = {
     ),
     "order of a join": lambda t: rows(t.orders.join(t.customers, F.expr("customer = key"), "full")),
     "order of a sort of equal keys": lambda t: rows(t.orders.coalesce(1).orderBy("tag")),
-    "order of repartition": lambda t: dealt(t.orders.repartition(3)),
-    "order of repartition, by kind": dealt_out,
-    "order of repartition, without compiled code and as it comes": in_other_ways,
     "order of a window": lambda t: rows(
         t.orders.select("id", F.rank().over(Window.partitionBy("tag").orderBy("amount")))
     ),

@@ -22,6 +22,8 @@ import type { Ways } from "./ways";
 const STEP = 1.3;
 /** Elements that are marked at a time, so that nothing waits long meanwhile. */
 const AT_A_TIME = 80;
+/** So many elements could not be painted in one frame. */
+const MANY = 150;
 /** Width of a heading's character, about. */
 const CHARACTER = 6.4;
 
@@ -206,9 +208,10 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       marking.abort();
       marks.clear();
       graph.elements().remove();
-      // Drawn as far away as Escape goes: each is painted for that size here, some in a frame, and not all in one later.
-      all();
       const elements = elementsOf(way, picture, placement);
+      // Many are drawn as far away as Escape goes: painted for that size here, some in a frame, not all in one later.
+      if (elements.length > MANY) all();
+      else settle();
       await fill(graph, elements, signal);
       if (signal.aborted) return; // another picture, or none any more
       settle();
