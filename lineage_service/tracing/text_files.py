@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
+from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -29,6 +30,9 @@ _CHUNK = 1 << 16
 MAX_ROW_BYTES = 100_000
 #: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
 _MOST_MARKS = 1 << 14
+#: Between known row starts that are further apart, rows are read piece by piece.
+_MOST_AT_ONCE = 1 << 18
+_LF = 10
 _ROW_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -121,6 +125,9 @@ class RowIndex:
         found: dict[int, bytes] = {}
         at = 0
         while at < len(wanted) and self._has(wanted[at], check):
+            at = self._read_known(wanted, at, found, check)
+            if at == len(wanted) or not self._has(wanted[at], check):
+                break
             before = at
             with self.rows_from(wanted[at], check) as numbered:
                 for number, data in numbered:
@@ -134,6 +141,35 @@ class RowIndex:
             if at == before:
                 break
         return found
+
+    def _read_known(self, wanted: list[int], at: int, found: dict[int, bytes], check: Check) -> int:
+        """Read from the one at `at` on those rows that stand between two row starts that are known.
+
+        Where bytes can be read at once from there: the file is opened once. Gives the first that is left.
+        """
+        if not self._bytes.is_plain or self._stretch(wanted[at]) is None:
+            return at
+        with self._bytes.reading(0, check) as reader:
+            file = cast(BinaryIO, reader)
+            while at < len(wanted) and (stretch := self._stretch(wanted[at])) is not None:
+                check()
+                number, following, offset, end = stretch
+                file.seek(offset)
+                data = file.read(end - offset)
+                if len(data) < end - offset:
+                    break
+                after = bisect_left(wanted, following, at)
+                found.update(_rows_of(data, number, wanted[at:after]))
+                at = after
+        return at
+
+    def _stretch(self, row: int) -> tuple[int, int, int, int] | None:
+        """The known row starts around a row, (row, next row, offset, next offset), if they are near."""
+        rows, offsets = self._marks
+        at = bisect_right(rows, row)
+        if at >= len(rows) or offsets[at] - offsets[at - 1] > _MOST_AT_ONCE:
+            return None
+        return rows[at - 1], rows[at], offsets[at - 1], offsets[at]
 
     def matching(
         self, text: str, first: int, last: int, check: Check = unlimited
@@ -241,8 +277,18 @@ class RowIndex:
             self._at = base + len(data)  # last: it says that all the rest is known
 
 
+def _rows_of(data: bytes, number: int, wanted: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    """(row, bytes) of wanted rows of whole rows, the first of which has that number."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LF)
+    for row in wanted:
+        start = int(ends[row - number - 1]) + 1 if row > number else 0
+        yield row, data[start : min(int(ends[row - number]), start + MAX_ROW_BYTES + 1)]
+
+
 def _row_ends(data: bytes) -> int:
-    ends = int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))
+    ends = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LF))
     if b"\r" in data:
         ends += data.count(b"\r") - data.count(b"\r\n")
     return ends
