@@ -8,48 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
 from dataclasses import replace
-from threading import Timer
-from time import monotonic
 
-import duckdb
 import numpy as np
 
-from lineage_service.answers import Direction, TimeBudgetError
+from lineage_service.answers import Direction
 from lineage_service.tracing.rows_between import distinct, within
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.steps import Integers, Walk
 from lineage_service.tracing.walked import Position, Reached, Walked, on_the_way
-
-
-@contextmanager
-def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], None]]:
-    """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own.
-
-    An interrupt between two queries is lost, and what is done there may take long too: what is yielded is to
-    be called there, and raises the same.
-    """
-    timer = Timer(seconds, cursor.interrupt)
-    timer.daemon = True
-    timer.start()
-    deadline = monotonic() + seconds
-    spent = TimeBudgetError(
-        f"the question took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
-    )
-
-    def check() -> None:
-        if monotonic() >= deadline:
-            raise spent
-
-    try:
-        yield check
-    except duckdb.InterruptException:
-        raise spent from None
-    finally:
-        timer.cancel()
-        # Else its thread may let go of the cursor last, while the interpreter ends: DuckDB then aborts.
-        timer.join()
 
 
 class TraceWalk:
@@ -196,6 +163,10 @@ def _reached(
             first = len(every) if split < begin[0] else int(np.searchsorted(every, begin[1], "right"))
         chosen = every[first : first + limit - len(page)].tolist()
         left += len(every) - first - len(chosen)
+        if len(held) == 1:
+            run = next(iter(held))
+            page += [Position(node, split, offset, run) for offset in chosen]
+            continue
         for offset in chosen:
             run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
             page.append(Position(node, split, offset, run))

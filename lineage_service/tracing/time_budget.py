@@ -1,0 +1,88 @@
+"""The time that one question has: DuckDB is interrupted when it is spent, and all else asks now and then.
+
+One thread watches over all questions: to start one for each, and wait until it runs, costs more than many an
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from threading import Condition, Thread
+from time import monotonic
+
+import duckdb
+
+from lineage_service.answers import TimeBudgetError
+
+__all__ = ["time_budget"]
+
+
+class _Watch:
+    """Calls what was given to it when the time has come, unless it was taken back. Threads share it."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._ends: dict[int, tuple[float, Callable[[], None]]] = {}
+        self._numbers = count()
+        self._wakes_at: float | None = None  # None: when it is told to
+        self._thread: Thread | None = None
+
+    def begin(self, at: float, call: Callable[[], None]) -> int:
+        with self._changed:
+            number = next(self._numbers)
+            self._ends[number] = at, call
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="time-budgets", daemon=True)
+                self._thread.start()
+            elif self._wakes_at is None or at < self._wakes_at:
+                self._changed.notify()
+            return number
+
+    def end(self, number: int) -> None:
+        """It is not called any more, and nothing here holds it: DuckDB aborts where a thread lets go of a
+        cursor while the interpreter ends."""
+        with self._changed:
+            self._ends.pop(number, None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                self._call_due()
+                self._wakes_at = min((at for at, _ in self._ends.values()), default=None)
+                self._changed.wait(None if self._wakes_at is None else self._wakes_at - monotonic())
+
+    def _call_due(self) -> None:
+        now = monotonic()
+        for number in [number for number, (at, _) in self._ends.items() if at <= now]:
+            with suppress(duckdb.Error):  # of a cursor that is closed: the others are watched on
+                self._ends.pop(number)[1]()
+
+
+_watch = _Watch()
+
+
+@contextmanager
+def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], None]]:
+    """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own.
+
+    An interrupt between two queries is lost, and what is done there may take long too: what is yielded is to
+    be called there, and raises the same.
+    """
+    deadline = monotonic() + seconds
+    watched = _watch.begin(deadline, cursor.interrupt)
+    spent = TimeBudgetError(
+        f"the question took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
+    )
+
+    def check() -> None:
+        if monotonic() >= deadline:
+            raise spent
+
+    try:
+        yield check
+    except duckdb.InterruptException:
+        raise spent from None
+    finally:
+        _watch.end(watched)
