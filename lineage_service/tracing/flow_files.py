@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 Integers = npt.NDArray[np.signedinteger[Any]]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
+_LOOKED_AT = ("out_pos", "in_pos")
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
 _KEPT_BYTES = 128 << 20
@@ -57,6 +58,9 @@ class ColumnCache:
         """(file, row group, column) of what is kept."""
         with self._lock:
             return list(self._kept)
+
+    def has(self, key: tuple[str, int, str]) -> bool:
+        return key in self._kept
 
     def put(self, key: tuple[str, int, str], values: Kept) -> None:
         with self._lock:
@@ -98,6 +102,11 @@ class _RowGroup:
     def constant(self, name: str) -> int | None:
         """The value that the column has in every row, where that is known."""
         return self._constants.get(name)
+
+    def is_at_hand(self) -> bool:
+        """Nothing of it that is looked at first need be read."""
+        key = self._file, self.number
+        return all(name in self._constants or self._cache.has((*key, name)) for name in _LOOKED_AT)
 
     def column(self, name: str) -> Integers:
         """All values of a column; null is NO_RUN. Raises OSError when the file is gone."""
@@ -248,6 +257,10 @@ class FlowFiles:
     def slices(self, node: int, run: int) -> tuple[Slice, ...]:
         """All rows of a stream, in no order."""
         return self._all().get((node, run), ())
+
+    def is_at_hand(self, node: int, run: int) -> bool:
+        """All rows of a stream are in memory, or most of them."""
+        return all(each.group.is_at_hand() for each in self.slices(node, run))
 
     def runs(self, node: int) -> Sequence[int]:
         """The runs that have rows of `node`."""

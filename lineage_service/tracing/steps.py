@@ -12,6 +12,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -35,7 +36,10 @@ Records = tuple[Integers | None, Integers]
 """(origins, positions) of one run; positions ascend. No origins: all records have the same one."""
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
-_pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
+_WORKERS = min(4, os.cpu_count() or 1)
+_pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="trace")
+#: Positions of one run for which another thread is worth its while.
+_MUCH = 1 << 14
 
 
 class TooManyError(Exception):
@@ -178,7 +182,7 @@ class Walk:
                 return list(inputs_of_spans(slices, here[run][1]))
             return list(inputs_of_outputs(slices, here[run][1]))
 
-        for run, parts in self._of_runs(found, here):
+        for run, parts in self._of_runs(node, found, {run: len(each) for run, (_, each) in here.items()}):
             origins = here[run][0]
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
@@ -333,19 +337,31 @@ class Walk:
                         parts.append((None if origins is None else origins[index], outputs))
             return parts
 
-        for reader, parts in self._of_runs(found, readers):
+        sizes = {
+            reader: sum(len(here[of_run][1]) for _, of_run in named) for reader, named in readers.items()
+        }
+        for reader, parts in self._of_runs(child, found, sizes):
             for origins, outputs in parts:
                 self.add(child, reader, origins, outputs)
 
     # -- shared --------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _of_runs(found: Callable[[int], T], runs: Iterable[int]) -> Iterator[tuple[int, T]]:
-        """What `found` gives for each run, worked out side by side."""
-        listed = list(runs)
-        if len(listed) < 2:
-            return iter([(run, found(run)) for run in listed])
-        return zip(listed, _pool.map(found, listed), strict=True)
+    def _of_runs(
+        self, node: int, found: Callable[[int], T], runs: Mapping[int, int]
+    ) -> Iterator[tuple[int, T]]:
+        """What `found` gives for each run, with how many positions; much of it worked out side by side.
+
+        Little over rows that are in memory is done here: to hand it to other threads takes longer.
+        """
+        flows = self._snapshot.flows
+        heavy = [run for run, size in runs.items() if size > _MUCH or not flows.is_at_hand(node, run)]
+        if len(heavy) < 2:
+            return iter([(run, found(run)) for run in runs])
+        shares = [heavy[at::_WORKERS] for at in range(min(_WORKERS, len(heavy)))]
+        done = dict(
+            chain.from_iterable(_pool.map(lambda share: [(run, found(run)) for run in share], shares))
+        )
+        return iter([(run, done[run] if run in done else found(run)) for run in runs])
 
     def _every_record(
         self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False
