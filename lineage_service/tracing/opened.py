@@ -11,8 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from lineage_service.answers import Application
 from lineage_service.tables import TABLES
-from lineage_service.tracing.flow_files import ColumnCache
-from lineage_service.tracing.snapshot import Snapshot
+from lineage_service.tracing.snapshot import KeptRows, Snapshot
 from lineage_service.tracing.summaries import SummaryReader, read_receipts, summary
 from lineage_service.tracing.topology import read_topology
 from lineage_service.tracing.wiring import Receipt, Wiring
@@ -53,12 +52,12 @@ def open_application(
     files: Mapping[str, Sequence[str]],
     application_id: str,
     events: Sequence[Mapping[str, Any]],
-    columns: ColumnCache | None = None,
+    kept: KeptRows | None = None,
 ) -> OpenedApplication[Snapshot]:
     """`files` are those of each table that hold something of the application, on this machine."""
     receipts = read_receipts(files["blocks"])
     topology = read_topology(application_id, events)
-    snapshot = Snapshot(topology, receipts, files["flows"], files["records"], columns)
+    snapshot = Snapshot(topology, receipts, files["flows"], files["records"], kept)
     return opened_as(snapshot, events, receipts)
 
 

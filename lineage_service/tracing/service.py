@@ -7,7 +7,7 @@ by side, each on a cursor of its own.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,7 +34,6 @@ from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.edges import public_edges, record_count
 from lineage_service.tracing.engine import TraceWalk
-from lineage_service.tracing.flow_files import ColumnCache
 from lineage_service.tracing.ghost_links import FilesOfApplications
 from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.kept_walks import KeptWalks, LocalJourney
@@ -42,7 +41,7 @@ from lineage_service.tracing.missing_values import how_to_see, value_steps
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, open_application, stored_files
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.records import RecordPages
-from lineage_service.tracing.snapshot import Snapshot
+from lineage_service.tracing.snapshot import KeptRows, Snapshot
 from lineage_service.tracing.starts import (
     end_named,
     holders_named,
@@ -74,7 +73,7 @@ class LineageQuestions:
         self._walks = KeptWalks()
         self._files = FilesOfApplications(store)
         self._summaries = Summaries(store)
-        self._columns = ColumnCache()
+        self._kept = KeptRows()
         self._lock = threading.Lock()
         self._opened: OrderedDict[str, _Held] = OrderedDict()
 
@@ -249,27 +248,23 @@ class LineageQuestions:
     ) -> tuple[Record, ...]:
         texts: Texts = {}
         if node.number in opened.snapshot.keyed:
-            texts = self._texts(cursor, node, positions, values=values)
+            texts = self._texts(opened, cursor, node, positions, values=values)
         return records_of(opened, node, positions, texts, self._places, check)
 
     @staticmethod
     def _texts(
-        cursor: duckdb.DuckDBPyConnection, node: TopologyNode, positions: Sequence[Position], *, values: bool
+        opened: Opened,
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        positions: Sequence[Position],
+        *,
+        values: bool,
     ) -> Texts:
-        if not positions:
-            return {}
-        rows = cursor.execute(
-            "SELECT records.run, records.pos, kind, type, text FROM records SEMI JOIN "
-            "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS shown "
-            "ON records.run = shown.run AND records.pos = shown.pos "
-            "WHERE records.node = $node AND kind IN ('key', $other)",
-            {
-                "runs": [each.run for each in positions],
-                "offsets": [each.offset for each in positions],
-                "node": node.number,
-                "other": "value" if values else "key",
-            },
-        ).fetchall()
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for each in positions:
+            wanted[each.run].append(each.offset)
+        kinds = ("key", "value") if values else ("key",)
+        rows = opened.snapshot.texts.of(cursor, node.number, wanted, kinds)
         return {(node.number, run, pos, kind): (type_, text) for run, pos, kind, type_, text in rows}
 
     def _open(self, application_id: str) -> Opened:
@@ -285,7 +280,7 @@ class LineageQuestions:
             events = self._store.events(application_id)
             if not events:
                 raise NotFoundError(f"no application {application_id} is known")
-            opened = open_application(files, application_id, events, self._columns)
+            opened = open_application(files, application_id, events, self._kept)
             held = _Held(opened, files, version)
         else:
             held = replace(held, version=version)

@@ -1,22 +1,33 @@
 """One application's lineage at one version of the flow store, ready to be walked.
 
-Flows are read by row group (`flow_files`), keys and values by an in-memory DuckDB whose view `records` reads
-the store's Parquet files in place. Every question takes a cursor of its own: they may run side by side.
+Flows are read by row group (`flow_files`), and so are keys and values of single records (`record_texts`). An
+in-memory DuckDB searches these; its view `records` reads the store's Parquet files in place. Every question
+takes a cursor of its own: they may run side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import duckdb
 
 from lineage_service.tracing.flow_files import NO_RUN, ColumnCache, FlowFiles
+from lineage_service.tracing.record_texts import RecordTexts, TextCache
 from lineage_service.tracing.topology import Topology
 from lineage_service.tracing.wiring import Receipt, Wiring
 
-__all__ = ["Snapshot"]
+__all__ = ["KeptRows", "Snapshot"]
 
 _RECORD_COLUMNS = "node INTEGER, run BIGINT, pos BIGINT, kind VARCHAR, type VARCHAR, text VARCHAR"
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """What was read last of the files of all applications."""
+
+    columns: ColumnCache = field(default_factory=ColumnCache)
+    texts: TextCache = field(default_factory=TextCache)
 
 
 class Snapshot(Wiring):
@@ -28,10 +39,12 @@ class Snapshot(Wiring):
         receipts: Iterable[Receipt],
         flow_files: Sequence[str],
         record_files: Sequence[str],
-        cache: ColumnCache | None = None,
+        kept: KeptRows | None = None,
     ) -> None:
         """Files are Parquet files of the application, on this machine."""
-        self.flows = FlowFiles(flow_files, cache)
+        kept = kept or KeptRows()
+        self.flows = FlowFiles(flow_files, kept.columns)
+        self.texts = RecordTexts(record_files, kept.texts)
         self.database = duckdb.connect(":memory:")
         self.database.execute("SET threads = 2")
         _view(self.database, "records", record_files, _RECORD_COLUMNS)

@@ -1,0 +1,205 @@
+"""The keys and values of single records, from the rows of `records` of one application.
+
+Row groups are chosen as those of `flow_files` are: by the bounds that Parquet keeps of each, read once. Small
+ones are read here and the last ones kept, within a bound; what holds much text is left to DuckDB, which
+decodes a piece at a time. It is asked for the files that can hold something, not for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+__all__ = ["RecordTexts", "TextCache"]
+
+_BOUNDED = ("node", "run", "pos")
+_COLUMNS = [*_BOUNDED, "kind", "type", "text"]
+_KEPT_BYTES = 16 << 20
+#: Row groups with more bytes than that are not read whole.
+_SMALL_BYTES = 2 << 20
+
+Found = tuple[int, int, str, str, str]
+"""(run, position, kind, type, text)."""
+Positions = npt.NDArray[np.int64]
+Bounds = tuple[int, int]
+_ANYTHING: Bounds = -(1 << 63), (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A row group in the order of (node, run, pos)."""
+
+    node: Positions
+    run: Positions
+    pos: Positions
+    texts: pa.Table
+
+    @property
+    def bytes(self) -> int:
+        return int(self.node.nbytes + self.run.nbytes + self.pos.nbytes + self.texts.nbytes)
+
+    def of(self, node: int, run: int, positions: Positions) -> Iterator[Found]:
+        at = _between(self.node, node, slice(0, len(self.node)))
+        at = _between(self.run, run, at)
+        held = self.pos[at]
+        left = at.start + np.searchsorted(held, positions, "left")
+        right = at.start + np.searchsorted(held, positions, "right")
+        hit = np.flatnonzero(right > left)
+        rows = [row for start, stop in zip(left[hit], right[hit], strict=True) for row in range(start, stop)]
+        for row, found in zip(rows, self.texts.take(rows).to_pylist() if rows else (), strict=True):
+            yield run, int(self.pos[row]), found["kind"], found["type"], found["text"]
+
+
+def _between(ascending: Positions, value: int, at: slice) -> slice:
+    held = ascending[at]
+    left, right = np.searchsorted(held, value, "left"), np.searchsorted(held, value, "right")
+    return slice(at.start + int(left), at.start + int(right))
+
+
+class TextCache:
+    """Small row groups that were read last, up to `max_bytes`. Threads may share it."""
+
+    def __init__(self, max_bytes: int = _KEPT_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, int], _Rows] = OrderedDict()
+
+    def get(self, key: tuple[str, int]) -> _Rows | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[str, int], rows: _Rows) -> None:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = rows
+                self._bytes += rows.bytes
+                while self._bytes > self._max_bytes:
+                    self._bytes -= self._kept.popitem(last=False)[1].bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    file: str
+    metadata: pq.FileMetaData
+    number: int
+    bounds: Mapping[str, Bounds]
+    is_small: bool
+
+    def may_hold(self, name: str, low: int, high: int) -> bool:
+        smallest, largest = self.bounds.get(name, _ANYTHING)
+        return smallest <= high and low <= largest
+
+    def read(self) -> _Rows:
+        """Raises OSError when the file is gone."""
+        with (
+            pa.memory_map(self.file) as opened,
+            pq.ParquetFile(opened, metadata=self.metadata) as file,
+        ):
+            table = file.read_row_group(self.number, columns=_COLUMNS, use_threads=False)
+        node, run, pos = (np.asarray(table.column(name).to_numpy(), np.int64) for name in _BOUNDED)
+        order = np.lexsort((pos, run, node))
+        texts = table.select(["kind", "type", "text"])
+        if bool(np.all(order[1:] > order[:-1])):
+            return _Rows(node, run, pos, texts)
+        return _Rows(node[order], run[order], pos[order], texts.take(order))
+
+
+class RecordTexts:
+    """All rows of `records` of one application. Threads may share it."""
+
+    def __init__(self, files: Sequence[str], cache: TextCache | None = None) -> None:
+        """`files` are Parquet files on this machine."""
+        self._files = files
+        self._cache = cache or TextCache()
+
+    @cached_property
+    def _groups(self) -> list[_RowGroup]:
+        return [group for file in self._files for group in _row_groups(file)]
+
+    def of(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        node: int,
+        wanted: Mapping[int, Collection[int]],
+        kinds: Collection[str],
+    ) -> list[Found]:
+        """Of the records of a node at positions by run. What must be searched, `database` searches.
+
+        Raises OSError when a file is gone.
+        """
+        found: list[Found] = []
+        large: dict[str, None] = {}
+        at_node = [each for each in self._groups if each.may_hold("node", node, node)]
+        for run, offsets in wanted.items():
+            positions = np.array(sorted(set(offsets)), np.int64)
+            for each in at_node:
+                if not each.may_hold("run", run, run):
+                    continue
+                if not each.may_hold("pos", int(positions[0]), int(positions[-1])):
+                    continue
+                if each.is_small:
+                    found += self._rows(each).of(node, run, positions)
+                else:
+                    large[each.file] = None
+        if large:
+            found += _searched(database, list(large), node, wanted, kinds)
+        return [each for each in found if each[2] in kinds]
+
+    def _rows(self, group: _RowGroup) -> _Rows:
+        key = group.file, group.number
+        rows = self._cache.get(key)
+        if rows is None:
+            rows = group.read()
+            self._cache.put(key, rows)
+        return rows
+
+
+def _row_groups(file: str) -> Iterator[_RowGroup]:
+    metadata = pq.read_metadata(file, memory_map=True)
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        bounds = {}
+        for index in range(group.num_columns):
+            column = group.column(index)
+            told = column.statistics
+            if column.path_in_schema in _BOUNDED and told is not None and told.has_min_max:
+                bounds[column.path_in_schema] = int(told.min), int(told.max)
+        yield _RowGroup(file, metadata, number, bounds, group.total_byte_size <= _SMALL_BYTES)
+
+
+def _searched(
+    database: duckdb.DuckDBPyConnection,
+    files: list[str],
+    node: int,
+    wanted: Mapping[int, Collection[int]],
+    kinds: Collection[str],
+) -> list[Found]:
+    places = [(run, offset) for run, offsets in wanted.items() for offset in offsets]
+    rows: list[Found] = database.execute(
+        "SELECT records.run, records.pos, kind, type, text "
+        "FROM read_parquet($files, hive_partitioning = false) AS records SEMI JOIN "
+        "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS shown "
+        "ON records.run = shown.run AND records.pos = shown.pos "
+        "WHERE records.node = $node AND list_contains($kinds, kind)",
+        {
+            "files": files,
+            "runs": [run for run, _ in places],
+            "offsets": [offset for _, offset in places],
+            "node": node,
+            "kinds": list(kinds),
+        },
+    ).fetchall()
+    return rows
