@@ -9,7 +9,7 @@ NumPy arrays, the last ones kept within a bound. Files of a Delta table never ch
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 Integers = npt.NDArray[np.signedinteger[Any]]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
-_LOOKED_AT = ("out_pos", "in_pos")
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
 _KEPT_BYTES = 128 << 20
@@ -78,7 +77,7 @@ def _bytes(values: Kept) -> int:
 class _RowGroup:
     """One row group. What all its rows share is known without reading it."""
 
-    __slots__ = ("_cache", "_constants", "_file", "_metadata", "bounds", "number", "rows")
+    __slots__ = ("_cache", "_constants", "_file", "_metadata", "_repeated", "bounds", "number", "rows")
 
     def __init__(self, file: str, metadata: pq.FileMetaData, number: int, cache: ColumnCache) -> None:
         self._file, self._metadata, self.number, self._cache = file, metadata, number, cache
@@ -87,6 +86,7 @@ class _RowGroup:
         #: Column -> (smallest, largest) value, where Parquet tells.
         self.bounds: dict[str, tuple[int, int]] = {}
         self._constants: dict[str, int] = {}
+        self._repeated: dict[str, Integers] = {}  # these as columns, in the memory of one value
         for index in range(group.num_columns):
             column = group.column(index)
             name, told = column.path_in_schema, column.statistics
@@ -103,16 +103,18 @@ class _RowGroup:
         """The value that the column has in every row, where that is known."""
         return self._constants.get(name)
 
-    def is_at_hand(self) -> bool:
-        """Nothing of it that is looked at first need be read."""
-        key = self._file, self.number
-        return all(name in self._constants or self._cache.has((*key, name)) for name in _LOOKED_AT)
+    def is_at_hand(self, name: str) -> bool:
+        """A column need not be read."""
+        return name in self._constants or self._cache.has((self._file, self.number, name))
 
     def column(self, name: str) -> Integers:
         """All values of a column; null is NO_RUN. Raises OSError when the file is gone."""
-        value = self._constants.get(name)
-        if value is not None:
-            return np.broadcast_to(np.int64(value), self.rows)
+        constant = self._constants.get(name)
+        if constant is not None:
+            same = self._repeated.get(name)
+            if same is None:
+                same = self._repeated[name] = np.broadcast_to(np.int64(constant), self.rows)
+            return same
         key = (self._file, self.number, name)
         found = self._cache.get(key)
         if found is None:
@@ -258,9 +260,17 @@ class FlowFiles:
         """All rows of a stream, in no order."""
         return self._all().get((node, run), ())
 
-    def is_at_hand(self, node: int, run: int) -> bool:
-        """All rows of a stream are in memory, or most of them."""
-        return all(each.group.is_at_hand() for each in self.slices(node, run))
+    def is_at_hand(self, node: int, run: int, bounds: Mapping[str, tuple[int, int]]) -> bool:
+        """To look for rows with values between such bounds in these columns, nothing need be read."""
+        for each in self.slices(node, run):
+            held = each.group.bounds
+            may_hold = all(
+                name not in held or (held[name][0] <= high and low <= held[name][1])
+                for name, (low, high) in bounds.items()
+            )
+            if may_hold and not all(map(each.group.is_at_hand, bounds)):
+                return False
+        return True
 
     def runs(self, node: int) -> Sequence[int]:
         """The runs that have rows of `node`."""

@@ -42,6 +42,10 @@ _pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="trace")
 _MUCH = 1 << 14
 
 
+_Lookup = tuple[int, Mapping[str, tuple[int, int]]]
+"""How many values are looked up in flows, and between which ones they lie, by column."""
+
+
 class TooManyError(Exception):
     """A walk came to more records than its caller allows."""
 
@@ -182,7 +186,10 @@ class Walk:
                 return list(inputs_of_spans(slices, here[run][1]))
             return list(inputs_of_outputs(slices, here[run][1]))
 
-        for run, parts in self._of_runs(node, found, {run: len(each) for run, (_, each) in here.items()}):
+        asked = {
+            run: (len(positions), {"out_pos": _bounds(positions)}) for run, (_, positions) in here.items()
+        }
+        for run, parts in self._of_runs(node, found, asked):
             origins = here[run][0]
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
@@ -323,11 +330,7 @@ class Walk:
 
         def found(reader: int) -> list[tuple[Integers | None, Integers]]:
             self.check()
-            wanted = None
-            if among is not None:
-                if reader not in among:
-                    return []
-                wanted = among[reader][1]
+            wanted = None if among is None else among[reader][1]
             parts: list[tuple[Integers | None, Integers]] = []
             for each in self._snapshot.flows.slices(child, reader):
                 for in_run, of_run in readers[reader]:
@@ -337,31 +340,41 @@ class Walk:
                         parts.append((None if origins is None else origins[index], outputs))
             return parts
 
-        sizes = {
-            reader: sum(len(here[of_run][1]) for _, of_run in named) for reader, named in readers.items()
-        }
-        for reader, parts in self._of_runs(child, found, sizes):
+        bounds = {run: _bounds(positions) for run, (_, positions) in here.items() if len(positions)}
+        asked = {}
+        for reader, named in readers.items():
+            held = [of_run for _, of_run in named if of_run in bounds]
+            if held and (among is None or reader in among):
+                low, high = min(bounds[run][0] for run in held), max(bounds[run][1] for run in held)
+                looked_up = {"in_pos": (low, high)}
+                if among is not None:
+                    looked_up["out_pos"] = _bounds(among[reader][1])
+                asked[reader] = sum(len(here[run][1]) for run in held), looked_up
+        for reader, parts in self._of_runs(child, found, asked):
             for origins, outputs in parts:
                 self.add(child, reader, origins, outputs)
 
     # -- shared --------------------------------------------------------------------------------------
 
     def _of_runs(
-        self, node: int, found: Callable[[int], T], runs: Mapping[int, int]
+        self, node: int, found: Callable[[int], T], asked: Mapping[int, _Lookup]
     ) -> Iterator[tuple[int, T]]:
-        """What `found` gives for each run, with how many positions; much of it worked out side by side.
+        """What `found` gives for each run of `asked`, with what it looks up there.
 
-        Little over rows that are in memory is done here: to hand it to other threads takes longer.
+        Much is worked out side by side. Little over rows that are in memory is done here: to hand it to other
+        threads takes longer.
         """
         flows = self._snapshot.flows
-        heavy = [run for run, size in runs.items() if size > _MUCH or not flows.is_at_hand(node, run)]
+        heavy = [
+            run
+            for run, (size, bounds) in asked.items()
+            if size > _MUCH or not flows.is_at_hand(node, run, bounds)
+        ]
         if len(heavy) < 2:
-            return iter([(run, found(run)) for run in runs])
+            return iter([(run, found(run)) for run in asked])
         shares = [heavy[at::_WORKERS] for at in range(min(_WORKERS, len(heavy)))]
-        done = dict(
-            chain.from_iterable(_pool.map(lambda share: [(run, found(run)) for run in share], shares))
-        )
-        return iter([(run, done[run] if run in done else found(run)) for run in runs])
+        done = dict(chain(*_pool.map(lambda share: [(run, found(run)) for run in share], shares)))
+        return iter([(run, done[run] if run in done else found(run)) for run in asked])
 
     def _every_record(
         self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False
@@ -374,6 +387,10 @@ class Walk:
                 continue
             for origin in np.unique(origins):
                 self.add(node, run, np.full(len(every), origin, np.int64), every)
+
+
+def _bounds(ascending: Integers) -> tuple[int, int]:
+    return int(ascending[0]), int(ascending[-1])
 
 
 def _distinct(parts: list[Records]) -> Records:
