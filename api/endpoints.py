@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
-from api import models, table
+from api import bodies, models, table
 from api.freshness import CACHEABLE, is_held
 from api.parameters import (
     ApplicationId,
@@ -26,6 +26,7 @@ from api.parameters import (
     ValueParameters,
 )
 from api.problems import Problem
+from lineage_service import answers
 from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
 from lineage_service.metrics import TEXT_FORMAT, exposition
 
@@ -184,16 +185,13 @@ def get_graph(
     questions: Asked,
     app: ApplicationId,
     tag: StoredTag,
-    response: Response,
     if_none_match: IfNoneMatch = None,
-) -> models.Graph | Response:
+) -> Response:
     """The application's operations and what they send each other, with counts."""
     if tag is not None and is_held(if_none_match, tag):
         return Response(status_code=304, headers=_kept(tag))
     answer = questions.graph(app)
-    if tag is not None and questions.application(app).complete:
-        response.headers.update(_kept(tag))
-    return models.Graph.model_validate(answer)
+    return _json(answer, _kept(tag) if tag is not None and questions.application(app).complete else {})
 
 
 @router.get(
@@ -208,16 +206,14 @@ def list_records(
     app: ApplicationId,
     node: NodeName,
     parameters: Annotated[RecordParameters, Query()],
-    response: Response,
     accept: Accept = None,
-) -> models.RecordPage | Response:
+) -> Response:
     """The records of one node, page by page."""
     page = questions.records(app, parameters.query(node))
     link = _link(request, page.next)
     if table.prefers_csv(accept):
         return _not_stored(table.records_as_csv(page), link)
-    response.headers.update({"Vary": "Accept", **link})
-    return models.RecordPage.model_validate(page)
+    return _json(page, {"Vary": "Accept", **link})
 
 
 @router.get(
@@ -231,9 +227,8 @@ def trace(
     questions: Asked,
     app: ApplicationId,
     parameters: Annotated[TraceParameters, Query()],
-    response: Response,
     accept: Accept = None,
-) -> models.Trace | Response:
+) -> Response:
     """What a record came from (`backward`) or what became of it (`forward`).
 
     Give one start: `record`, or `node` with `partition` and `offset`, or `node` with `key`, or `path` with
@@ -244,8 +239,7 @@ def trace(
     link = _link(request, answer.next)
     if table.prefers_csv(accept):
         return _not_stored(table.trace_as_csv(answer), link)
-    response.headers.update({"Vary": "Accept", **link})
-    return models.Trace.model_validate(answer)
+    return _json(answer, {"Vary": "Accept", **link})
 
 
 @router.post(
@@ -308,6 +302,10 @@ def get_metrics(registry: Annotated[CollectorRegistry, Depends(_metrics)], accep
     text, media_type = exposition(registry, accept)
     # Not `media_type=`, which would add a second charset.
     return _not_stored(Response(text, headers={"Content-Type": media_type}))
+
+
+def _json(answer: answers.Trace | answers.RecordPage | answers.Graph, headers: Mapping[str, str]) -> Response:
+    return _not_stored(Response(bodies.body(answer), media_type="application/json"), headers)
 
 
 def _not_stored(response: Response, headers: Mapping[str, str] | None = None) -> Response:

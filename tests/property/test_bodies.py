@@ -1,0 +1,103 @@
+"""The bytes of answers are those that their models are dumped as, whatever stands in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api import models
+from api.bodies import body
+from lineage_service import answers
+
+#: What UTF-8 cannot hold never comes here.
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+_numbers = st.integers(-(1 << 62), (1 << 63) - 1)
+_flags = st.booleans()
+
+
+def _several(some: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(some, max_size=3).map(tuple)
+
+
+_rows = st.builds(
+    answers.SourceRow,
+    path=_texts,
+    row=_numbers,
+    line=_numbers,
+    text=st.none() | _texts,
+    warning=st.none() | _texts,
+)
+_records = st.builds(
+    answers.Record,
+    record_id=_texts,
+    partition=_numbers,
+    offset=_numbers,
+    key=st.none() | _texts,
+    value=st.none() | _texts,
+    value_type=st.none() | _texts,
+    source=st.none() | _rows,
+)
+_nodes = st.builds(
+    answers.TracedNode,
+    node_id=_texts,
+    name=_texts,
+    kind=_texts,
+    exact=_flags,
+    total=_numbers,
+    records=_several(_records),
+)
+_flows = st.builds(answers.Flow, hash_in=_texts, hash_out=_texts, node_id=_texts)
+_traces = st.builds(
+    answers.Trace,
+    direction=st.sampled_from(("backward", "forward")),
+    start=_several(_records),
+    start_node=_texts,
+    complete=_flags,
+    exact=_flags,
+    truncated=_flags,
+    nodes=_several(_nodes),
+    flows=_several(_flows),
+    next=st.none() | _texts,
+    how=_texts,
+)
+_pages = st.builds(
+    answers.RecordPage,
+    node_id=_texts,
+    total=st.none() | _numbers,
+    records=_several(_records),
+    next=st.none() | _texts,
+    warnings=_several(_texts),
+)
+_graphs = st.builds(
+    answers.Graph,
+    application_id=_texts,
+    nodes=_several(
+        st.builds(
+            answers.Node,
+            node_id=_texts,
+            node=_numbers,
+            name=_texts,
+            description=_texts,
+            kind=st.sampled_from(("source", "operator", "sink")),
+            call_site=_texts,
+            exact=_flags,
+            reason=_texts,
+            dataset=st.none() | st.builds(answers.Dataset, namespace=_texts, name=_texts, format=_texts),
+            records=st.none() | _numbers,
+            has_values=_flags,
+        )
+    ),
+    edges=_several(
+        st.builds(answers.Edge, source=_texts, target=_texts, flows=st.none() | _numbers, shuffle=_flags)
+    ),
+)
+
+
+@given(answer=_traces | _pages | _graphs)
+def test_an_answer_has_the_bytes_of_its_model(
+    answer: answers.Trace | answers.RecordPage | answers.Graph,
+) -> None:
+    model = getattr(models, type(answer).__name__)
+    assert body(answer) == model.model_validate(answer).model_dump_json().encode()
