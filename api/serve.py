@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import ipaddress
 import json
 import os
@@ -82,6 +83,9 @@ def serve(app: FastAPI, listener: socket.socket, home: Path) -> None:
     """Serve `app` on a bound socket until SIGTERM or SIGINT; `<home>/api.json` says where meanwhile."""
     url = _url(listener)
     app.openapi()  # made once, before anybody waits for it: parameters are checked against it
+    # What is there now stays: a collection that looked at all of it would keep a question waiting for 100 ms.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
         app,
         log_config=None,
