@@ -2,7 +2,7 @@ package lineagemaster;
 
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -74,14 +74,12 @@ public final class LineageRow extends OwnExpression {
 
   @Override
   public Object eval(InternalRow row) {
-    Expression[] columns = new Expression[kids.size()];
-    kids.copyToArray(columns);
+    List<Expression> columns = ScalaLists.asJava(kids);
     if (projection == null) {
-      projection = UnsafeProjection.create(
-          Arrays.stream(columns).map(Expression::dataType).toArray(DataType[]::new));
+      projection = UnsafeProjection.create(columns.stream().map(Expression::dataType).toArray(DataType[]::new));
     }
     UnsafeRow made = projection.apply(
-        new GenericInternalRow(Arrays.stream(columns).map(each -> each.eval(row)).toArray()));
+        new GenericInternalRow(columns.stream().map(each -> each.eval(row)).toArray()));
     return isHash ? (Object) made.hashCode() : bytes(made);
   }
 
