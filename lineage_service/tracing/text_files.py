@@ -2,7 +2,7 @@
 
 Rows end as Spark's text input ends them: LF, CR LF, lone CR. Rows count from 0, header lines included, from
 the file's start or from that of a split. Nothing is read before it is needed, and what was read once is
-known: the row number and the offset of a row in each 64 KiB, or of fewer where a file is huge.
+known: the row number and the offset of a row in each 16 KiB, or of fewer where a file is huge.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from lineage_service.tracing.decompressed import Check, FileBytes, Reader, unlim
 __all__ = ["MAX_ROW_BYTES", "RowIndex", "RowIndexes", "shown", "split_rows"]
 
 _CHUNK = 1 << 16
+#: Of known row starts, where a file is not huge: what is read for one row.
+_SPACING = 1 << 14
+#: What is compressed can only be read from a few places (decompressed.py).
+_FAR_WITHIN = 1 << 23
 #: A row's text is shown up to this many bytes.
 MAX_ROW_BYTES = 100_000
 #: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
@@ -56,6 +60,7 @@ class RowIndex:
         self._at, self._ends = start, first  # so far it is read, and so many row ends were there
         self._begun = first  # rows of which a byte was read
         self._is_whole = False  # all is read
+        self._before: dict[int, int] = {}  # offset of a split -> rows that begin up to it
         self._growing, self._changing = threading.Lock(), threading.Lock()
 
     # -- what is known ------------------------------------------------------------------------------
@@ -75,7 +80,13 @@ class RowIndex:
         return max(self._ends, 0)
 
     def rows_starting_up_to(self, offset: int, check: Check = unlimited) -> int:
-        """How many rows begin at a byte from 0 to `offset`, both included."""
+        """How many rows begin at a byte from 0 to `offset`, both included. It is kept: splits begin there."""
+        known = self._before.get(offset)
+        if known is None:
+            known = self._before[offset] = self._rows_up_to(offset, check)
+        return known
+
+    def _rows_up_to(self, offset: int, check: Check) -> int:
         self._grow(lambda: self._at > offset, check)
         if self._is_whole and offset >= self._at:
             return max(self._begun, 0)
@@ -206,8 +217,10 @@ class RowIndex:
         return self._begun > row
 
     def _is_far(self, row: int, other: int) -> bool:
-        rows, _ = self._marks
-        return bisect_right(rows, other) > bisect_right(rows, row) + 1
+        """To begin anew costs less than to read on from one row to another."""
+        rows, offsets = self._marks
+        gap = offsets[bisect_right(rows, other) - 1] - offsets[bisect_right(rows, row) - 1]
+        return gap > (self._chunk if self._bytes.is_plain else _FAR_WITHIN)
 
     @contextmanager
     def rows_from(self, row: int, check: Check) -> Iterator[Iterator[tuple[int, bytes]]]:
@@ -263,14 +276,19 @@ class RowIndex:
             if base != self._at or self._is_whole:
                 return
             rows, offsets = self._marks
-            first = _first_row_start(data)
-            if first is not None and base + first >= offsets[-1] + self._spacing:
-                offsets.append(base + first)  # before its row: it is looked up by rows
-                rows.append(self._ends + 1)
-                if len(rows) > _MOST_MARKS:
-                    self._marks = rows[::2], offsets[::2]
-                    self._spacing = 2 * max(self._spacing, self._chunk)
-            self._ends += _row_ends(data)
+            counted, at = _RowEnds(data), 0
+            for begin in range(0, len(data), _SPACING):
+                found = _ROW_END.search(data, begin)
+                start = 0 if found is None else found.end()
+                if start > at and base + start >= offsets[-1] + self._spacing:
+                    self._ends += counted.between(at, start)
+                    at = start
+                    offsets.append(base + start)  # before its row: it is looked up by rows
+                    rows.append(self._ends)
+            if len(rows) > _MOST_MARKS:
+                self._marks = rows[::2], offsets[::2]
+                self._spacing = 2 * max(self._spacing, min(self._chunk, _SPACING))
+            self._ends += counted.between(at, len(data))
             if data:
                 self._begun = self._ends + (not data.endswith((b"\n", b"\r")))
             self._is_whole = is_end
@@ -287,17 +305,23 @@ def _rows_of(data: bytes, number: int, wanted: Iterable[int]) -> Iterator[tuple[
         yield row, data[start : min(int(ends[row - number]), start + MAX_ROW_BYTES + 1)]
 
 
+class _RowEnds:
+    """How many row ends are in pieces of bytes that are not cut within one."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._is_lf = np.frombuffer(data, np.uint8) == _LF
+        self._has_cr = b"\r" in data
+
+    def between(self, start: int, stop: int) -> int:
+        ends = int(np.count_nonzero(self._is_lf[start:stop]))
+        if self._has_cr:
+            ends += self._data.count(b"\r", start, stop) - self._data.count(b"\r\n", start, stop)
+        return ends
+
+
 def _row_ends(data: bytes) -> int:
-    ends = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LF))
-    if b"\r" in data:
-        ends += data.count(b"\r") - data.count(b"\r\n")
-    return ends
-
-
-def _first_row_start(data: bytes) -> int | None:
-    """Where the first row begins that begins inside or right after `data`."""
-    found = _ROW_END.search(data)
-    return found.end() if found is not None else None
+    return _RowEnds(data).between(0, len(data))
 
 
 def _split(data: bytes) -> list[bytes]:
