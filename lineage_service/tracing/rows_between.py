@@ -7,6 +7,7 @@ j * in_step. Positions are given ascending. Pure but for the columns that a slic
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,9 @@ def distinct(values: Integers) -> Integers:
 
 def joined(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
     """(index, value) of every value in the ranges [starts[index], starts[index] + counts[index])."""
+    if len(counts) == 1:
+        start, count = int(starts[0]), int(counts[0])
+        return np.zeros(count, np.int64), np.arange(start, start + count, dtype=np.int64)
     index = np.repeat(np.arange(len(counts)), counts)
     before = np.cumsum(counts) - counts
     return index, np.arange(len(index)) - before[index] + starts[index]
@@ -51,7 +55,22 @@ def joined(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
 
 def within(values: Integers, low: int, high: int) -> slice:
     """Where the ascending `values` are from `low` to `high`, both included."""
-    return slice(int(np.searchsorted(values, low, "left")), int(np.searchsorted(values, high, "right")))
+    return slice(int(values.searchsorted(low, "left")), int(values.searchsorted(high, "right")))
+
+
+def _places(values: Integers, wanted: Integers, side: Literal["left", "right"]) -> Integers:
+    """Where ascending `wanted` stand in ascending `values`.
+
+    NumPy would make all values as wide as the few that are wanted, which takes longer than to find these.
+    """
+    if len(wanted) < len(values) and wanted.dtype.itemsize > values.dtype.itemsize:
+        low, high = _LIMITS[values.dtype.itemsize]
+        if low <= wanted[0] and wanted[-1] <= high:
+            wanted = wanted.astype(values.dtype)
+    return values.searchsorted(wanted, side)
+
+
+_LIMITS = {size: (-(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1) for size in (1, 2, 4, 8)}
 
 
 def inputs_of_outputs(
@@ -64,8 +83,8 @@ def inputs_of_outputs(
         wanted = positions[chosen]
         if not len(wanted):
             continue
-        left = np.searchsorted(outputs, wanted, "left")
-        counts = np.searchsorted(outputs, wanted, "right") - left
+        left = _places(outputs, wanted, "left")
+        counts = _places(outputs, wanted, "right") - left
         if len(wanted) == 1:  # one group, of any size: no copy
             rows: slice | Integers = slice(int(left[0]), int(left[0] + counts[0]))
             index = np.zeros(int(counts[0]), np.int64)
@@ -92,7 +111,7 @@ def inputs_of_spans(
         if is_plain and len(wanted) > len(outputs):
             yield NO_RUN, None, each.column("in_pos")[_are_hit(outputs, counts, wanted)]
             continue
-        at = np.searchsorted(outputs, wanted, "right") - 1
+        at = _places(outputs, wanted, "right") - 1
         into = wanted - outputs[at]
         inside = np.flatnonzero(into < counts[at])
         at, into = at[inside], into[inside]
@@ -167,8 +186,8 @@ def _outputs_near(
     inputs = each.column("in_pos")[rows]
     if isinstance(rows, slice) and not reaches and each.inputs_ascend:
         wanted_inputs = distinct(positions)
-        left = np.searchsorted(inputs, wanted_inputs, "left")
-        found = joined(left, np.searchsorted(inputs, wanted_inputs, "right") - left)[1]
+        left = _places(inputs, wanted_inputs, "left")
+        found = joined(left, _places(inputs, wanted_inputs, "right") - left)[1]
     else:
         can_match = inputs <= positions[-1]
         if not reaches:
@@ -178,10 +197,17 @@ def _outputs_near(
         return _NOTHING
     inputs = inputs[found]
     found = found if isinstance(rows, slice) else rows[found]
-    counts, steps = each.column("out_count")[found], each.column("in_step")[found]
     # Each row names inputs side by side, or one: where these stand among the positions.
-    left = np.searchsorted(positions, inputs, "left")
-    right = np.searchsorted(positions, inputs + np.where(steps == 1, counts - 1, 0), "right")
+    left = positions.searchsorted(inputs, "left")
+    if each.constant("in_step") == 0:
+        row, index = joined(left, positions.searchsorted(inputs, "right") - left)
+        outputs = each.column("out_pos")[found[row]].astype(np.int64)
+        if each.constant("out_count") == 1:
+            return index, outputs
+        again, outputs = joined(outputs, each.column("out_count")[found[row]])
+        return index[again], outputs
+    counts, steps = each.column("out_count")[found], each.column("in_step")[found]
+    right = positions.searchsorted(inputs + np.where(steps == 1, counts - 1, 0), "right")
     row, index = joined(left, right - left)
     is_stepping = steps[row] == 1
     outputs = each.column("out_pos")[found[row]] + np.where(is_stepping, positions[index] - inputs[row], 0)
@@ -206,8 +232,10 @@ def _near(each: Slice, rows: slice | Integers, wanted: Integers) -> slice | Inte
     for part in each.parts:
         outputs = part.column("out_pos")
         among = wanted[within(wanted, int(outputs[0]), int(outputs[-1]))]
-        left = np.searchsorted(outputs, among, "left")
-        counts = np.searchsorted(outputs, among, "right") - left
+        if not len(among):
+            continue
+        left = _places(outputs, among, "left")
+        counts = _places(outputs, among, "right") - left
         near.append(joined(left, counts)[1] + (part.start - each.start))
-    found = np.concatenate(near)
+    found = np.concatenate(near) if near else _NOTHING[0]
     return found if len(found) else None

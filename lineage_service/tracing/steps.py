@@ -394,6 +394,8 @@ def _bounds(ascending: Integers) -> tuple[int, int]:
 
 
 def _distinct(parts: list[Records]) -> Records:
+    if len(parts) == 1 and len(parts[0][1]) == 1:
+        return parts[0]
     if parts[0][0] is None:
         ordered = sorted((part[1] for part in parts), key=lambda each: int(each[0]))
         return None, distinct(np.concatenate(ordered) if len(ordered) > 1 else ordered[0])
