@@ -12,7 +12,6 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -36,8 +35,7 @@ Records = tuple[Integers | None, Integers]
 """(origins, positions) of one run; positions ascend. No origins: all records have the same one."""
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
-_WORKERS = min(4, os.cpu_count() or 1)
-_pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="trace")
+_pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
 #: Positions of one run for which another thread is worth its while.
 _MUCH = 1 << 14
 
@@ -182,9 +180,17 @@ class Walk:
         def found(run: int) -> list[tuple[int, Integers | None, Integers]]:
             self.check()
             slices = self._snapshot.flows.slices(node, run)
-            if node in self._snapshot.spanning:
-                return list(inputs_of_spans(slices, here[run][1]))
-            return list(inputs_of_outputs(slices, here[run][1]))
+            look_up = inputs_of_spans if node in self._snapshot.spanning else inputs_of_outputs
+            origins, positions = here[run]
+            parts = look_up(slices, positions)
+            if origins is not None:
+                return list(parts)
+            # Put together here, so that what was read need not stay until all runs are done.
+            by_writer: dict[int, list[Records]] = defaultdict(list)
+            for writer, _, inputs in parts:
+                if len(inputs):
+                    by_writer[writer].append((None, inputs))
+            return [(writer, None, _distinct(several)[1]) for writer, several in by_writer.items()]
 
         asked = {
             run: (len(positions), {"out_pos": _bounds(positions)}) for run, (_, positions) in here.items()
@@ -194,14 +200,14 @@ class Walk:
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
                 if of_ids is not None:
-                    assert index is not None  # such rows are no spans
+                    assert index is not None or origins is None  # such rows are no spans
                     self._add_ids(of_ids, None if origins is None else origins[index], inputs)
                     continue
                 parent, of_run = self._input_of(node, run, writer)
                 if parent is None or parent not in self._topology.nodes:
                     self.is_exact = False  # a writer whose manifest has not arrived
                 elif origins is None:
-                    self.add(parent, of_run, None, inputs)
+                    self.add(parent, of_run, None, inputs, are_distinct=True)
                 else:
                     assert index is not None  # only a walk without origins goes backward
                     self.add(parent, of_run, origins[index], inputs)
@@ -370,11 +376,11 @@ class Walk:
             for run, (size, bounds) in asked.items()
             if size > _MUCH or not flows.is_at_hand(node, run, bounds)
         ]
-        if len(heavy) < 2:
-            return iter([(run, found(run)) for run in asked])
-        shares = [heavy[at::_WORKERS] for at in range(min(_WORKERS, len(heavy)))]
-        done = dict(chain(*_pool.map(lambda share: [(run, found(run)) for run in share], shares)))
-        return iter([(run, done[run] if run in done else found(run)) for run in asked])
+        ahead = dict.fromkeys(heavy) if len(heavy) > 1 else {}
+        results = _pool.map(found, ahead) if ahead else iter(())
+        # One by one: what was found of a run may be large, and is taken apart before the next is.
+        for run in asked:
+            yield run, next(results) if run in ahead else found(run)
 
     def _every_record(
         self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False
