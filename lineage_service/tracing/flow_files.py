@@ -8,8 +8,10 @@ NumPy arrays, the last ones kept within a bound. Files of a Delta table never ch
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -27,6 +29,7 @@ _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step"
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
 _KEPT_BYTES = 128 << 20
+_AT_ONCE = min(4, os.cpu_count() or 1)
 #: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
 #: them 64 bits long.
 _SHORT = 1 << 30
@@ -118,12 +121,32 @@ class _RowGroup:
         key = (self._file, self.number, name)
         found = self._cache.get(key)
         if found is None:
-            # Opened here: given a path, pyarrow looks for a file system first, which takes longer.
-            with pa.memory_map(self._file) as opened, pq.ParquetFile(opened, metadata=self._metadata) as file:
-                table = file.read_row_group(self.number, columns=[name], use_threads=False)
-            found = _integers(name, table.column(0))
+            found = _integers(name, self._read([name]).column(0))
             self._cache.put(key, found)
         return found if not isinstance(found, range) else np.arange(found.start, found.stop, dtype=np.int32)
+
+    def streams(self) -> list[tuple[tuple[int, int], int, int]]:
+        """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:
+        all row groups are asked once."""
+        names = [name for name in ("node", "run") if name not in self._constants]
+        read = self._read(names)
+        columns = [read.column(name).to_numpy() for name in names]
+        changes = np.zeros(self.rows - 1, bool)
+        for values in columns:
+            changes |= values[1:] != values[:-1]
+        bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), self.rows]
+        found = []
+        for start, stop in pairwise(bounds):
+            known = self._constants | {
+                name: int(values[start]) for name, values in zip(names, columns, strict=True)
+            }
+            found.append(((known["node"], known["run"]), start, stop))
+        return found
+
+    def _read(self, names: list[str]) -> pa.Table:
+        # Opened here: given a path, pyarrow looks for a file system first, which takes longer.
+        with pa.memory_map(self._file) as opened, pq.ParquetFile(opened, metadata=self._metadata) as file:
+            return file.read_row_group(self.number, columns=names, use_threads=False)
 
 
 def _integers(name: str, column: pa.ChunkedArray) -> Kept:
@@ -303,19 +326,12 @@ class FlowFiles:
                 found: dict[tuple[int, int], list[Slice]] = defaultdict(list)
                 for key, groups in self._whole.items():
                     found[key] = [Slice(group, 0, group.rows) for group in groups]
-                for group in self._mixed:
-                    for key, start, stop in _streams(group):
-                        found[key].append(Slice(group, start, stop))
+                with ThreadPoolExecutor(_AT_ONCE) as pool:
+                    streams = pool.map(_RowGroup.streams, self._mixed)
+                    for group, inside in zip(self._mixed, streams, strict=True):
+                        for key, start, stop in inside:
+                            found[key].append(Slice(group, start, stop))
                 for node, run in found:
                     self._runs[node].append(run)
                 self._slices = {key: tuple(slices) for key, slices in found.items()}
             return self._slices
-
-
-def _streams(group: _RowGroup) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """((node, run), start, stop) of the streams that stand one after the other in a row group."""
-    nodes, runs = group.column("node"), group.column("run")
-    changes = np.flatnonzero((np.diff(nodes) != 0) | (np.diff(runs) != 0)) + 1
-    bounds = [0, *changes.tolist(), group.rows]
-    for start, stop in pairwise(bounds):
-        yield (int(nodes[start]), int(runs[start])), start, stop

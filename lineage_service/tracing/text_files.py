@@ -278,8 +278,7 @@ class RowIndex:
             rows, offsets = self._marks
             counted, at = _RowEnds(data), 0
             for begin in range(0, len(data), _SPACING):
-                found = _ROW_END.search(data, begin)
-                start = 0 if found is None else found.end()
+                start = counted.after(begin)
                 if start > at and base + start >= offsets[-1] + self._spacing:
                     self._ends += counted.between(at, start)
                     at = start
@@ -312,6 +311,13 @@ class _RowEnds:
         self._data = data
         self._is_lf = np.frombuffer(data, np.uint8) == _LF
         self._has_cr = b"\r" in data
+
+    def after(self, begin: int) -> int:
+        """Where a row begins after the first end from there on; 0 where there is none."""
+        if not self._has_cr:
+            return self._data.find(b"\n", begin) + 1
+        found = _ROW_END.search(self._data, begin)
+        return 0 if found is None else found.end()
 
     def between(self, start: int, stop: int) -> int:
         ends = int(np.count_nonzero(self._is_lf[start:stop]))
