@@ -14,7 +14,15 @@ import numpy.typing as npt
 
 from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
 
-__all__ = ["distinct", "inputs_of_outputs", "inputs_of_spans", "joined", "outputs_of_inputs", "within"]
+__all__ = [
+    "distinct",
+    "inputs_of_outputs",
+    "inputs_of_spans",
+    "is_ascending",
+    "joined",
+    "outputs_of_inputs",
+    "within",
+]
 
 #: Rows are chosen by their outputs where there are more of them than that for each output.
 _MANY = 16
@@ -134,10 +142,13 @@ def _are_hit(outputs: Integers, counts: Integers, wanted: Integers) -> npt.NDArr
 
 def _parts(slices: Iterable[Slice], positions: Integers) -> Iterator[Slice]:
     """The parts in order of those slices that may hold one of the positions."""
+    smallest, largest = int(positions[0]), int(positions[-1])
     for each in slices:
-        chosen = within(positions, *each.outputs)
-        if chosen.start < chosen.stop:
-            yield from each.parts
+        first, last = each.outputs
+        if first <= largest and smallest <= last:  # most do not
+            chosen = within(positions, first, last)
+            if chosen.start < chosen.stop:
+                yield from each.parts
 
 
 def _by_writer(
@@ -162,11 +173,17 @@ def outputs_of_inputs(
     `positions` are ascending, and may repeat. With `wanted`, ascending too, outputs that are not among them
     may be left out.
     """
+    if wanted is not None:
+        first, last = each.outputs
+        if last < wanted[0] or wanted[-1] < first:
+            return _NOTHING
     smallest, largest = each.inputs
+    if positions[-1] < smallest:
+        return _NOTHING
     near = within(positions, smallest, largest)
     # A row may name inputs beyond the one that it begins with.
     reaches = each.constant("in_step") != 0 and each.constant("out_count") != 1
-    if positions[-1] < smallest or (near.start == near.stop and not reaches):
+    if near.start == near.stop and not reaches:
         return _NOTHING
     rows = each.rows_of(writer)
     if rows is not None and wanted is not None:

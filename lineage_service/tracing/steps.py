@@ -22,6 +22,7 @@ from lineage_service.tracing.rows_between import (
     distinct,
     inputs_of_outputs,
     inputs_of_spans,
+    is_ascending,
     outputs_of_inputs,
     within,
 )
@@ -400,7 +401,7 @@ def _bounds(ascending: Integers) -> tuple[int, int]:
 
 
 def _distinct(parts: list[Records]) -> Records:
-    if len(parts) == 1 and len(parts[0][1]) == 1:
+    if len(parts) == 1 and is_ascending(parts[0][1]):
         return parts[0]
     if parts[0][0] is None:
         ordered = sorted((part[1] for part in parts), key=lambda each: int(each[0]))
@@ -410,5 +411,5 @@ def _distinct(parts: list[Records]) -> Records:
     order = np.lexsort((origins, positions))
     origins, positions = origins[order], positions[order]
     is_new = np.ones(len(order), bool)
-    is_new[1:] = (np.diff(positions) != 0) | (np.diff(origins) != 0)
+    is_new[1:] = (positions[1:] != positions[:-1]) | (origins[1:] != origins[:-1])
     return origins[is_new], positions[is_new]

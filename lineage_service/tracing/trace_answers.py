@@ -112,16 +112,26 @@ def trace_of(
 
 def _flows(opened: OpenedApplication[Wiring], walked: Walked) -> Iterator[Flow]:
     topology = opened.snapshot.topology
+    ends = {
+        (each.node, position.split, position.offset): _flow_end(
+            topology.application_id, topology.nodes[each.node], position
+        )
+        for each in walked.reached
+        for position in each.positions
+    }
+    node_ids = {each.node: contract.node_id(topology.application_id, each.node) for each in walked.reached}
     for source, target in walked.flows:
         yield Flow(
-            hash_in=_flow_end(topology.application_id, topology.nodes[source.node], source),
-            hash_out=_flow_end(topology.application_id, topology.nodes[target.node], target),
-            node_id=contract.node_id(topology.application_id, target.node),
+            hash_in=ends[source.node, source.split, source.offset],
+            hash_out=ends[target.node, target.split, target.offset],
+            node_id=node_ids[target.node],
         )
 
 
 def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Flow]:
     """From what one application wrote to what another read of it, where both are listed."""
+    if not journey.passed:
+        return
     listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
     for opened, walked in legs:
         application_id, nodes = opened.application.application_id, opened.snapshot.topology.nodes
