@@ -300,6 +300,8 @@ def _rows_of(data: bytes, number: int, wanted: Iterable[int]) -> Iterator[tuple[
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LF)
     for row in wanted:
+        if row - number >= len(ends):
+            return  # the file has changed since
         start = int(ends[row - number - 1]) + 1 if row > number else 0
         yield row, data[start : min(int(ends[row - number]), start + MAX_ROW_BYTES + 1)]
 
