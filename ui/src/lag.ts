@@ -9,7 +9,7 @@ import { fail, loading, notice } from "./states";
 import { table } from "./table";
 import { type Look, recent, trend } from "./trend";
 import type { View, ViewContext } from "./view";
-import { count, duration, number, rate } from "./words";
+import { clock, count, duration, number, rate } from "./words";
 
 const EVERY_MS = 2_000;
 const SPAN_MS = 5 * 60_000;
@@ -51,7 +51,7 @@ export function lagView(place: HTMLElement, context: ViewContext, _route: LagRou
     waiting.splice(0, waiting.length - recent(waiting, SPAN_MS).length);
     rates.splice(0, rates.length - recent(rates, SPAN_MS).length);
     replace(summary, verdict(lag.group), figures(lag.group, waiting, rates));
-    when.textContent = `Looked at ${new Date(now).toLocaleTimeString("en-GB")}, again every ${EVERY_MS / 1000} s while this window is seen`;
+    when.textContent = `Looked at ${clock(now)}, again every ${EVERY_MS / 1000} s while this window is seen`;
     const tables = JSON.stringify([lag.applications, lag.unread_applications, lag.group.partitions]);
     if (tables !== old) {
       old = tables;

@@ -1,15 +1,18 @@
 import { expect, test } from "vitest";
 import {
   applicationOf,
+  clock,
   completeness,
   count,
   duration,
   fileName,
   nodeNumber,
+  number,
   rate,
   reservations,
   share,
   short,
+  time,
 } from "./words";
 
 test("counts have their unit and their commas", () => {
@@ -20,6 +23,25 @@ test("counts have their unit and their commas", () => {
   expect(short(99_999)).toBe("99,999");
   expect(short(82_400_000)).toBe("82.4M");
   expect(rate(1234.56)).toBe("1,230 a second");
+});
+
+test("numbers and times are what Intl makes of them", () => {
+  const numbers = [0, 0.5, 0.0004, 7, 12.3456, 999, 1000, 99_999, 100_000, 123_456, 999_949, 999_950, 1_000_000].concat(
+    Array.from({ length: 400 }, (_, at) => (at % 7) * 1.37 ** at * 0.01).filter((each) => each < 1e9),
+  );
+  const plain = new Intl.NumberFormat("en");
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+  const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+  for (const each of numbers) {
+    expect(number(each)).toBe(plain.format(each));
+    if (each >= 100_000) expect(short(each)).toBe(compact.format(each));
+    if (each === 0 || each >= 0.01) expect(rate(each)).toBe(`${significant.format(each)} a second`);
+  }
+  const when = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+  for (const each of [0, 1_700_000_000_000, 1_767_225_599_999, 1_772_366_705_000]) {
+    expect(time(each)).toBe(when.format(each));
+    expect(clock(each)).toBe(new Date(each).toLocaleTimeString("en-GB"));
+  }
 });
 
 test.each([

@@ -1,13 +1,23 @@
 // Numbers, times and sentences as people read them. Pure.
 
-const NUMBER = new Intl.NumberFormat("en");
-const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const RATE = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+// By hand, all of it: the first use of Intl makes the browser read its tables, which alone blocks it for some 40 ms.
 
-export const number = (value: number): string => NUMBER.format(value);
+const grouped = (decimal: string): string => {
+  const [whole = "", ...rest] = decimal.split(".");
+  return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
+};
+
+/** "1,234". To three places behind the point. */
+export const number = (value: number): string => grouped(String(Number(value.toFixed(3))));
 
 /** For narrow places: 1,234 stays, 82,400,000 is 82.4M. */
-export const short = (value: number): string => (value < 100_000 ? NUMBER.format(value) : SHORT.format(value));
+export function short(value: number): string {
+  if (value < 100_000) return number(value);
+  const units = ["K", "M", "B", "T"];
+  let [scaled, unit] = [value / 1000, 0];
+  for (; scaled >= 999.95 && unit < units.length - 1; unit += 1) scaled /= 1000;
+  return grouped(String(Number(scaled.toFixed(1)))) + units[unit];
+}
 
 /** "1 record", "2,000 records". */
 export const count = (value: number, word: string, words = `${word}s`): string =>
@@ -18,7 +28,8 @@ export const share = (shown: number, total: number, word: string, words = `${wor
   shown >= total ? count(total, word, words) : `${number(shown)} of ${count(total, word, words)}`;
 
 /** "12.3 a second". */
-export const rate = (value: number): string => `${RATE.format(value)} a second`;
+export const rate = (value: number): string =>
+  `${value < 0.001 ? "0" : grouped(String(Number(value.toPrecision(3))))} a second`;
 
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
@@ -29,10 +40,19 @@ export function duration(seconds: number): string {
   return `${Math.floor(minutes / 60 / 24)} days ${Math.floor(minutes / 60) % 24} h`;
 }
 
-const WHEN = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Of Unix time in milliseconds, in the reader's time zone. */
-export const time = (milliseconds: number): string => WHEN.format(new Date(milliseconds));
+/** Of Unix time in milliseconds, in the reader's time zone: "7 Nov 2026, 09:05:00". */
+export function time(milliseconds: number): string {
+  const when = new Date(milliseconds);
+  return `${when.getDate()} ${MONTHS[when.getMonth()]} ${when.getFullYear()}, ${clock(milliseconds)}`;
+}
+
+/** The time of the day of it: "09:05:00". */
+export function clock(milliseconds: number): string {
+  const when = new Date(milliseconds);
+  return [when.getHours(), when.getMinutes(), when.getSeconds()].map((each) => String(each).padStart(2, "0")).join(":");
+}
 
 /** The number of a node id: `APPLICATION_ID#NUMBER`. */
 export const nodeNumber = (nodeId: string): string => nodeId.slice(nodeId.lastIndexOf("#") + 1);

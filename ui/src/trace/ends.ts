@@ -39,7 +39,7 @@ export function endsOf(leg: Leg): Ends {
   const home = applicationOf(leg.startNode);
   return {
     direction: leg.direction,
-    ends: ends.sort((a, b) => b.total - a.total || a.id.localeCompare(b.id)),
+    ends: ends.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1)),
     between: others.length - ends.length,
     applications: [...new Set(others.map((node) => applicationOf(node.node_id)))].filter((each) => each !== home),
     isSoFar: leg.isSoFar,
