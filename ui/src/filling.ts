@@ -2,14 +2,12 @@
 // the frame that draws them is the next. Done in one, hundreds of elements would hold the page up.
 
 import type { Core, ElementDefinition } from "cytoscape";
+import { frame } from "./slices";
 
 /** Elements that are made at a time. */
 const SLICE = 20;
 /** The first ones find all of Cytoscape's code cold. */
 const FIRST = 6;
-
-/** After the frame that draws what has changed. */
-export const frame = (): Promise<void> => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
 /** Is there when all elements stand, or the signal ends it. */
 export async function fill(graph: Core, elements: readonly ElementDefinition[], signal: AbortSignal): Promise<void> {

@@ -3,6 +3,10 @@
 /** Lets the browser draw and hear what waits. */
 export const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
+/** After the frame that draws what has changed; a page that is not seen draws none. */
+export const frame = (): Promise<void> =>
+  document.hidden ? pause() : new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+
 /** Does the work slice by slice, with a pause after each but the last; stops where the signal says so. */
 export async function inSlices<Item>(
   items: readonly Item[],

@@ -2,10 +2,10 @@
 
 import { type Child, h } from "./dom";
 import { moveByKeys, openByRow } from "./keys";
-import { inSlices } from "./slices";
+import { frame, inSlices } from "./slices";
 
 /** Rows that are made at a time: the page answers in between. */
-const SLICE = 60;
+const SLICE = 30;
 
 export interface Column<Row> {
   name: string;
@@ -29,7 +29,7 @@ export interface TableOptions<Row> {
 export function table<Row>({ caption, columns, rows, key, opens = false }: TableOptions<Row>): HTMLElement {
   const used = columns.filter(({ isUsed = true }) => isUsed);
   const body = h("tbody", { class: opens && "opens" });
-  void inSlices(rows, SLICE, (slice) => {
+  const add = (slice: readonly Row[]) => {
     body.append(
       ...slice.map((row) =>
         h(
@@ -39,7 +39,9 @@ export function table<Row>({ caption, columns, rows, key, opens = false }: Table
         ),
       ),
     );
-  });
+  };
+  // Each slice is laid out before the next one comes.
+  void inSlices(rows, SLICE, add, { between: frame });
   moveByKeys(body);
   if (opens) openByRow(body);
   const head = used.map(({ name, kind }) => h("th", { scope: "col", class: kind }, name));

@@ -5,7 +5,7 @@ import { type Child, h, replace } from "../dom";
 import { passing } from "../passing";
 import { type ApplicationRoute, recordsHref } from "../route";
 import { fail, loading, notice } from "../states";
-import { pause } from "../slices";
+import { frame, pause } from "../slices";
 import { table } from "../table";
 import type { View, ViewContext } from "../view";
 import { completeness, count, duration, fileName, nodeNumber, number, time } from "../words";
@@ -50,7 +50,7 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
       loaded = { graph, all: groups(graph) };
       await pause(); // one piece of work at a time
       build(graph, loaded.all);
-      await pause();
+      await frame();
       if (ending.signal.aborted) return;
       canvas?.close();
       canvas = drawing(box, { opened: open, current: tell });

@@ -4,9 +4,9 @@
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { h, replace } from "../dom";
 import { allowStyles } from "../graph/drawing";
-import { fill, frame } from "../filling";
+import { fill } from "../filling";
 import { placeWay } from "../layout";
-import { inSlices } from "../slices";
+import { frame, inSlices } from "../slices";
 import { isStill } from "../theme";
 import { number } from "../words";
 import { isArrow, neighbour } from "./keys";
