@@ -12,15 +12,21 @@ from pyspark import SparkContext
 from spark_agent.sql import jvm
 from tests.spark.application import Application, run_application
 from tests.spark.dataframe_oracle import Ran, run_cases
+from tests.spark.quick_spark import make_spark_home, stop_without_waiting
 
 # Executors with and without lineage run this Python, not whichever `python3` comes first.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _jvm() -> None:
+def _jvm(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Start the JVM without a conf. Started by a SparkContext, it would give that one's to all later ones."""
-    SparkContext._ensure_initialized()
+    home = tmp_path_factory.mktemp("spark-home")
+    make_spark_home(home)
+    stop_without_waiting()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_HOME", str(home))
+        SparkContext._ensure_initialized()
 
 
 @pytest.fixture(scope="session")
