@@ -235,7 +235,8 @@ class FileStore(MemoryFlowStore):
 
     def tell(self, events: Sequence[bytes], blocks: Sequence[bytes]) -> None:
         self.write_events(event_batch("topic/0", messages(*events)))
-        self.write_flows(flow_batch("topic/1", messages(*blocks)))
+        if blocks:
+            self.write_flows(flow_batch("topic/1", messages(*blocks)))
 
     def files(self, table: str, application_id: str) -> list[str]:
         path = self._folder / f"{table}-{self._version}.parquet"

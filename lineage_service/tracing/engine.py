@@ -7,15 +7,17 @@ each node once, with its whole set. Steps of an operation are passed through and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
 import numpy as np
 
 from lineage_service.answers import Direction
+from lineage_service.tracing.carried import MOST, CarriedFlows
+from lineage_service.tracing.listed_flows import flows_between
 from lineage_service.tracing.rows_between import distinct, within
 from lineage_service.tracing.snapshot import Snapshot
-from lineage_service.tracing.steps import Integers, Walk
+from lineage_service.tracing.steps import Integers, TooManyError, Walk
 from lineage_service.tracing.walked import Position, Reached, Walked, on_the_way
 
 
@@ -37,7 +39,10 @@ class TraceWalk:
         """`to` may be given for a walk with one start node."""
         self.snapshot = snapshot
         self._direction, self._depth, self._to = direction, depth, to
-        self._walk = Walk(snapshot)
+        # Where a walk ends before its time, records may be listed that it made no step from.
+        is_whole = depth is None and to is None
+        self._carried = CarriedFlows(snapshot, direction) if is_whole else None
+        self._walk = Walk(snapshot, MOST if is_whole else None)
         self._hops: dict[int, int] = {}
         self._starts: dict[int, None] = {}
         self._allowed = set(snapshot.topology.nodes)
@@ -45,6 +50,9 @@ class TraceWalk:
 
     def start(self, node: int, run: int, positions: Integers) -> None:
         """Begin at these records, too. Positions ascend."""
+        is_late = self._done or self._starts.keys() - {node} or not _is_public(self.snapshot, node)
+        if is_late or self._walk.added(node) + len(positions) > MOST:
+            self._carry_no_more()
         self._walk.add(node, run, None, positions)
         self._hops[node] = 0
         self._starts[node] = None
@@ -55,7 +63,7 @@ class TraceWalk:
     @property
     def bytes(self) -> int:
         """Memory of the positions that it holds."""
-        return self._walk.bytes
+        return self._walk.bytes + (self._carried.bytes if self._carried is not None else 0)
 
     @property
     def has_found(self) -> bool:
@@ -75,14 +83,36 @@ class TraceWalk:
         """Walk to the end. `check` is called now and then, and ends it by what it raises."""
         walk, hops = self._walk, self._hops
         walk.check = check
-        while pending := self._pending():
-            here = max(pending) if self._direction == "backward" else min(pending)
-            is_public = _is_public(self.snapshot, here)
-            if here != self._to and (self._depth is None or hops[here] < self._depth or not is_public):
-                walk.backward(here) if self._direction == "backward" else walk.forward(here)
-            for found in walk.nodes():
-                hops.setdefault(found, hops[here] + is_public)
-            self._done[here] = walk.added(here)
+        try:
+            while pending := self._pending():
+                here = max(pending) if self._direction == "backward" else min(pending)
+                is_public = _is_public(self.snapshot, here)
+                if here != self._to and (self._depth is None or hops[here] < self._depth or not is_public):
+                    self._step(here, is_public=is_public)
+                for found in walk.nodes():
+                    hops.setdefault(found, hops[here] + is_public)
+                self._done[here] = walk.added(here)
+        except BaseException:
+            self._carry_no_more()
+            raise
+
+    def _step(self, here: int, *, is_public: bool) -> None:
+        step = self._walk.backward if self._direction == "backward" else self._walk.forward
+        if here in self._done or here in self.snapshot.read_in_vain:
+            self._carry_no_more()
+        if self._carried is not None:
+            try:
+                if is_public:
+                    self._carried.arrive(self._walk, here)
+                return step(here)
+            except TooManyError:
+                self._carry_no_more()
+        step(here)
+
+    def _carry_no_more(self) -> None:
+        if self._carried is not None:
+            self._carried = self._walk.most = None
+            self._walk.without_origins()
 
     def done_nodes(self) -> list[int]:
         """The nodes whose records are known, in the order of the way."""
@@ -135,9 +165,15 @@ class TraceWalk:
             if _is_public(self.snapshot, each) or each in self._starts
         ]
         listed = [each for each in reached if each.total]
-        is_one = among is not None and len(among) < 2  # no record flows within its node
-        flows = [] if is_one else _flows(self.snapshot, self._walk, listed, check)
-        return Walked(tuple(listed), tuple(flows), self._walk.is_exact, self.is_whole)
+        return Walked(tuple(listed), tuple(self._flows(listed, check)), self._walk.is_exact, self.is_whole)
+
+    def _flows(self, listed: list[Reached], check: Callable[[], None]) -> list[tuple[Position, Position]]:
+        if sum(1 for each in listed if each.positions) < 2:  # no record flows within its node
+            return []
+        # A bound is not the same in both directions.
+        is_known = self._carried is not None and self._walk.is_exact and self.is_whole
+        carried = self._carried.between(listed) if self._carried is not None and is_known else None
+        return carried if carried is not None else flows_between(self.snapshot, self._walk, listed, check)
 
 
 def _is_public(snapshot: Snapshot, node: int) -> bool:
@@ -183,68 +219,3 @@ _BEYOND = (1 << 63, 0)
 def _holds(ascending: Integers, offset: int) -> bool:
     at = int(np.searchsorted(ascending, offset))
     return at < len(ascending) and int(ascending[at]) == offset
-
-
-def _flows(
-    snapshot: Snapshot,
-    main: Walk,
-    reached: list[Reached],
-    check: Callable[[], None],
-) -> list[tuple[Position, Position]]:
-    """The flows between listed records: forward from each to the next public nodes.
-
-    Always forward, whichever way the trace went: a group may have a million inputs, while a record mostly
-    goes into few groups. So this stays short, however long the trace was.
-    """
-    positions = [position for each in reached for position in each.positions]
-    by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
-    pairs: set[tuple[int, int]] = set()
-    for each in reached:
-        check()
-        side = beside(snapshot, each.node, _started_beside(snapshot, each, by_place), among=main)
-        for node in side.nodes() - {each.node}:
-            for run, (origins, offsets) in side.at(node).items():
-                assert origins is not None
-                split = snapshot.topology.runs[run].split
-                for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
-                    other = by_place.get((node, split, offset))
-                    if other is not None:
-                        pairs.add((origin, other))
-    return [(positions[source], positions[target]) for source, target in sorted(pairs)]
-
-
-def beside(
-    snapshot: Snapshot,
-    node: int,
-    start: Iterable[tuple[int, Integers, Integers]],
-    most: int | None = None,
-    among: Walk | None = None,
-) -> Walk:
-    """Forward from (run, origins, positions) of `node` to the next public nodes, and no further.
-
-    With `among`, records that it has not reached may be left out. Raises TooManyError.
-    """
-    side = Walk(snapshot, most, among=among)
-    for run, origins, offsets in start:
-        side.add(node, run, origins, offsets)
-    done: set[int] = set()
-    while pending := side.nodes() - done:
-        here = min(pending)
-        done.add(here)
-        if here == node or not _is_public(snapshot, here):
-            side.forward(here)
-    return side
-
-
-def _started_beside(
-    snapshot: Snapshot, reached: Reached, by_place: dict[tuple[int, int, int], int]
-) -> Iterator[tuple[int, Integers, Integers]]:
-    """The listed records of one node, in every run that holds them, each its own origin."""
-    by_split: dict[int, list[Position]] = defaultdict(list)
-    for position in reached.positions:
-        by_split[position.split].append(position)
-    for split, found in by_split.items():
-        origins = np.array([by_place[each.node, each.split, each.offset] for each in found], np.int64)
-        offsets = np.array([each.offset for each in found], np.int64)
-        for run in snapshot.holders_of(reached.node, split, "forward"):
-            yield run.number, origins, offsets

@@ -110,11 +110,12 @@ def inputs_of_outputs(
 
 
 def inputs_of_spans(
-    slices: Iterable[Slice], positions: Integers
+    slices: Iterable[Slice], positions: Integers, *, tells_which: bool = False
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """As `inputs_of_outputs`, of rows whose outputs do not overlap.
 
-    The indices are None where many outputs have one input each: then the inputs are told, each once.
+    Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
+    are told, each once.
     """
     for each in _parts(slices, positions):
         outputs, counts = each.column("out_pos"), each.column("out_count")
@@ -123,7 +124,7 @@ def inputs_of_spans(
         if not len(wanted):
             continue
         is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
-        if is_plain and len(wanted) > len(outputs):
+        if is_plain and not tells_which and len(wanted) > len(outputs):
             yield NO_RUN, None, each.column("in_pos")[_are_hit(outputs, counts, wanted)]
             continue
         at = _places(outputs, wanted, "right") - 1

@@ -67,7 +67,7 @@ class Walk:
         self.is_exact = True
         #: The nodes that a step forward may lead to; None: all.
         self.towards: Collection[int] | None = None
-        self._most = most
+        self.most = most
         self._among = among
         self._added: dict[int, int] = defaultdict(int)
         self._snapshot = snapshot
@@ -91,14 +91,29 @@ class Walk:
             positions, origins = positions[inside], None if origins is None else origins[inside]
         if len(positions):
             self._added[node] += len(positions)
-            if self._most is not None and self._added[node] > self._most:
-                raise TooManyError
+            self._check_few(self._added[node])
             parts = self._sets[node][run]
             parts.append((origins, positions))
             if are_distinct and len(parts) == 1:
                 self._are_distinct.add((node, run))
             else:
                 self._are_distinct.discard((node, run))
+
+    def put(self, node: int, records: Mapping[int, Records]) -> None:
+        """What `node` holds from now on, by run, in place of the same records with other origins."""
+        self._sets[node] = defaultdict(list, {run: [each] for run, each in records.items()})
+        self._are_distinct.update((node, run) for run in records)
+
+    def without_origins(self) -> None:
+        """Go on with all records as ones of one origin."""
+        for runs in self._sets.values():
+            for run, parts in runs.items():
+                runs[run] = [(None, positions) for _, positions in parts]
+        self._are_distinct.clear()
+
+    def _check_few(self, records: int) -> None:
+        if self.most is not None and records > self.most:
+            raise TooManyError
 
     @property
     def bytes(self) -> int:
@@ -181,11 +196,18 @@ class Walk:
         def found(run: int) -> list[tuple[int, Integers | None, Integers]]:
             self.check()
             slices = self._snapshot.flows.slices(node, run)
-            look_up = inputs_of_spans if node in self._snapshot.spanning else inputs_of_outputs
             origins, positions = here[run]
-            parts = look_up(slices, positions)
+            if node in self._snapshot.spanning:
+                parts = inputs_of_spans(slices, positions, tells_which=origins is not None)
+            else:
+                parts = inputs_of_outputs(slices, positions)
             if origins is not None:
-                return list(parts)
+                told, records = [], 0
+                for part in parts:
+                    told.append(part)
+                    records += len(part[2])
+                    self._check_few(records)
+                return told
             # Put together here, so that what was read need not stay until all runs are done.
             by_writer: dict[int, list[Records]] = defaultdict(list)
             for writer, _, inputs in parts:
@@ -200,8 +222,8 @@ class Walk:
             origins = here[run][0]
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
+                assert index is not None or origins is None
                 if of_ids is not None:
-                    assert index is not None or origins is None  # such rows are no spans
                     self._add_ids(of_ids, None if origins is None else origins[index], inputs)
                     continue
                 parent, of_run = self._input_of(node, run, writer)
@@ -210,7 +232,6 @@ class Walk:
                 elif origins is None:
                     self.add(parent, of_run, None, inputs, are_distinct=True)
                 else:
-                    assert index is not None  # only a walk without origins goes backward
                     self.add(parent, of_run, origins[index], inputs)
 
     def _add_ids(self, node: int, origins: Integers | None, ids: Integers) -> None:
@@ -388,7 +409,9 @@ class Walk:
     ) -> None:
         self.is_exact &= is_exact
         for run in runs:
-            every = np.arange(self._snapshot.count(node, run), dtype=np.int64)
+            count = self._snapshot.count(node, run)
+            self._check_few(count)
+            every = np.arange(count, dtype=np.int64)
             if origins is None:
                 self.add(node, run, None, every, are_distinct=True)
                 continue

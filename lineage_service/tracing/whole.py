@@ -1,6 +1,6 @@
 """Every record of an application and every way from one to the next: the whole run, for the graph.
 
-What a trace lists for one start, for all at once, by the same steps (`engine.beside`), with the same ids.
+What a trace lists for one start, for all at once, by the same steps (`beside`), with the same ids.
 Only runs that an output was made from have a part in it. Bounded: an application with more than `max_flows`
 records, or ways between them, is not read beyond that.
 """
@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 
 from lineage_service.graph_rows import RunColumn, WholeRun
-from lineage_service.tracing.engine import beside
+from lineage_service.tracing.listed_flows import beside
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.steps import Integers, TooManyError, Walk

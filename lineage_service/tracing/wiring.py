@@ -50,6 +50,7 @@ class Wiring(ABC):
     links_of: Mapping[int, tuple[Link, ...]]  # node -> what its records are the outputs of
     links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
     parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
+    read_in_vain: frozenset[int]  # nodes whose kept records runs that do not count read, too
 
     def __init__(self, topology: Topology, receipts: Iterable[Receipt]) -> None:
         self.topology = topology
@@ -77,6 +78,12 @@ class Wiring(ABC):
         self.links_of = grouped((link.node, link) for link in topology.links)
         self.links_from = grouped((link.parent_node, link) for link in topology.links)
         self.parent_in_run = {(run, node): parent for run, node, parent in topology.chain}
+        self.read_in_vain = frozenset(
+            link.node
+            for link in topology.links
+            if link.node == link.parent_node and link.run not in self.effective
+        )
+        self._only_runs: dict[int, Mapping[int, int]] = {}
         self._rows: dict[int, int] = defaultdict(int)  # node -> rows in `flows` of effective runs
         for each in flows:
             if each.run in self.effective:
@@ -106,6 +113,15 @@ class Wiring(ABC):
     def runs_of(self, node: int) -> list[int]:
         """The effective ones."""
         return [run for run in self.topology.runs_of.get(node, ()) if run in self.effective]
+
+    def only_runs(self, node: int) -> Mapping[int, int]:
+        """The splits of a node that one effective run holds, and that run."""
+        known = self._only_runs.get(node)
+        if known is None:
+            splits = grouped((self.topology.runs[run].split, run) for run in self.runs_of(node))
+            known = {split: runs[0] for split, runs in splits.items() if len(runs) == 1}
+            self._only_runs[node] = known
+        return known
 
     def holders(self, node: int) -> list[Run]:
         """One run for each split of a node: the one whose records are shown."""

@@ -1,0 +1,182 @@
+"""The flows that a walk carries with it against a second walk between what is listed, and against loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lineage_service.answers import Trace, TraceQuery
+from lineage_service.tracing import engine
+from lineage_service.tracing.service import LineageQuestions
+from tests.id_applications import FileStore
+from tests.lineage_messages import APP
+from tests.run_applications import Operator, Place, RunApplication, Stage
+
+
+@st.composite
+def operators(draw: st.DrawFn, node: int, sizes: list[int]) -> Operator:
+    relation = draw(st.sampled_from(["identity", "positions", "counts", "gather"]))
+    made: list[list[list[int]]] = []
+    for size in sizes:
+        inputs = st.integers(0, size - 1)
+        if relation == "identity":
+            made.append([[at] for at in range(size)])
+        elif relation == "counts":
+            made.append([[at] for at in range(size) for _ in range(draw(st.integers(0, 2)))])
+        elif relation == "positions":
+            made.append([[at] for at in draw(st.lists(inputs, max_size=6))] if size else [])
+        else:
+            groups = st.lists(st.lists(inputs, min_size=1, max_size=4, unique=True), max_size=4)
+            made.append(draw(groups) if size else [])
+    return Operator(node=node, relation=relation, made=made, is_public=draw(st.booleans()))
+
+
+@st.composite
+def reads(draw: st.DrawFn, kind: str, before: list[Stage]) -> tuple[list[int], list[list[Place]]]:
+    """(the nodes that a stage reads, which records its splits are)."""
+    if kind == "shuffle":
+        read = draw(st.sampled_from(before))
+        buckets: list[list[Place]] = [[] for _ in range(draw(st.integers(1, 3)))]
+        for split, count in enumerate(read.outputs):
+            for at in range(count):
+                buckets[draw(st.integers(0, len(buckets) - 1))].append((read.end, split, at))
+        return [read.end], buckets
+    both = draw(st.lists(st.sampled_from(before), min_size=1, max_size=2, unique_by=lambda each: each.end))
+    whole = [
+        [(read.end, split, at) for at in range(count)]
+        for read in both
+        for split, count in enumerate(read.outputs)
+    ]
+    whole = [each for each in whole if each]
+    if len(whole) > 1 and draw(st.booleans()):  # as coalesce does
+        whole = [whole[0] + whole[1], *whole[2:]]
+    return [read.end for read in both], whole
+
+
+@st.composite
+def applications(draw: st.DrawFn) -> RunApplication:
+    stages: list[dict[str, Any]] = []
+    node = 0
+    for at in range(draw(st.integers(1, 4))):
+        made = [Stage(**each) for each in stages]
+        kind = draw(st.sampled_from(["file", "shuffle", "union", "cache"])) if at else "file"
+        parents: list[int] = []
+        begin = node
+        if kind == "file":
+            sizes = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3))
+            read: list[list[Place]] = [[] for _ in sizes]
+        elif kind == "cache":
+            cached = draw(st.sampled_from(made))
+            begin, sizes = cached.end, cached.outputs
+            read = [[(begin, split, one) for one in range(size)] for split, size in enumerate(sizes)]
+            parents = [begin]
+        else:
+            parents, read = draw(reads(kind, made))
+            sizes = list(map(len, read))
+        for each in stages:
+            each["is_read"] |= Stage(**each).end in parents
+        node += kind != "cache"
+        is_public = kind == "file" or draw(st.booleans())
+        if kind == "cache":
+            is_public = RunApplication(made).public()[begin]
+        chain: list[Operator] = []
+        now = list(sizes)
+        for _ in range(draw(st.integers(1, 3))):
+            chain.append(draw(operators(node, now)))
+            now = [len(each) for each in chain[-1].made]
+            node += 1
+        stages.append(
+            {
+                "begin": begin,
+                "kind": kind,
+                "read": read,
+                "sizes": sizes,
+                "parents": parents,
+                "operators": chain,
+                "is_public": is_public,
+                "is_read": False,
+            }
+        )
+    for each in stages:
+        count = draw(st.integers(int(not each["is_read"]), 2))
+        each["actions"] = list(range(node, node + count))
+        node += count
+        each["copies"] = draw(st.sampled_from([0, 0, 0, 1]))
+    return RunApplication([Stage(**each) for each in stages])
+
+
+def _place(flow_id: str) -> Place:
+    _, node, *_, split, offset = flow_id.split("#")
+    return int(node), int(split), int(offset)
+
+
+def listed(trace: Trace) -> set[Place]:
+    return {
+        (int(each.node_id.rpartition("#")[2]), record.partition, record.offset)
+        for each in trace.nodes
+        for record in each.records
+    }
+
+
+def flows(trace: Trace) -> list[tuple[Place, Place]]:
+    return [(_place(each.hash_in), _place(each.hash_out)) for each in trace.flows]
+
+
+def asked(store: FileStore, place: Place, direction: Any, limit: int) -> list[Trace]:
+    """All pages."""
+    questions = LineageQuestions(store, time_budget_s=60)
+    node, split, offset = place
+    query = {"direction": direction, "node": str(node), "partition": split, "offset": offset, "limit": limit}
+    pages = [questions.trace(APP, TraceQuery(**query))]
+    while pages[-1].next is not None:
+        pages.append(questions.trace(APP, TraceQuery(**query, cursor=pages[-1].next)))
+    return pages
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_what_is_carried_is_what_lies_between(data: st.DataObject) -> None:
+    application = data.draw(applications())
+    ways = application.ways()
+    places = sorted(ways)
+    if not places:
+        return
+    direction = data.draw(st.sampled_from(["backward", "forward"]))
+    start = data.draw(st.sampled_from(places))
+    limit = data.draw(st.sampled_from([1, 2, 5, 100]))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        store = FileStore(Path(folder), row_group=data.draw(st.integers(1, 20)))
+        store.tell(*application.told())
+        pages = asked(store, start, direction, limit)
+        for page in pages:
+            those = listed(page)
+            assert len(flows(page)) == len(set(flows(page)))
+            assert set(flows(page)) == {
+                (source, made) for made in those for source in ways[made] if source in those
+            }
+        # As much as is drawn may be carried; and nothing is, so that a second walk finds the flows.
+        for most in (data.draw(st.integers(0, 8)), -1):
+            patched.setattr(engine, "MOST", most)
+            assert asked(store, start, direction, limit) == pages
+
+
+@settings(max_examples=40)
+@given(applications())
+def test_flows_are_carried_unless_several_runs_hold_a_record(application: RunApplication) -> None:
+    """Were they never, the test above would compare a second walk with itself."""
+    if any(each.copies or len(each.actions) + each.is_read > 1 for each in application.stages):
+        return
+    if any(each.kind == "cache" for each in application.stages):
+        return
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        store = FileStore(Path(folder))
+        store.tell(*application.told())
+        patched.setattr(engine, "flows_between", None)
+        for direction in ("backward", "forward"):
+            for place in application.ways():
+                asked(store, place, direction, 100)
