@@ -9,7 +9,7 @@ NumPy arrays, the last ones kept within a bound. Files of a Delta table never ch
 from __future__ import annotations
 
 import os
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,58 +23,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Integers = npt.NDArray[np.signedinteger[Any]]
+from lineage_service.tracing.columns import (
+    NO_RUN,
+    ColumnCache,
+    Integers,
+    Kept,
+    Runs,
+    as_kept,
+    expanded,
+    places,
+)
+
+__all__ = ["NO_RUN", "ColumnCache", "FlowFiles", "Integers", "Slice"]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
-#: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
-NO_RUN = -1
-_KEPT_BYTES = 128 << 20
 _AT_ONCE = min(4, os.cpu_count() or 1)
-#: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
-#: them 64 bits long.
-_SHORT = 1 << 30
-#: And how many outputs a row speaks of in 16 bits, below that.
-_FEW = 1 << 15
-
-Kept = Integers | range
-"""A column as it is kept: as a range where each value is one more than the one before it."""
-
-
-class ColumnCache:
-    """Columns of row groups that were read last, up to `max_bytes`. Threads may share it."""
-
-    def __init__(self, max_bytes: int = _KEPT_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, int, str], Kept] = OrderedDict()
-
-    def get(self, key: tuple[str, int, str]) -> Kept | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def kept(self) -> list[tuple[str, int, str]]:
-        """(file, row group, column) of what is kept."""
-        with self._lock:
-            return list(self._kept)
-
-    def has(self, key: tuple[str, int, str]) -> bool:
-        return key in self._kept
-
-    def put(self, key: tuple[str, int, str], values: Kept) -> None:
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = values
-                self._bytes += _bytes(values)
-                while self._bytes > self._max_bytes:
-                    self._bytes -= _bytes(self._kept.popitem(last=False)[1])
-
-
-def _bytes(values: Kept) -> int:
-    return 0 if isinstance(values, range) else values.nbytes
 
 
 class _RowGroup:
@@ -118,12 +81,19 @@ class _RowGroup:
             if same is None:
                 same = self._repeated[name] = np.broadcast_to(np.int64(constant), self.rows)
             return same
+        return expanded(self.kept(name))
+
+    def kept(self, name: str) -> Kept:
+        """The same, as it is kept."""
+        constant = self._constants.get(name)
+        if constant is not None:
+            return Runs(np.array([constant]), np.array([0, self.rows], np.int32))
         key = (self._file, self.number, name)
         found = self._cache.get(key)
         if found is None:
-            found = _integers(name, self._read([name]).column(0))
+            found = as_kept(name, self._read([name]).column(0))
             self._cache.put(key, found)
-        return found if not isinstance(found, range) else np.arange(found.start, found.stop, dtype=np.int32)
+        return found
 
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:
@@ -147,21 +117,6 @@ class _RowGroup:
         # Opened here: given a path, pyarrow looks for a file system first, which takes longer.
         with pa.memory_map(self._file) as opened, pq.ParquetFile(opened, metadata=self._metadata) as file:
             return file.read_row_group(self.number, columns=names, use_threads=False)
-
-
-def _integers(name: str, column: pa.ChunkedArray) -> Kept:
-    """In as little memory as holds them: what is kept need not be read again."""
-    if column.null_count:
-        column = column.fill_null(NO_RUN)
-    values: Any = column.to_numpy()
-    if not len(values) or int(values.max()) >= _SHORT or int(values.min()) < -_SHORT:
-        return np.asarray(values, np.int64)
-    first, last = int(values[0]), int(values[-1])
-    if last - first == len(values) - 1 and bool(np.all(values[1:] - values[:-1] == 1)):
-        return range(first, last + 1)
-    if name == "out_count" and int(values.max()) < _FEW:
-        return np.asarray(values, np.int16)
-    return np.asarray(values, np.int32)
 
 
 @dataclass(frozen=True)
@@ -199,8 +154,8 @@ class Slice:
         return {}
 
     def _bounds(self, name: str) -> tuple[int, int]:
-        if self.is_whole:
-            return self.group.bounds.get(name, _ANYWHERE)
+        if self.is_whole and name in self.group.bounds:
+            return self.group.bounds[name]
         values = self.column(name)
         return int(values.min()), int(values.max())
 
@@ -208,13 +163,60 @@ class Slice:
     def outputs(self) -> tuple[int, int]:
         """Bounds of the outputs that its rows name. Reads them where others share the row group."""
         first, last = self._bounds("out_pos")
-        return first, min(last + self._bounds("out_count")[1] - 1, _ANYWHERE[1])
+        return first, min(last + self._bounds("out_count")[1] - 1, _LAST)
+
+    def at(self, name: str, rows: slice | npt.NDArray[Any]) -> Integers:
+        """The values of a column in some rows."""
+        kept = self.group.kept(name)
+        if isinstance(kept, np.ndarray):
+            return kept[self.start : self.stop][rows]
+        if isinstance(rows, slice):
+            return self.column(name)[rows]
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        if isinstance(kept, range):
+            return (rows + (kept.start + self.start)).astype(np.int32)
+        return kept.values[kept.starts.searchsorted(rows + np.int32(self.start), "right") - 1]
+
+    def rows_with(self, outputs: Integers) -> tuple[Integers, Integers]:
+        """(first row, number of rows) that begin with each of ascending outputs, of a part in order."""
+        kept = self.group.kept("out_pos")
+        if not isinstance(kept, Runs):
+            return _standing(kept, self.start, self.stop, outputs)
+        first, last = self._in_runs
+        starts: Integers = kept.starts[first : last + 1]
+        if not self.is_whole:
+            starts = starts.clip(self.start, self.stop) - self.start
+        values = kept.values[first:last]
+        left = starts[values.searchsorted(outputs, "left")]
+        return left, starts[values.searchsorted(outputs, "right")] - left
+
+    def rows_from(self, inputs: Integers) -> tuple[Integers, Integers]:
+        """(first row, number of rows) that name each of ascending inputs first, where `inputs_ascend`."""
+        kept = self.group.kept("in_pos")
+        return _standing(expanded(kept) if isinstance(kept, Runs) else kept, self.start, self.stop, inputs)
+
+    @cached_property
+    def _in_runs(self) -> tuple[int, int]:
+        """From which run of `out_pos` to before which one its rows stand, where these are kept as runs."""
+        kept = self.group.kept("out_pos")
+        assert isinstance(kept, Runs)
+        first = int(kept.starts.searchsorted(self.start, "right")) - 1
+        return first, int(kept.starts.searchsorted(self.stop, "left"))
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
         """The same rows in parts in each of which `out_pos` does not fall. Reads them."""
-        outputs = self.column("out_pos")
-        falls = np.flatnonzero(outputs[1:] < outputs[:-1]) + 1
+        kept = self.group.kept("out_pos")
+        if isinstance(kept, Runs):
+            first, last = self._in_runs
+            values = kept.values[first:last]
+            falls: Integers = kept.starts[first + 1 : last][values[1:] < values[:-1]] - self.start
+        else:
+            outputs = self.column("out_pos")
+            falls = np.flatnonzero(outputs[1:] < outputs[:-1]) + 1
+        if not len(falls):
+            return (self,)
         bounds = [0, *falls.tolist(), self.rows]
         return tuple(
             Slice(self.group, self.start + start, self.start + stop) for start, stop in pairwise(bounds)
@@ -254,7 +256,17 @@ class Slice:
         return self._bounds("in_pos")
 
 
-_ANYWHERE = 0, (1 << 63) - 1
+def _standing(kept: Integers | range, start: int, stop: int, wanted: Integers) -> tuple[Integers, Integers]:
+    """(first row, number of rows) of ascending values among those from row `start` to before `stop`."""
+    if isinstance(kept, range):
+        left = (wanted - (kept.start + start)).clip(0, stop - start)
+        return left, (wanted - (kept.start + start - 1)).clip(0, stop - start) - left
+    held = kept[start:stop]
+    left = places(held, wanted, "left")
+    return left, places(held, wanted, "right") - left
+
+
+_LAST = (1 << 63) - 1
 
 
 class FlowFiles:

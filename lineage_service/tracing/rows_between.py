@@ -7,12 +7,12 @@ j * in_step. Positions are given ascending. Pure but for the columns that a slic
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
+from lineage_service.tracing.columns import NO_RUN, Integers, places
+from lineage_service.tracing.flow_files import Slice
 
 __all__ = [
     "distinct",
@@ -73,40 +73,21 @@ def within(values: Integers, low: int, high: int) -> slice:
     return slice(int(values.searchsorted(low, "left")), int(values.searchsorted(high, "right")))
 
 
-def _places(values: Integers, wanted: Integers, side: Literal["left", "right"]) -> Integers:
-    """Where ascending `wanted` stand in ascending `values`.
-
-    NumPy would make all values as wide as the few that are wanted, which takes longer than to find these.
-    """
-    if len(wanted) < len(values) and wanted.dtype.itemsize > values.dtype.itemsize:
-        low, high = _LIMITS[values.dtype.itemsize]
-        if low <= wanted[0] and wanted[-1] <= high:
-            wanted = wanted.astype(values.dtype)
-    return values.searchsorted(wanted, side)
-
-
-_LIMITS = {size: (-(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1) for size in (1, 2, 4, 8)}
-
-
 def inputs_of_outputs(
     slices: Iterable[Slice], positions: Integers
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
-    for each in _parts(slices, positions):
-        outputs = each.column("out_pos")
-        chosen = within(positions, int(outputs[0]), int(outputs[-1]))
-        wanted = positions[chosen]
-        if not len(wanted):
-            continue
-        left = _places(outputs, wanted, "left")
-        counts = _places(outputs, wanted, "right") - left
-        if len(wanted) == 1:  # one group, of any size: no copy
-            rows: slice | Integers = slice(int(left[0]), int(left[0] + counts[0]))
-            index = np.zeros(int(counts[0]), np.int64)
+    for each, chosen in _parts(slices, positions):
+        left, counts = each.rows_with(positions[chosen])
+        if len(left) == 1:  # one group, of any size: no copy
+            first, count = int(left[0]), int(counts[0])
+            rows: slice | Integers = slice(first, first + count)
+            index: Integers = np.broadcast_to(np.int64(chosen.start), count)
         else:
             index, rows = joined(left, counts)
+            index += chosen.start
         if len(index):
-            yield from _by_writer(each, rows, index + chosen.start, each.column("in_pos")[rows])
+            yield from _by_writer(each, rows, index, each.at("in_pos", rows))
 
 
 def inputs_of_spans(
@@ -117,23 +98,21 @@ def inputs_of_spans(
     Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
     are told, each once.
     """
-    for each in _parts(slices, positions):
+    for each, chosen in _parts(slices, positions):
         outputs, counts = each.column("out_pos"), each.column("out_count")
-        chosen = within(positions, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)
         wanted = positions[chosen]
-        if not len(wanted):
-            continue
         is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
         if is_plain and not tells_which and len(wanted) > len(outputs):
-            yield NO_RUN, None, each.column("in_pos")[_are_hit(outputs, counts, wanted)]
+            wanted = wanted[within(wanted, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)]
+            yield NO_RUN, None, each.at("in_pos", _are_hit(outputs, counts, wanted))
             continue
-        at = _places(outputs, wanted, "right") - 1
+        at = places(outputs, wanted, "right") - 1
         into = wanted - outputs[at]
         inside = np.flatnonzero(into < counts[at])
         at, into = at[inside], into[inside]
-        inputs = each.column("in_pos")[at]
+        inputs = each.at("in_pos", at)
         if each.constant("in_step") != 0:
-            inputs = inputs + into * each.column("in_step")[at]
+            inputs = inputs + into * each.at("in_step", at)
         yield from _by_writer(each, at, inside + chosen.start, inputs)
 
 
@@ -148,15 +127,20 @@ def _are_hit(outputs: Integers, counts: Integers, wanted: Integers) -> npt.NDArr
     return hit
 
 
-def _parts(slices: Iterable[Slice], positions: Integers) -> Iterator[Slice]:
-    """The parts in order of those slices that may hold one of the positions."""
+def _parts(slices: Iterable[Slice], positions: Integers) -> Iterator[tuple[Slice, slice]]:
+    """The parts in order of those slices that may hold some of the positions, and which."""
     smallest, largest = int(positions[0]), int(positions[-1])
     for each in slices:
         first, last = each.outputs
         if first <= largest and smallest <= last:  # most do not
             chosen = within(positions, first, last)
             if chosen.start < chosen.stop:
-                yield from each.parts
+                parts = each.parts
+                for part in parts:
+                    if len(parts) > 1:
+                        chosen = within(positions, *part.outputs)
+                    if chosen.start < chosen.stop:
+                        yield part, chosen
 
 
 def _by_writer(
@@ -208,34 +192,33 @@ def _outputs_near(
     each: Slice, rows: slice | Integers, positions: Integers, *, reaches: bool
 ) -> tuple[Integers, Integers]:
     """As `outputs_of_inputs`, of these rows. `reaches`: a row may name inputs beyond its first one."""
-    inputs = each.column("in_pos")[rows]
     if isinstance(rows, slice) and not reaches and each.inputs_ascend:
-        wanted_inputs = distinct(positions)
-        left = _places(inputs, wanted_inputs, "left")
-        found = joined(left, _places(inputs, wanted_inputs, "right") - left)[1]
+        found = joined(*each.rows_from(distinct(positions)))[1]
+        inputs = each.at("in_pos", found)
     else:
+        inputs = each.at("in_pos", rows)
         can_match = inputs <= positions[-1]
         if not reaches:
             can_match &= inputs >= positions[0]
         found = np.flatnonzero(can_match)
+        inputs = inputs[found]
+        found = found if isinstance(rows, slice) else rows[found]
     if not len(found):
         return _NOTHING
-    inputs = inputs[found]
-    found = found if isinstance(rows, slice) else rows[found]
     # Each row names inputs side by side, or one: where these stand among the positions.
     left = positions.searchsorted(inputs, "left")
     if each.constant("in_step") == 0:
         row, index = joined(left, positions.searchsorted(inputs, "right") - left)
-        outputs = each.column("out_pos")[found[row]].astype(np.int64)
+        outputs = each.at("out_pos", found[row]).astype(np.int64)
         if each.constant("out_count") == 1:
             return index, outputs
-        again, outputs = joined(outputs, each.column("out_count")[found[row]])
+        again, outputs = joined(outputs, each.at("out_count", found[row]))
         return index[again], outputs
-    counts, steps = each.column("out_count")[found], each.column("in_step")[found]
+    counts, steps = each.at("out_count", found), each.at("in_step", found)
     right = positions.searchsorted(inputs + np.where(steps == 1, counts - 1, 0), "right")
     row, index = joined(left, right - left)
     is_stepping = steps[row] == 1
-    outputs = each.column("out_pos")[found[row]] + np.where(is_stepping, positions[index] - inputs[row], 0)
+    outputs = each.at("out_pos", found[row]) + np.where(is_stepping, positions[index] - inputs[row], 0)
     repeats = np.where(is_stepping, 1, counts[row])
     if bool(np.all(repeats == 1)):
         return index, outputs
@@ -255,12 +238,10 @@ def _near(each: Slice, rows: slice | Integers, wanted: Integers) -> slice | Inte
         return None
     near = []
     for part in each.parts:
-        outputs = part.column("out_pos")
-        among = wanted[within(wanted, int(outputs[0]), int(outputs[-1]))]
+        among = wanted[within(wanted, *part.outputs)]
         if not len(among):
             continue
-        left = _places(outputs, among, "left")
-        counts = _places(outputs, among, "right") - left
+        left, counts = part.rows_with(among)
         near.append(joined(left, counts)[1] + (part.start - each.start))
     found = np.concatenate(near) if near else _NOTHING[0]
     return found if len(found) else None

@@ -30,6 +30,11 @@ _positions = st.lists(st.integers(0, 40), min_size=1, max_size=12).map(lambda fo
 
 def _rows(kind: str) -> st.SearchStrategy[list[Row]]:
     writers = st.sampled_from([None, 20, 21])
+    if kind == "repeated":  # such outputs are kept as runs
+        row = st.tuples(
+            *map(st.just, (NODE, RUN)), st.sampled_from([3, 4, 20]), st.just(1), st.integers(0, 40)
+        )
+        return st.lists(row.map(lambda each: (*each, 0, None)), min_size=16, max_size=60)
     if kind == "single":
         row = st.tuples(
             st.just(NODE),
@@ -73,7 +78,7 @@ def _stored(draw: st.DrawFn, kind: str) -> tuple[list[list[Row]], int]:
         [row for batch in batches[1::2] for row in batch],
     ]
     files[0] = [others[0], *files[0], others[1]]
-    return [rows for rows in files if rows], draw(st.integers(1, 30))
+    return [rows for rows in files if rows], draw(st.integers(1, 60))
 
 
 def _opened(folder: str, files: list[list[Row]], row_group: int) -> FlowFiles:
@@ -98,7 +103,7 @@ def _mine(files: list[list[Row]]) -> list[Row]:
     return [row for rows in files for row in rows if row[:2] == (NODE, RUN)]
 
 
-@given(_stored("single"), _positions)
+@given(_stored("single") | _stored("repeated"), _positions)
 def test_inputs_of_single_outputs(stored: tuple[list[list[Row]], int], positions: list[int]) -> None:
     files, row_group = stored
     with TemporaryDirectory() as folder:
@@ -138,7 +143,7 @@ def test_inputs_of_spans(stored: tuple[list[list[Row]], int], positions: list[in
 
 
 @given(
-    st.one_of(_stored("single"), _stored("spans")),
+    st.one_of(_stored("single"), _stored("repeated"), _stored("spans")),
     st.lists(st.integers(0, 40), min_size=1, max_size=12).map(sorted),
     st.sampled_from([NO_RUN, 20, 21]),
     st.none() | _positions,

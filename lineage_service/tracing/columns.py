@@ -1,0 +1,133 @@
+"""Columns of row groups as they are kept in memory: in as little as holds them, the last ones within a bound.
+
+What is kept need not be read again. A column that counts on is a range; one whose values repeat, as the
+outputs of groups do, is told by its runs. Knows nothing of files.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["NO_RUN", "ColumnCache", "Integers", "Kept", "Runs", "as_kept", "expanded", "places"]
+
+Integers = npt.NDArray[np.signedinteger[Any]]
+
+#: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
+NO_RUN = -1
+KEPT_BYTES = 128 << 20
+#: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
+#: them 64 bits long.
+_SHORT = 1 << 30
+#: And how many outputs a row speaks of in 8 or 16 bits, below these.
+_FEW = (1 << 7, np.int8), (1 << 15, np.int16)
+#: Outputs are kept as runs where there are at least so many times as many rows.
+_REPEATED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Rows in which values repeat: value k stands from row starts[k] to before starts[k + 1]."""
+
+    values: Integers
+    starts: npt.NDArray[np.int32]
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + self.starts.nbytes
+
+
+Kept = Integers | range | Runs
+"""A column as it is kept: as a range where each value is one more than the one before it."""
+Key = tuple[str, int, str]
+"""(file, row group, column)."""
+
+
+class ColumnCache:
+    """Columns of row groups that were read last, up to `max_bytes`. Threads may share it."""
+
+    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lock = Lock()
+        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+
+    def get(self, key: Key) -> Kept | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def kept(self) -> list[Key]:
+        """What is kept."""
+        with self._lock:
+            return list(self._kept)
+
+    def has(self, key: Key) -> bool:
+        return key in self._kept
+
+    def put(self, key: Key, values: Kept) -> None:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = values
+                self._bytes += _bytes(values)
+                while self._bytes > self._max_bytes:
+                    self._bytes -= _bytes(self._kept.popitem(last=False)[1])
+
+
+def _bytes(values: Kept) -> int:
+    return 0 if isinstance(values, range) else values.nbytes
+
+
+def as_kept(name: str, column: pa.ChunkedArray) -> Kept:
+    """A column that was read; null is NO_RUN."""
+    if column.null_count:
+        column = column.fill_null(NO_RUN)
+    values: Any = column.to_numpy()
+    if not len(values):
+        return np.asarray(values, np.int64)
+    largest = int(values.max())
+    kind: Any = np.int64 if largest >= _SHORT or int(values.min()) < -_SHORT else np.int32
+    if name == "out_pos":
+        starts = np.flatnonzero(values[1:] != values[:-1])
+        if (len(starts) + 1) * _REPEATED <= len(values):
+            bounds = np.zeros(len(starts) + 2, np.int32)
+            bounds[1:-1], bounds[-1] = starts + 1, len(values)
+            return Runs(values[bounds[:-1]].astype(kind), bounds)
+    first, last = int(values[0]), int(values[-1])
+    if last - first == len(values) - 1 and kind is np.int32 and bool(np.all(values[1:] - values[:-1] == 1)):
+        return range(first, last + 1)
+    if name == "out_count":
+        kind = next((small for most, small in _FEW if largest < most), kind)
+    return np.asarray(values, kind)
+
+
+def expanded(kept: Kept) -> Integers:
+    """All values."""
+    if isinstance(kept, range):
+        return np.arange(kept.start, kept.stop, dtype=np.int32)
+    if isinstance(kept, Runs):
+        return np.repeat(kept.values, np.diff(kept.starts))
+    return kept
+
+
+def places(values: Integers, wanted: Integers, side: Literal["left", "right"]) -> Integers:
+    """Where ascending `wanted` stand in ascending `values`.
+
+    NumPy would make all values as wide as the few that are wanted, which takes longer than to find these.
+    """
+    if len(wanted) < len(values) and wanted.dtype.itemsize > values.dtype.itemsize:
+        low, high = _LIMITS[values.dtype.itemsize]
+        if low <= wanted[0] and wanted[-1] <= high:
+            wanted = wanted.astype(values.dtype)
+    return values.searchsorted(wanted, side)
+
+
+_LIMITS = {size: (-(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1) for size in (1, 2, 4, 8)}
