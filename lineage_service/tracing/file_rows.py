@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from lineage_service.file_systems import FileState, UnreadableError
 from lineage_service.tracing.decompressed import Check, unlimited
@@ -35,6 +35,27 @@ class FileRows:
     def first_row(self, path: str, state: FileState, start: int, check: Check) -> int:
         # Spark's text input: a later split begins after the row that its first byte is in.
         return self.indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
+
+    def of_split(
+        self, path: str, state: FileState, start: int, rows: Collection[int], check: Check
+    ) -> tuple[dict[int, bytes], str | None, int]:
+        """Rows of a split, what is wrong with those that are not there, and which of the file its row 0 is.
+
+        To know that, all before the split was read once. Where that tells where its rows are, they are
+        not looked for again.
+        """
+        first, whole = self.first_row(path, state, start, check), self.indexes.of(path, state)
+        if start and whole.are_near(first + row for row in rows):
+            found = whole.read_bytes((first + row for row in rows), check)
+            return {row: found[first + row] for row in rows if first + row in found}, None, first
+        index = self.indexes.of(path, state, start)
+        try:
+            return index.read_bytes(rows, check), None, first
+        except UnreadableError as error:  # it breaks off before some of them
+            known = index.known_rows
+            if not known:
+                raise
+            return index.read_bytes((each for each in rows if each < known), check), str(error), first
 
     def rows_before(
         self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT

@@ -30,7 +30,7 @@ from lineage_service.tracing.parts import (
     paths_of,
 )
 from lineage_service.tracing.row_finder import RowFinder
-from lineage_service.tracing.text_files import RowIndex, RowIndexes, shown
+from lineage_service.tracing.text_files import RowIndexes, shown
 from lineage_service.tracing.topology import Topology, TopologyNode
 
 #: Remote files that are read at the same time, for one question.
@@ -177,9 +177,7 @@ class Places:
         try:
             state = self._files.state(path)
             begin = self._rows.text_start(path, state, start, check)
-            # The rows are read in the split; what is before it is counted, once.
-            texts, problem = self._texts(self._rows.indexes.of(path, state, begin), offsets, check)
-            first = self._rows.first_row(path, state, begin, check)
+            texts, problem, first = self._rows.of_split(path, state, begin, offsets, check)
         except UnreadableError as error:
             warning = f"{error}{_FROM_SPLIT}" if start else str(error)
             return {offset: _row(path, offset, None, warning) for offset in offsets}
@@ -198,17 +196,6 @@ class Places:
             text = None if data is None else shown(data)
             rows[offset] = _row(path, first + offset, text, "; ".join(notes) or None)
         return rows
-
-    @staticmethod
-    def _texts(index: RowIndex, offsets: Sequence[int], check: Check) -> tuple[dict[int, bytes], str | None]:
-        """The rows, and what is wrong with those that are not there, if the file broke off before them."""
-        try:
-            return index.read_bytes(offsets, check), None
-        except UnreadableError as error:
-            known = index.known_rows
-            if not known:
-                raise
-            return index.read_bytes((each for each in offsets if each < known), check), str(error)
 
     def _about_no_text(self, node: TopologyNode, path: str, partition: Mapping[str, Any]) -> str:
         format = node.dataset.format if node.dataset is not None else "hadoop"

@@ -153,12 +153,20 @@ class RowIndex:
                 break
         return found
 
+    def are_near(self, rows: Iterable[int]) -> bool:
+        """Each of them can be read at once, from a row start that is known."""
+        return self._bytes.is_plain and all(self._stretch(row) is not None for row in rows)
+
     def _read_known(self, wanted: list[int], at: int, found: dict[int, bytes], check: Check) -> int:
         """Read from the one at `at` on those rows that stand between two row starts that are known.
 
         Where bytes can be read at once from there: the file is opened once. Gives the first that is left.
         """
-        if not self._bytes.is_plain or self._stretch(wanted[at]) is None:
+        if not self._bytes.is_plain:
+            return at
+        # To the row start behind them: it is in the piece that they are in, or in the next one.
+        self._grow(lambda: self._marks[0][-1] > wanted[-1], check)
+        if self._stretch(wanted[at]) is None:
             return at
         with self._bytes.reading(0, check) as reader:
             file = cast(BinaryIO, reader)
