@@ -38,19 +38,30 @@ class CarriedFlows:
 
     def arrive(self, walk: Walk, node: int) -> None:
         """At a public node, before its step: note what came from where. Its records are the origins now."""
+        here = walk.at(node)
+        if not here:
+            return
+        sizes = [len(positions) for _, positions in here.values()]
+        every = np.concatenate([positions for _, positions in here.values()])
+        is_new = np.ones(len(every), bool)
+        is_new[1:] = every[1:] != every[:-1]
+        starts = np.cumsum(sizes) - sizes
+        is_new[starts] = True
+        numbers = np.cumsum(is_new) + (self._reached - 1)
+        origins = [each for each, _ in here.values() if each is not None]
+        assert len(origins) in (0, len(here))  # none where the walk begins
+        if origins:
+            self._flows.append((np.concatenate(origins), numbers))
         now: dict[int, Records] = {}
-        for run, (origins, positions) in walk.at(node).items():
-            first = self._reached
-            if origins is not None:
-                is_new = positions[1:] != positions[:-1]
-                numbers = np.zeros(len(positions), np.int64)
-                np.cumsum(is_new, out=numbers[1:])
-                self._flows.append((origins, numbers + first))
-                if int(numbers[-1]) + 1 < len(positions):
-                    positions = positions[np.concatenate(([True], is_new))]
-            self._reached += len(positions)
+        for (run, (_, positions)), start, size in zip(here.items(), starts.tolist(), sizes, strict=True):
+            mine = numbers[start : start + size]
+            first = int(mine[0])
+            if int(mine[-1]) - first + 1 < size:
+                chosen = is_new[start : start + size]
+                mine, positions = mine[chosen], positions[chosen]
             self._at[node, run] = first, positions
-            now[run] = np.arange(first, self._reached, dtype=np.int64), positions
+            now[run] = mine, positions
+        self._reached = int(numbers[-1]) + 1
         walk.put(node, now)
 
     def between(self, reached: Sequence[Reached]) -> list[tuple[Position, Position]] | None:

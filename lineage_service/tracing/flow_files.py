@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -163,7 +163,7 @@ class Slice:
     def outputs(self) -> tuple[int, int]:
         """Bounds of the outputs that its rows name. Reads them where others share the row group."""
         first, last = self._bounds("out_pos")
-        return first, min(last + self._bounds("out_count")[1] - 1, _LAST)
+        return first, min(last + self._bounds("out_count")[1] - 1, ANYWHERE[1])
 
     def at(self, name: str, rows: slice | npt.NDArray[Any]) -> Integers:
         """The values of a column in some rows."""
@@ -184,10 +184,10 @@ class Slice:
         if not isinstance(kept, Runs):
             return _standing(kept, self.start, self.stop, outputs)
         first, last = self._in_runs
-        starts: Integers = kept.starts[first : last + 1]
+        values, starts = kept.values[first:last], kept.starts[first : last + 1]
         if not self.is_whole:
-            starts = starts.clip(self.start, self.stop) - self.start
-        values = kept.values[first:last]
+            starts = starts - np.int32(self.start)
+            starts[0], starts[-1] = 0, self.rows
         left = starts[values.searchsorted(outputs, "left")]
         return left, starts[values.searchsorted(outputs, "right")] - left
 
@@ -203,6 +203,21 @@ class Slice:
         assert isinstance(kept, Runs)
         first = int(kept.starts.searchsorted(self.start, "right")) - 1
         return first, int(kept.starts.searchsorted(self.stop, "left"))
+
+    @cached_property
+    def reach(self) -> tuple[int, int, int, int]:
+        """Bounds of its outputs, and of its inputs, as far as they are known without reading."""
+        bounds, constant = self.group.bounds, self.group.constant
+        first, last = bounds.get("out_pos", ANYWHERE)
+        last += bounds.get("out_count", ANYWHERE)[1] - 1
+        first_input, last_input = bounds.get("in_pos", ANYWHERE)
+        if constant("in_step") != 0 and constant("out_count") != 1:
+            last_input = ANYWHERE[1]  # a row may name inputs beyond the one that it begins with
+        return first, min(last, ANYWHERE[1]), first_input, last_input
+
+    def is_at_hand(self, names: Collection[str]) -> bool:
+        """These columns need not be read."""
+        return all(map(self.group.is_at_hand, names))
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
@@ -259,14 +274,16 @@ class Slice:
 def _standing(kept: Integers | range, start: int, stop: int, wanted: Integers) -> tuple[Integers, Integers]:
     """(first row, number of rows) of ascending values among those from row `start` to before `stop`."""
     if isinstance(kept, range):
-        left = (wanted - (kept.start + start)).clip(0, stop - start)
-        return left, (wanted - (kept.start + start - 1)).clip(0, stop - start) - left
+        row = wanted - (kept.start + start)
+        is_there = (row >= 0) & (row < stop - start)
+        return np.where(is_there, row, 0), is_there.astype(np.int64)
     held = kept[start:stop]
     left = places(held, wanted, "left")
     return left, places(held, wanted, "right") - left
 
 
-_LAST = (1 << 63) - 1
+#: Where there are no bounds.
+ANYWHERE = 0, (1 << 63) - 1
 
 
 class FlowFiles:
@@ -295,17 +312,27 @@ class FlowFiles:
         """All rows of a stream, in no order."""
         return self._all().get((node, run), ())
 
-    def is_at_hand(self, node: int, run: int, bounds: Mapping[str, tuple[int, int]]) -> bool:
-        """To look for rows with values between such bounds in these columns, nothing need be read."""
+    def near(
+        self,
+        node: int,
+        run: int,
+        outputs: tuple[int, int] | None = None,
+        inputs: tuple[int, int] | None = None,
+    ) -> list[Slice]:
+        """Those rows of a stream that may lead from or to something between such bounds. Reads nothing."""
+        first_output, last_output = outputs or ANYWHERE
+        first_input, last_input = inputs or ANYWHERE
+        found = []
         for each in self.slices(node, run):
-            held = each.group.bounds
-            may_hold = all(
-                name not in held or (held[name][0] <= high and low <= held[name][1])
-                for name, (low, high) in bounds.items()
-            )
-            if may_hold and not all(map(each.group.is_at_hand, bounds)):
-                return False
-        return True
+            low, high, lowest, highest = each.reach
+            if (
+                low <= last_output
+                and first_output <= high
+                and lowest <= last_input
+                and first_input <= highest
+            ):
+                found.append(each)
+        return found
 
     def runs(self, node: int) -> Sequence[int]:
         """The runs that have rows of `node`."""

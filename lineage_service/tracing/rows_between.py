@@ -26,6 +26,8 @@ __all__ = [
 
 #: Rows are chosen by their outputs where there are more of them than that for each output.
 _MANY = 16
+#: So many values that are the same are not written out.
+_MUCH = 1 << 13
 #: A flag for each number between is less work than sorting where there are at most so many for each value.
 _DENSE = 32
 #: Values that fall no more often are sorted at once.
@@ -82,7 +84,11 @@ def inputs_of_outputs(
         if len(left) == 1:  # one group, of any size: no copy
             first, count = int(left[0]), int(counts[0])
             rows: slice | Integers = slice(first, first + count)
-            index: Integers = np.broadcast_to(np.int64(chosen.start), count)
+            index: Integers = (
+                np.full(count, chosen.start)
+                if count < _MUCH
+                else np.broadcast_to(np.int64(chosen.start), count)
+            )
         else:
             index, rows = joined(left, counts)
             index += chosen.start
@@ -108,8 +114,9 @@ def inputs_of_spans(
             continue
         at = places(outputs, wanted, "right") - 1
         into = wanted - outputs[at]
-        inside = np.flatnonzero(into < counts[at])
-        at, into = at[inside], into[inside]
+        inside = (into < counts[at]).nonzero()[0]
+        if len(inside) < len(at):
+            at, into = at[inside], into[inside]
         inputs = each.at("in_pos", at)
         if each.constant("in_step") != 0:
             inputs = inputs + into * each.at("in_step", at)

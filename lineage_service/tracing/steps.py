@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
 from lineage_service.tracing.by_ids import ids_of, mark_of, node_of, records_of_ids
-from lineage_service.tracing.flow_files import NO_RUN, Integers
+from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
 from lineage_service.tracing.rows_between import (
     distinct,
     inputs_of_outputs,
@@ -37,12 +37,15 @@ Records = tuple[Integers | None, Integers]
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
 _pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
+#: What is looked at of flows.
+_OF_OUTPUTS = ("out_pos", "in_pos")
+_OF_SPANS = (*_OF_OUTPUTS, "out_count")
 #: Positions of one run for which another thread is worth its while.
 _MUCH = 1 << 14
 
 
-_Lookup = tuple[int, Mapping[str, tuple[int, int]]]
-"""How many values are looked up in flows, and between which ones they lie, by column."""
+_Lookup = tuple[int, Sequence[Slice]]
+"""How many values are looked up in flows, and which rows of these may hold some."""
 
 
 class TooManyError(Exception):
@@ -193,11 +196,12 @@ class Walk:
         )
 
     def _backward_flows(self, node: int, here: Mapping[int, Records]) -> None:
-        def found(run: int) -> list[tuple[int, Integers | None, Integers]]:
+        is_spanning = node in self._snapshot.spanning
+
+        def found(run: int, slices: Sequence[Slice]) -> list[tuple[int, Integers | None, Integers]]:
             self.check()
-            slices = self._snapshot.flows.slices(node, run)
             origins, positions = here[run]
-            if node in self._snapshot.spanning:
+            if is_spanning:
                 parts = inputs_of_spans(slices, positions, tells_which=origins is not None)
             else:
                 parts = inputs_of_outputs(slices, positions)
@@ -215,10 +219,12 @@ class Walk:
                     by_writer[writer].append((None, inputs))
             return [(writer, None, _distinct(several)[1]) for writer, several in by_writer.items()]
 
+        flows = self._snapshot.flows
         asked = {
-            run: (len(positions), {"out_pos": _bounds(positions)}) for run, (_, positions) in here.items()
+            run: (len(positions), flows.near(node, run, outputs=_bounds(positions)))
+            for run, (_, positions) in here.items()
         }
-        for run, parts in self._of_runs(node, found, asked):
+        for run, parts in self._of_runs(found, asked, _OF_SPANS if is_spanning else _OF_OUTPUTS):
             origins = here[run][0]
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
@@ -356,11 +362,11 @@ class Walk:
         """Rows of each reading run that name (`in_run`, the run whose records these are)."""
         among = self._among.at(child) if self._among is not None else None
 
-        def found(reader: int) -> list[tuple[Integers | None, Integers]]:
+        def found(reader: int, slices: Sequence[Slice]) -> list[tuple[Integers | None, Integers]]:
             self.check()
             wanted = None if among is None else among[reader][1]
             parts: list[tuple[Integers | None, Integers]] = []
-            for each in self._snapshot.flows.slices(child, reader):
+            for each in slices:
                 for in_run, of_run in readers[reader]:
                     origins, positions = here[of_run]
                     index, outputs = outputs_of_inputs(each, positions, in_run, wanted)
@@ -374,35 +380,34 @@ class Walk:
             held = [of_run for _, of_run in named if of_run in bounds]
             if held and (among is None or reader in among):
                 low, high = min(bounds[run][0] for run in held), max(bounds[run][1] for run in held)
-                looked_up = {"in_pos": (low, high)}
-                if among is not None:
-                    looked_up["out_pos"] = _bounds(among[reader][1])
-                asked[reader] = sum(len(here[run][1]) for run in held), looked_up
-        for reader, parts in self._of_runs(child, found, asked):
-            for origins, outputs in parts:
-                self.add(child, reader, origins, outputs)
+                outputs = _bounds(among[reader][1]) if among is not None else None
+                slices = self._snapshot.flows.near(child, reader, outputs, inputs=(low, high))
+                asked[reader] = sum(len(here[run][1]) for run in held), slices
+        for reader, parts in self._of_runs(found, asked, _OF_OUTPUTS):
+            for origins, made in parts:
+                self.add(child, reader, origins, made)
 
     # -- shared --------------------------------------------------------------------------------------
 
+    @staticmethod
     def _of_runs(
-        self, node: int, found: Callable[[int], T], asked: Mapping[int, _Lookup]
+        found: Callable[[int, Sequence[Slice]], T], asked: Mapping[int, _Lookup], columns: Collection[str]
     ) -> Iterator[tuple[int, T]]:
-        """What `found` gives for each run of `asked`, with what it looks up there.
+        """What `found` gives for each run of `asked`, with the rows that may matter there.
 
         Much is worked out side by side. Little over rows that are in memory is done here: to hand it to other
         threads takes longer.
         """
-        flows = self._snapshot.flows
         heavy = [
             run
-            for run, (size, bounds) in asked.items()
-            if size > _MUCH or not flows.is_at_hand(node, run, bounds)
+            for run, (size, slices) in asked.items()
+            if size > _MUCH or not all(each.is_at_hand(columns) for each in slices)
         ]
-        ahead = dict.fromkeys(heavy) if len(heavy) > 1 else {}
-        results = _pool.map(found, ahead) if ahead else iter(())
+        ahead = {run: asked[run][1] for run in heavy} if len(heavy) > 1 else {}
+        results = _pool.map(found, ahead, ahead.values()) if ahead else iter(())
         # One by one: what was found of a run may be large, and is taken apart before the next is.
-        for run in asked:
-            yield run, next(results) if run in ahead else found(run)
+        for run, (_, slices) in asked.items():
+            yield run, next(results) if run in ahead else found(run, slices)
 
     def _every_record(
         self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False
