@@ -166,11 +166,12 @@ class RowIndex:
             return at
         # To the row start behind them: it is in the piece that they are in, or in the next one.
         self._grow(lambda: self._marks[0][-1] > wanted[-1], check)
-        if self._stretch(wanted[at]) is None:
+        stretch = self._stretch(wanted[at])
+        if stretch is None:
             return at
         with self._bytes.reading(0, check) as reader:
             file = cast(BinaryIO, reader)
-            while at < len(wanted) and (stretch := self._stretch(wanted[at])) is not None:
+            while stretch is not None:
                 check()
                 number, following, offset, end = stretch
                 file.seek(offset)
@@ -180,6 +181,7 @@ class RowIndex:
                 after = bisect_left(wanted, following, at)
                 found.update(_rows_of(data, number, wanted[at:after]))
                 at = after
+                stretch = self._stretch(wanted[at]) if at < len(wanted) else None
         return at
 
     def _stretch(self, row: int) -> tuple[int, int, int, int] | None:
@@ -306,7 +308,7 @@ def _rows_of(data: bytes, number: int, wanted: Iterable[int]) -> Iterator[tuple[
     """(row, bytes) of wanted rows of whole rows, the first of which has that number."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LF)
+    ends = (np.frombuffer(data, np.uint8) == _LF).nonzero()[0]
     for row in wanted:
         if row - number >= len(ends):
             return  # the file has changed since
