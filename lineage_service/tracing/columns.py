@@ -21,14 +21,16 @@ Integers = npt.NDArray[np.signedinteger[Any]]
 
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
-KEPT_BYTES = 128 << 20
+KEPT_BYTES = 96 << 20
 #: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
 #: them 64 bits long.
 _SHORT = 1 << 30
-#: And how many outputs a row speaks of in 8 or 16 bits, below these.
+#: And how many outputs a row speaks of, or by how much its inputs differ, in 8 or 16 bits, below these.
 _FEW = (1 << 7, np.int8), (1 << 15, np.int16)
-#: Outputs are kept as runs where there are at least so many times as many rows.
-_REPEATED = 8
+_SMALL = frozenset(("out_count", "in_step"))
+#: These are kept as runs where there are at least so many times as many rows.
+_REPEATED = 3
+_REPEATING = frozenset(("out_pos", "in_run"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def as_kept(name: str, column: pa.ChunkedArray) -> Kept:
         return np.asarray(values, np.int64)
     largest = int(values.max())
     kind: Any = np.int64 if largest >= _SHORT or int(values.min()) < -_SHORT else np.int32
-    if name == "out_pos":
+    if name in _REPEATING:
         starts = np.flatnonzero(values[1:] != values[:-1])
         if (len(starts) + 1) * _REPEATED <= len(values):
             bounds = np.zeros(len(starts) + 2, np.int32)
@@ -104,7 +106,7 @@ def as_kept(name: str, column: pa.ChunkedArray) -> Kept:
     first, last = int(values[0]), int(values[-1])
     if last - first == len(values) - 1 and kind is np.int32 and bool(np.all(values[1:] - values[:-1] == 1)):
         return range(first, last + 1)
-    if name == "out_count":
+    if name in _SMALL:
         kind = next((small for most, small in _FEW if largest < most), kind)
     return np.asarray(values, kind)
 

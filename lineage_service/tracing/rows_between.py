@@ -158,7 +158,7 @@ def _by_writer(
     if constant is not None:
         yield constant, index, inputs
         return
-    writers = each.column("in_run")[rows]
+    writers = each.at("in_run", rows)
     for writer in np.unique(writers).tolist():
         chosen = writers == writer
         yield writer, index[chosen], inputs[chosen]

@@ -34,7 +34,9 @@ def _rows(kind: str) -> st.SearchStrategy[list[Row]]:
         row = st.tuples(
             *map(st.just, (NODE, RUN)), st.sampled_from([3, 4, 20]), st.just(1), st.integers(0, 40)
         )
-        return st.lists(row.map(lambda each: (*each, 0, None)), min_size=16, max_size=60)
+        return st.lists(
+            row.map(lambda each: (*each, 0, 20 if each[2] == 20 else None)), min_size=16, max_size=60
+        )
     if kind == "single":
         row = st.tuples(
             st.just(NODE),
