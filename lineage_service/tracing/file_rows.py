@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from lineage_service.file_systems import FileState, UnreadableError
 from lineage_service.tracing.decompressed import Check, unlimited
-from lineage_service.tracing.parts import CSV_WITH_HEADER, LINES, TEXT, Part
+from lineage_service.tracing.parts import CSV_WITH_HEADER, JSON, LINES, TEXT, Part
 from lineage_service.tracing.record_lines import RecordLines, RecordLinesOfFiles
 from lineage_service.tracing.text_files import RowIndexes
 
@@ -75,7 +75,9 @@ class FileRows:
     def record_lines(self, format: str, path: str, start: int, check: Check) -> RecordLines:
         state = self.files.state(path)
         begin = self.text_start(path, state, start, check)
-        return self._lines.of(path, state, begin, has_header=format == CSV_WITH_HEADER)
+        return self._lines.of(
+            path, state, begin, has_header=format == CSV_WITH_HEADER, has_arrays=format == JSON
+        )
 
     # -- search -------------------------------------------------------------------------------------
 
@@ -107,8 +109,10 @@ class FileRows:
         if line is None:
             return
         for found, is_match in index.matching(text, line, _NO_LINE, check):
-            record = lines.record_of(found, check) if is_match else lines.records_before(found, check)
-            if record is not None and record >= last:
-                return
-            if record is not None:
-                yield record, is_match
+            before = lines.records_before(found, check)
+            records = lines.records_of(found, check) if is_match else range(before, before + 1)
+            for record in records:
+                if record >= last:
+                    return
+                if record >= first:
+                    yield record, is_match

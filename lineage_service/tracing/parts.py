@@ -17,6 +17,7 @@ from lineage_service.tracing.topology import TopologyNode
 
 __all__ = [
     "CSV_WITH_HEADER",
+    "JSON",
     "LINES",
     "NUMBERED",
     "PARQUET",
@@ -32,9 +33,9 @@ __all__ = [
     "plain_path",
 ]
 
-TEXT, CSV_WITH_HEADER, PARQUET = "text", "csv+header", "parquet"
+TEXT, CSV_WITH_HEADER, JSON, PARQUET = "text", "csv+header", "json", "parquet"
 #: Formats of lines. Of those but text, lines that are blank are no rows, and a header is none.
-LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, "json"))
+LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, JSON))
 #: Formats of rows that only have numbers.
 NUMBERED = frozenset((PARQUET, "orc", "avro"))
 

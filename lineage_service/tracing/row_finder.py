@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lineage_service.answers import InvalidQueryError, NotFoundError
@@ -67,6 +68,10 @@ class RowFinder:
             if part.path == path or normal_path(part.path) == wanted
         ]
         if parts:
+            if topology.nodes[node_number].kind == "source" and _are_read_again(part for _, part in parts):
+                raise InvalidQueryError(
+                    f"node {node_number} read {wanted} more than once; give node, partition and offset"
+                )
             return (
                 node_number,
                 *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
@@ -115,10 +120,15 @@ class RowFinder:
         """Which record of a file or a split of it a line is."""
         if format == TEXT:
             return line
-        record = self._rows.record_lines(format, path, start, check).record_of(line, check)
-        if record is None:
+        records = self._rows.record_lines(format, path, start, check).records_of(line, check)
+        if not records:
             raise NotFoundError(f"{path}: the row is no record: it is blank, a header, or not there")
-        return record
+        if len(records) > 1:
+            raise InvalidQueryError(
+                f"{path}: the row is an array of {len(records)} records, which begin with record "
+                f"{records[0]} of the file or of its split; give node, partition and offset"
+            )
+        return records[0]
 
     def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
         """(split, offset) of a row of a file that was read in several."""
@@ -140,6 +150,12 @@ class RowFinder:
         except UnreadableError as error:
             raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
         return int(held[-1]["split"]), row - first
+
+
+def _are_read_again(parts: Iterable[Part]) -> bool:
+    """Is a file among what was read twice, or a split of one?"""
+    starts = Counter((part.start, part.row) for part in parts)
+    return max(starts.values()) > 1
 
 
 def _not_captured(topology: Topology, path: str) -> str:
