@@ -8,7 +8,7 @@ Spark only here and there.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,7 @@ class Catalyst:
         self._pruning = expressions.DynamicPruningSubquery
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
         self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
+        self._pushing = singleton(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
         self._parse = singleton(catalyst.parser, "CatalystSqlParser").parseExpression
         self._equal = expressions.EqualNullSafe
         self._files = jvm.org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -118,9 +119,37 @@ class Catalyst:
         """What tells the columns of a plan from those of all others."""
         return list(json.loads(self._plans.columnIds(plan)))
 
+    @staticmethod
+    def column_ids_read(plan: Plan) -> set[int]:
+        """Those of the columns that an operator's own expressions read."""
+        read, found = plan.references().iterator(), set()
+        while read.hasNext():
+            found.add(int(read.next().exprId().id()))
+        return found
+
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
         """Do two plans with the same leaves read the same files? Spark itself looks at their folders only."""
         return bool(self._plans.areOfSameFiles(plan, other))
+
+    def is_of_whole_partitions(self, window: Plan) -> bool:
+        """Does each function of a Window see all rows of the window's partition?"""
+        return bool(self._plans.isOfWholePartitions(window))
+
+    def without_sessions(self, grouping: Seq) -> Seq:
+        """The expressions that are no session windows, which grow by the rows that meet in them."""
+        return self._plans.withoutSessions(grouping)
+
+    def is_beside_copy(self, outer: Plan, plan: Plan) -> bool:
+        """Does a side of a join hold a copy of the other side, of which Spark computes a subquery?"""
+        return bool(self._java.correlated.isBesideCopy(outer, plan))
+
+    def is_copy(self, aggregate: Plan, outer: Plan) -> bool:
+        """Is it no more than the different values of such a copy?"""
+        return bool(self._java.correlated.isCopy(aggregate, outer))
+
+    def is_denied(self, join: Plan, root: Plan) -> bool:
+        """Does a plan ask of an ExistenceJoin within it only that a row has no matches?"""
+        return bool(self._java.correlated.isDenied(join, root))
 
     def options(self, pairs: Any) -> dict[str, str]:
         """A Scala Map of texts, whose names are in lower case."""
@@ -237,6 +266,10 @@ class Catalyst:
         """Does a column of longs have any of these bits?"""
         return self._not(self._equal(self._and(column, self.long(wanted)), self.long(0)))
 
+    def is_pushed_into_lines(self, condition: Expression) -> bool:
+        """Does Spark look at a condition while it reads lines of CSV or JSON, so before all others?"""
+        return bool(self._pushing.translateFilter(condition, False).isDefined())
+
     def conjuncts(self, condition: Expression) -> list[Expression]:
         """The conditions that `condition` joins by AND."""
         if self.kind(condition) != "And":
@@ -248,7 +281,7 @@ class Catalyst:
         read = reader.references()
         return [each for each in self.items(plan.output()) if read.contains(each)]
 
-    def all_of(self, conditions: list[Expression]) -> Expression | None:
+    def all_of(self, conditions: Sequence[Expression]) -> Expression | None:
         """They joined by AND; None for none."""
         found = None
         for each in conditions:

@@ -39,10 +39,32 @@ def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:
     if not limits:
         return [], query
     below = at
-    while name in ("Project", "Offset"):
+    while name in ("Project", "Offset", "GlobalLimit", "LocalLimit"):
         below = below.child()
         name = catalyst.kind(below)
     return ([], query) if name == "Sort" else (limits, at)
+
+
+def is_offset(catalyst: Catalyst, query: Plan) -> bool:
+    """Is it one of which Spark leaves the first rows out on the driver, where it is an action's?
+
+    With a tap at the top all rows would go to one task for that, and come in another order.
+    """
+    below, is_limited = _below_limits(catalyst, query)
+    if catalyst.kind(below) != "Offset":
+        return False
+    below, is_limited_within = _below_limits(catalyst, below.child())
+    if catalyst.kind(below) == "Project":
+        below = below.child()
+    is_of_order = catalyst.kind(below) == "Sort" and (is_limited or is_limited_within)
+    return not is_of_order  # which is another operator of Spark's
+
+
+def _below_limits(catalyst: Catalyst, query: Plan) -> tuple[Plan, bool]:
+    is_limited = False
+    while catalyst.kind(query) in ("GlobalLimit", "LocalLimit"):
+        query, is_limited = query.child(), True
+    return query, is_limited
 
 
 def limit_of(limit: Plan) -> int | None:

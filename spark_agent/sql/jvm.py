@@ -31,6 +31,7 @@ _NEEDED = (
     "Manifests",
     "PlanRule",
     "Plans",
+    "Correlated",
     "PlanCheck",
     "Ends",
 )
@@ -60,6 +61,7 @@ class Jvm:
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()
         self.plans = classes.Plans()
+        self.correlated = classes.Correlated
         self._nil = self.plans.seq(self._empty)
         self.manifests = classes.Manifests()
         context._jsc.sc().register(self.manifests)

@@ -43,6 +43,8 @@ def of_command(catalyst: Catalyst, command: Plan, options: dict[str, str], forma
         raise UnknownFilesError("its lines end in another way")
     if format in _OF_LINES and options.get("encoding", options.get("charset", "utf-8")).lower() != "utf-8":
         raise UnknownFilesError("its lines are not of UTF-8")
+    if format == "json" and options.get("pretty", "false").lower() == "true":
+        raise UnknownFilesError("its records have several lines")
     places = of_one_folder(catalyst, catalyst.data_columns(command), format)
     columns = catalyst.items(command.partitionColumns())
     bucket = catalyst.bucket(command)

@@ -23,7 +23,7 @@ from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.lazy import Again, LazyQueries
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
-from spark_agent.sql.reads import ReadAgain
+from spark_agent.sql.reads import ReadAgain, why_bound
 from spark_agent.sql.row_index import RowIndex, RowIndexes
 from spark_agent.sql.scans import FileScans
 from spark_agent.sql.walk import Ids, Walk
@@ -196,6 +196,8 @@ class Queries:
         walk, given = self._walk(nodes), query
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
         is_action = around is None and "kind" not in fields
+        if is_action and commands.is_offset(self._catalyst, query):
+            raise UncoveredError("Offset at the top of an action")
         limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
         places = None if output is None else output.places
         made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
@@ -205,6 +207,8 @@ class Queries:
         if problem := self._jvm.problem(given, made):
             raise BrokenPlanError(problem)
         node.limit = commands.limit_of(limits[0]) if limits else None
+        if is_action and (reason := why_bound(name)):
+            node.exact, node.reason = False, reason
         if output is not None:
             self._outputs.begin(node.number, output)
         if again is not None:

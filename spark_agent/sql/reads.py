@@ -51,7 +51,7 @@ class ReadAgain:
         """The action of this name has read the plan whose rows are those of `node`."""
         runs = self._waiting.pop(node, [])
         if runs and not is_failed and name not in _KEEPING:
-            sink = self._next_number()
+            sink, reason = self._next_number(), why_bound(name)
             self._emit(
                 contract.NODE_REGISTERED,
                 node=sink,
@@ -59,8 +59,8 @@ class ReadAgain:
                 description="",
                 kind="sink",
                 relation=contract.IDENTITY,
-                exact=True,
-                reason="",
+                exact=not reason,
+                reason=reason,
                 call_site="",
                 operation=None,
                 dataset=None,
@@ -75,6 +75,12 @@ class ReadAgain:
         """The application ends: of what still waits nobody will say any more what it was."""
         for node in list(self._waiting):
             self.end(node, "", is_failed=True)
+
+
+def why_bound(action: str) -> str:
+    """Why an action gives fewer records than it reads, if one cannot tell which."""
+    is_of_last = action_of(action) == "tail"
+    return "only the last of these records are what tail() gave" if is_of_last else ""
 
 
 def action_of(name: str) -> str:

@@ -49,6 +49,8 @@ def output(
     node = walk.nodes.operator(
         name, description, [top.node], kind=kind, relation=contract.FLOWS, by_id=True, **fields
     )
+    if walk.bound:
+        node.exact, node.reason = False, walk.bound
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
     tap = walk.taps.tap(node.number, top.ids, places=places)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node

@@ -8,7 +8,7 @@ rows are numbered, but whole partitions of the data.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,8 @@ _FORMATS = {
     "OrcFileFormat": "orc",
     "AvroFileFormat": "avro",
 }
+#: Of these Spark leaves lines out while it reads them.
+_OF_LINES = frozenset(("csv", "json"))
 
 
 class FileScans:
@@ -42,8 +44,10 @@ class FileScans:
         self._wanted: dict[str, Wanted] = {}
         self._mark_numbers = itertools.count()
 
-    def describe(self, leaf: Operator) -> tuple[str, dict[str, str] | None]:
-        """Text and dataset of a scan."""
+    def describe(
+        self, leaf: Operator, beside: Sequence[Expression] = ()
+    ) -> tuple[str, dict[str, str] | None]:
+        """Text and dataset of a scan; `beside` are conditions on what it gives, as in `is_pruned_by`."""
         files = leaf.files
         if files is None:
             return "", None
@@ -54,9 +58,10 @@ class FileScans:
         options = files["options"]
         if format == "csv" and options.get("header", "false").lower() == "true":
             format = "csv+header"
-        if format in ("csv", "csv+header", "json") and options.get("multiline", "false").lower() == "true":
-            format = f"multiline {format}"
-        return described, partitions.dataset(roots[0], format)
+        unlike = _unlike_lines(format, options)
+        if _is_strict(files) and not all(self._is_of_folders(files, each) for each in beside):
+            unlike = "but for lines that a filter leaves out"
+        return described, partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
 
     def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None:
         """The scan with the index of each row in its file; None where the format does not tell it."""
@@ -75,7 +80,8 @@ class FileScans:
         files = leaf.files
         if files is None or files["is_bucketed"]:
             return False
-        return bool(files["roots"]) and files["options"].get("mode", "").lower() != "dropmalformed"
+        mode = files["options"].get("mode", "").lower()
+        return bool(files["roots"]) and mode not in ("dropmalformed", "failfast")
 
     def columns(self, leaf: Plan) -> Columns:
         """What tells a scan from the others of a plan."""
@@ -107,12 +113,25 @@ class FileScans:
         return self._catalyst.are_of_same_files(plan, other)
 
     def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool:
-        """May `condition` be looked at before rows are numbered?"""
-        if leaf.files is None:
-            return False
-        if _format(leaf.files) == "parquet":
+        """May `condition` be looked at before rows are numbered?
+
+        What is no file has rows only as they come. Of lines that must not be malformed Spark reads no further
+        than it needs to leave one out, and reading on might end in an error.
+        """
+        if leaf.files is None or _format(leaf.files) == "parquet":
             return True
-        return set(leaf.files["folders"]).issuperset(self._catalyst.names_read(condition))
+        if self._is_of_folders(leaf.files, condition):
+            return True
+        return _is_strict(leaf.files) and self._catalyst.is_pushed_into_lines(condition)
+
+    def is_asked_first(self, leaf: Operator, condition: Expression) -> bool:
+        """Would Spark look at `condition` before others, which might end in an error without that?"""
+        if leaf.files is None or _format(leaf.files) not in _OF_LINES:
+            return False
+        return self._catalyst.is_pushed_into_lines(condition)
+
+    def _is_of_folders(self, files: Mapping[str, Any], condition: Expression) -> bool:
+        return set(files["folders"]).issuperset(self._catalyst.names_read(condition))
 
     def kept(self, plan: Plan, leaf: Operator) -> int | None:
         found: int | None = self._kept_nodes.of(plan, leaf.kind)
@@ -123,6 +142,27 @@ class FileScans:
         return found
 
 
-def _format(files: dict[str, Any]) -> str:
+def _is_strict(files: Mapping[str, Any]) -> bool:
+    """Is a malformed line an error?"""
+    return _format(files) in _OF_LINES and files["options"].get("mode", "").lower() == "failfast"
+
+
+def _unlike_lines(format: str, options: Mapping[str, str]) -> str:
+    """Why the records of a text format are not its lines; empty where they are."""
+    if format not in ("text", "csv", "csv+header", "json"):
+        return ""
+    if options.get("wholetext" if format == "text" else "multiline", "false").lower() == "true":
+        return "of several lines"
+    if "linesep" in options:
+        return "whose lines end in another way"
+    if format != "text" and options.get("mode", "").lower() == "dropmalformed":
+        return "without malformed lines"
+    if format.startswith("csv") and options.get("comment", "").strip("\0"):
+        return "with comments"
+    encoding = options.get("encoding", options.get("charset", "")).lower()
+    return "of wide characters" if encoding.startswith(("utf-16", "utf-32", "utf16", "utf32")) else ""
+
+
+def _format(files: Mapping[str, Any]) -> str:
     name = str(files["format"])
     return _FORMATS.get(name, name.removesuffix("FileFormat").lower())

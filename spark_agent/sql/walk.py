@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -46,7 +46,9 @@ class Taps(Protocol):
 class Scans(Protocol):
     """Looks at the leaves of plans."""
 
-    def describe(self, leaf: Operator) -> tuple[str, dict[str, str] | None]: ...
+    def describe(
+        self, leaf: Operator, beside: Sequence[Expression] = ()
+    ) -> tuple[str, dict[str, str] | None]: ...
 
     def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None: ...
 
@@ -55,6 +57,8 @@ class Scans(Protocol):
     def given(self, plan: Plan, leaf: Operator) -> int | None: ...
 
     def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool: ...
+
+    def is_asked_first(self, leaf: Operator, condition: Expression) -> bool: ...
 
     def wanted(self, leaf: Operator) -> Wanted | None: ...
 
@@ -83,6 +87,10 @@ class Walk:
         self.is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
         self.is_prunable = True  # does each operator say all columns that it reads
         self.interleaved = 0  # scans that one task may read by turns
+        self.root: Plan = None  # of the query, or of the subquery, that is walked over
+        self.outers: list[Plan] = []  # of which Spark put copies into the part that is walked over
+        self.copies = 0  # that were met
+        self.bound = ""  # why all of it is one, if it is
         self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
         #: (class, hash) of a part of the plan -> the parts with their nodes
         self._met: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
@@ -97,6 +105,7 @@ class Walk:
     def rewrite(self, plan: Plan) -> Rewritten:
         """Raises UncoveredError."""
         name = self.look(plan).kind
+        self.root = self.root or plan
         handler = self._handlers.get(name)
         if handler is None:
             raise UncoveredError(name)
@@ -151,12 +160,16 @@ class Walk:
     ) -> Rewritten:
         """`made` of `plan`, with columns for the groups of its subqueries."""
         node = self.operator(plan, [below.node, *(parent for _, parent in entered)])
+        return self.with_groups(entered, Rewritten(made, below.ids, node.number))
+
+    def with_groups(self, entered: list[tuple[int, int]], made: Rewritten) -> Rewritten:
+        """With columns for the groups of its subqueries."""
         constants = [self.catalyst.alias(self.catalyst.long(0), f"lineage_{group}") for group, _ in entered]
         if not constants:
-            return Rewritten(made, below.ids, node.number)
-        made, attributes = self.catalyst.with_columns(made, constants)
+            return made
+        plan, attributes = self.catalyst.with_columns(made.plan, constants)
         groups = zip(attributes, (group for group, _ in entered), strict=True)
-        return Rewritten(made, [*below.ids, *groups], node.number)
+        return Rewritten(plan, [*made.ids, *groups], made.node)
 
     def tapped_subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
         """The plan with taps in its scalar subqueries; (groups, operator) of each."""
@@ -182,10 +195,26 @@ class Walk:
 
     def _subquery(self, inner: Plan) -> tuple[Plan, int, int]:
         """(the plan with a tap, the operator, its one group)."""
-        below = self.rewrite(inner)
+        around, self.root = self.root, inner
+        try:
+            below = self.rewrite(inner)
+        finally:
+            self.root = around
         node = self.nodes.operator("ScalarSubquery", "", [below.node])
+        if self._is_existence(inner):
+            node.exact = False
+            node.reason = (
+                "an EXISTS that asks of no row of the query around it ends at the first row it finds"
+            )
         above, group = self.keyed(node, below, self.catalyst.long(0))
         return above, node.number, group
+
+    def _is_existence(self, inner: Plan) -> bool:
+        """Is it what Spark makes of an EXISTS: a 1 for the first row?"""
+        limits = 0
+        while self.look(inner).kind in ("GlobalLimit", "LocalLimit"):
+            inner, limits = inner.child(), limits + 1
+        return limits > 0 and _ONE.match(self.look(inner).text) is not None
 
     def pruned(self, plan: Plan) -> Plan:
         """Without the columns of ids that nothing above reads, where that can be known."""
@@ -217,6 +246,7 @@ def _mark_unsteady(nodes: list[PlanNode]) -> None:
             node.reason = "computed more than once, with values that may differ each time"
 
 
+_ONE = re.compile(r"Project \[1 AS col#[0-9]+L?\]$")
 _EXPRESSION_IDS = re.compile(r"#[0-9]+L?")
 _UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from tests.spark import relational as r
 from tests.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, sql, without_lineage
-from tests.spark.shop import Basket, Customer, Order, Shop
+from tests.spark.shop import Basket, Customer, Label, Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(600)
@@ -48,9 +48,43 @@ def grouped_by(expression: str, key: Any) -> Case:
     )
 
 
+def of_like_places(order: Order, label: Label) -> bool:
+    if order.amount % 2:
+        return bool(label.weight % 2) and order.customer == 3
+    return label.weight % 2 == 0 and order.customer == -1
+
+
 KEYS: dict[str, Case] = {
     "key of an array of doubles": grouped_by("array(price, 1.0D)", lambda o: o.price),
     "key of a struct of a double": grouped_by("struct(price, tag)", lambda o: (o.price, o.tag)),
+    "key of an array, nulls in other places": grouped_by(
+        "if(amount % 2 = 0, array(customer, null), array(null, customer))",
+        lambda o: (o.customer, o.customer is not None and o.amount % 2),
+    ),
+    "key of an array, of other lengths": grouped_by(
+        "if(amount % 2 = 0, array(customer), array(customer, null))", lambda o: (o.customer, o.amount % 2)
+    ),
+    "key of a struct, nulls in other places": grouped_by(
+        "if(amount % 2 = 0, named_struct('a', customer, 'b', null), named_struct('a', null, 'b', customer))",
+        lambda o: (o.customer, o.customer is not None and o.amount % 2),
+    ),
+    "key of a struct of nothing, or none": grouped_by(
+        "if(amount % 2 = 0, struct(cast(null as int)), null)", lambda o: o.amount % 2
+    ),
+    "key of arrays in an array": grouped_by(
+        "if(amount % 2 = 0, array(array(id % 2), array(1)), array(array(id % 2, 1)))",
+        lambda o: (o.id % 2, o.amount % 2),
+    ),
+    "keys of two arrays": grouped_by(
+        "if(amount % 2 = 0, array(1), array(1, 2)), if(amount % 2 = 0, array(2, 3), array(3))",
+        lambda o: o.amount % 2,
+    ),
+    "semi join on arrays with nulls": sql(
+        "select id from orders left semi join labels on "
+        "if(amount % 2 = 0, array(customer, null), array(null, customer)) "
+        "= if(weight % 2 = 0, array(-1, null), array(null, 3))",
+        lambda s: r.select(r.semi(s.orders, s.labels, of_like_places), id_of),
+    ),
     "key of a float": grouped_by("float(price)", lambda o: o.price),
     "key of a decimal": grouped_by("decimal(amount) / 2", lambda o: o.amount),
     "key of a date": grouped_by(

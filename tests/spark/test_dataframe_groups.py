@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tests.spark import relational as r
 from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
-from tests.spark.shop import Order
+from tests.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(600)
@@ -39,6 +40,24 @@ def count_and_sum(rows: list[Any]) -> tuple[int, int | None]:
 
 def pivoted(rows: list[Any]) -> tuple[Any, ...]:
     return tuple(amounts([row for row in rows if row.customer == customer]) for customer in (1, 3, 5))
+
+
+def sliding(second: int) -> list[int]:
+    """The windows of a minute that hold a second, one of which begins every half."""
+    last = second // 30 * 30
+    return [last - 30, last]
+
+
+def sessions(s: Shop, sources: Callable[[r.Data, r.Data], r.Sources]) -> r.Data:
+    """Until order 12 all of a tag are one session, then each is one. `sources` gets its and the tag's."""
+    found: r.Data = []
+    for tag, rows in r.groups(s.orders, lambda o: o.tag):
+        early = [each for each in rows if each[0].id < 12]
+        late = [[each] for each in rows if each[0].id >= 12]
+        for session in ([early] if early else []) + late:
+            row = (tag, *count_and_sum([order for order, _ in session]))
+            found.append((row, sources(session, rows)))
+    return found
 
 
 GROUPS: dict[str, Case] = {
@@ -218,6 +237,27 @@ GROUPS: dict[str, Case] = {
         "group by grouping sets ((tag), (customer), ())",
         lambda s: r.grouping_sets(s.orders, lambda o: (o.tag, o.customer), [(0,), (1,), ()], count_and_sum),
     ),
+    "grouping sets, one twice": sql(
+        "select tag, count(*), sum(amount) from orders group by grouping sets ((tag), (tag), ())",
+        lambda s: r.grouping_sets(s.orders, by_tag, [(0,), (0,), ()], count_and_sum),
+    ),
+    "windows of time that slide": sql(
+        "select unix_seconds(at.start), count(*), sum(amount) from "
+        "(select *, window(timestamp_seconds(id * 10), '60 seconds', '30 seconds') at from orders) "
+        "group by at",
+        lambda s: r.aggregate(
+            r.explode(s.orders, lambda o: [(start, o) for start in sliding(o.id * 10)]),
+            lambda row: (row[0],),
+            lambda rows: count_and_sum([order for _, order in rows]),
+        ),
+    ),
+    "sessions": sql(
+        "select tag, count(*), sum(amount) from orders "
+        "group by tag, session_window(timestamp_seconds(id * if(id < 12, 1, 30)), '20 seconds')",
+        lambda s: sessions(s, lambda rows, _: r.all_of(rows)),
+        bound=lambda s: sessions(s, lambda _, of_tag: r.all_of(of_tag)),
+        exact=False,
+    ),
     "pivot": Case(
         lambda t: t.orders.groupBy("tag").pivot("customer", [1, 3, 5]).agg(F.sum("amount")),
         lambda s: r.aggregate(s.orders, by_tag, pivoted),
@@ -244,17 +284,40 @@ def before(row: Order, frame: list[Any]) -> tuple[int, int | None]:
     return row.id, found[-2][0] if len(found) > 1 else None
 
 
+def framed(frame: str, holds: Callable[[Order, Order], bool], more: str = "") -> Case:
+    """A sum over a frame of values, which need not be all of the partition."""
+
+    def found(s: Shop, *, is_all: bool) -> r.Data:
+        return [
+            (
+                (
+                    row.id,
+                    amounts([each for each, _ in r.where(rows, lambda other, row=row: holds(row, other))]),
+                )
+                + ((len(rows),) if more else ()),
+                r.all_of(rows if is_all else r.where(rows, lambda other, row=row: holds(row, other))),
+            )
+            for _, rows in r.groups(s.orders, lambda o: o.tag)
+            for row, _ in rows
+        ]
+
+    return sql(
+        f"select id, sum(amount) over (partition by tag order by amount {frame}){more} from orders",
+        lambda s: found(s, is_all=bool(more)),
+        bound=lambda s: found(s, is_all=True),
+        exact=False,
+    )
+
+
 #: The rows of the frame are the least that a trace may give; the rows of the partition are a sound bound.
 WINDOWS: dict[str, Case] = {
     "sum over a partition": sql(
         "select id, sum(amount) over (partition by tag) from orders",
         lambda s: r.window(s.orders, by_tag, lambda row, frame: (row.id, amounts(frame))),
-        exact=None,
     ),
     "sum over a partition of NaN and both zeros": sql(
         "select id, sum(amount) over (partition by price) from orders",
         lambda s: r.window(s.orders, lambda o: (o.price,), lambda row, frame: (row.id, amounts(frame))),
-        exact=None,
     ),
     "sum over all": sql(
         "select id, sum(amount) over () from orders where amount > 5",
@@ -263,7 +326,21 @@ WINDOWS: dict[str, Case] = {
             lambda o: (),
             lambda row, frame: (row.id, amounts(frame)),
         ),
-        exact=None,
+    ),
+    "sum up to a value": framed("", lambda row, other: other.amount <= row.amount),
+    "sum within a distance": framed(
+        "range between 3 preceding and 1 following",
+        lambda row, other: row.amount - 3 <= other.amount <= row.amount + 1,
+    ),
+    "sum of all that follow, and of all": framed(
+        "range between current row and unbounded following",
+        lambda row, other: other.amount >= row.amount,
+        more=", count(*) over (partition by tag)",
+    ),
+    "a frame that is all of the partition": sql(
+        "select id, sum(amount) over (partition by tag order by amount "
+        "range between unbounded preceding and unbounded following) from orders",
+        lambda s: r.window(s.orders, by_tag, lambda row, frame: (row.id, amounts(frame))),
     ),
     "row_number": sql(
         "select id, row_number() over (partition by tag order by amount, id) from orders",
@@ -302,11 +379,39 @@ WINDOWS: dict[str, Case] = {
         ],
         exact=None,
     ),
+    "windows that know nothing of each other": sql(
+        "select id, sum(amount) over (partition by tag), count(*) over (partition by customer) from orders",
+        lambda s: [
+            (
+                (row.id, amounts([each for each, _ in of_tag]), len(of_customer)),
+                r.all_of(of_tag) | r.all_of(of_customer),
+            )
+            for row, _ in s.orders
+            for of_tag in [r.where(s.orders, lambda o, row=row: o.tag == row.tag)]
+            for of_customer in [r.where(s.orders, lambda o, row=row: o.customer == row.customer)]
+        ],
+    ),
+    "a window over what another one gives": sql(
+        "select id, max(n) over (partition by customer) from "
+        "(select id, customer, count(*) over (partition by tag) n from orders)",
+        lambda s: [
+            (
+                (row.id, max(sum(o.tag == each.tag for o, _ in s.orders) for each, _ in of_customer)),
+                r.all_of(
+                    r.where(
+                        s.orders, lambda o, tags=frozenset(each.tag for each, _ in of_customer): o.tag in tags
+                    )
+                )
+                | r.all_of(of_customer),
+            )
+            for row, _ in s.orders
+            for of_customer in [r.where(s.orders, lambda o, row=row: o.customer == row.customer)]
+        ],
+    ),
     "aggregate over a window": sql(
         "select tag, max(s) from (select tag, sum(amount) over (partition by tag) s "
         "from orders) group by tag",
         lambda s: r.aggregate(s.orders, by_tag, lambda rows: (amounts(rows),)),
-        exact=None,
     ),
 }
 

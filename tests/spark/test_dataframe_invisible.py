@@ -105,6 +105,31 @@ def beside_a_subquery(t: Tables) -> Any:
     return found
 
 
+def without_the_first(t: Tables) -> Any:
+    """On the driver, in the order of the partitions."""
+    found = []
+    for text in (
+        "offset 3",
+        "limit 9 offset 3",
+        "order by amount offset 3",
+        "order by amount limit 9 offset 3",
+    ):
+        frame = t.spark.sql(f"select id from orders {text}")
+        found.append([text, rows(frame), sorted(map(repr, operators(plan(frame)).items()))])
+    return found
+
+
+def lines_of(t: Tables, format: str, **options: str) -> DataFrame:
+    return t.spark.read.format(format).options(**options).schema(TEXT_SCHEMA).load(t.shop.path(format))
+
+
+def strict(t: Tables) -> Any:
+    path = t.shop.folder.parent / "malformed.csv"
+    path.write_text("1,2\n3,x\n5,6\n")
+    read = t.spark.read.csv(str(path), schema="a int, b int", mode="FAILFAST")
+    return rows(read.where("a <> 3 and b + a > 0"))
+
+
 def in_threads(t: Tables) -> Any:
     found: dict[int, Any] = {}
 
@@ -237,6 +262,13 @@ ROWS: dict[str, Job] = {
     "a frame cogrouped with itself": lambda t: sorted(rows(cogrouped(t.orders.select("id", "amount")))),
     "partitions that a join prunes": pruned,
     "filter beside a scalar subquery": beside_a_subquery,
+    "rows that are left out at the beginning": without_the_first,
+    "filter that another one needs": lambda t: [
+        rows(read.where(f"10 / (id - {number}) > -99 and id <> {number}").select("id"))
+        for read in (lines_of(t, "csv"), lines_of(t, "json"))
+        for number in (3, 11)
+    ],
+    "malformed lines that a filter leaves out": strict,
 }
 
 
@@ -260,6 +292,9 @@ ERRORS: dict[str, Job] = {
     "raise_error": lambda t: t.orders.select(F.raise_error(F.lit("of the user"))).collect(),
     "subquery of several rows": lambda t: t.spark.sql(
         "select * from orders where id = (select key from customers)"
+    ).collect(),
+    "correlated subquery of several rows": lambda t: t.spark.sql(
+        "select id, (select name from customers where key = customer) from orders"
     ).collect(),
     "file that is missing": lambda t: t.spark.read.parquet(t.shop.path("none")).collect(),
     "output that exists": lambda t: t.orders.write.parquet(t.shop.path("orders")),
@@ -346,6 +381,7 @@ SUMS = "with sums as (select tag, sum(amount) s from orders group by tag) "
 
 PLANS: dict[str, Job] = {
     "filter that is pushed down": query("select id, amount from orders where id > 9 and tag = 'x'"),
+    "filter that a database looks at": lambda t: plan(in_database(t).where("id > 3").select("amount")),
     "filter on a partition": lambda t: plan(partitioned(t).where("tag = 'x' and id > 2")),
     "groupBy": query("select tag, sum(amount) from orders where id > 2 group by tag"),
     "groupBy without AQE": query("select tag, sum(amount) from orders where id > 2 group by tag", **OFF),
@@ -380,6 +416,7 @@ PLANS: dict[str, Job] = {
         "and exists (select 1 from labels label where label.tag = orders.tag)"
     ),
     "sort and limit": query("select id from orders order by amount limit 3"),
+    "sort, limit and offset": query("select id from orders order by amount, id limit 9 offset 3"),
     "sort without AQE": query("select id from orders order by amount, id", **OFF),
     "window": query("select id, rank() over (partition by tag order by amount) from orders"),
     "explode": query("select id, item from baskets lateral view explode(items) as item"),
@@ -408,6 +445,17 @@ PLANS: dict[str, Job] = {
         "(select key, count(*) n from customers where name = 'ann' group by key) on customer = key"
     ),
 }
+
+
+def in_database(t: Tables) -> DataFrame:
+    """In the one that comes with Spark."""
+    log = str(t.shop.folder.parent / "derby.log")
+    jvm: Any = t.spark.sparkContext._jvm
+    jvm.java.lang.System.setProperty("derby.stream.error.file", log)
+    options = {"driver": "org.apache.derby.jdbc.EmbeddedDriver"}
+    at = "jdbc:derby:memory:shop;create=true"
+    t.orders.select("id", "amount").write.jdbc(at, "orders", "overwrite", options)
+    return t.spark.read.jdbc(at, "orders", properties=options)
 
 
 def partitioned(t: Tables) -> DataFrame:

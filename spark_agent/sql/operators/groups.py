@@ -6,17 +6,28 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_agent.sql.catalyst import Expression, Plan
-from spark_agent.sql.walk import Handler, Rewritten, Walk
+from spark_agent.sql.walk import Handler, Ids, Rewritten, Walk
 
 
 def aggregate(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
-    node = walk.operator(plan, [below.node])
-    key = walk.key(plan, plan.groupingExpressions())
+    if any(walk.catalyst.is_copy(plan, outer) for outer in walk.outers):
+        # The rows of the query around a subquery, once more: they only say what it is computed for.
+        walk.copies += 1
+        made = walk.catalyst.with_children(plan, [walk.catalyst.project_as(plan.child(), below.plan)])
+        return Rewritten(made, [], walk.operator(plan, [below.node]).number)
+    own, entered = walk.tapped_subqueries(plan)
+    node = walk.operator(plan, [below.node, *(parent for _, parent in entered)])
+    grouping = own.groupingExpressions()
+    steady = walk.catalyst.without_sessions(grouping)
+    if steady.size() < grouping.size():
+        node.exact = False
+        node.reason = "sessions are not told apart: what came with the same other keys is given"
+    key = walk.key(plan, steady)
     tapped, groups = walk.keyed(node, below, key)
     column = walk.catalyst.alias(key, f"lineage_{groups}")
-    made = walk.catalyst.aggregate(plan, [column], tapped)
-    return Rewritten(made, [(column.toAttribute(), groups)], node.number)
+    made = walk.catalyst.aggregate(own, [column], tapped)
+    return walk.with_groups(entered, Rewritten(made, [(column.toAttribute(), groups)], node.number))
 
 
 def window(walk: Walk, plan: Plan) -> Rewritten:
@@ -26,17 +37,44 @@ def window(walk: Walk, plan: Plan) -> Rewritten:
         at = at.child()
     below = walk.rewrite(at)
     node = walk.operator(plan, [below.node])
-    if "RowFrame" in node.description or "rank" in node.description or "row_number" in node.description:
+    if not walk.catalyst.is_of_whole_partitions(plan):
         node.exact = False
         node.reason = "a window's frame is not followed: any row of its partition may have gone into it"
     key = walk.key(plan, plan.partitionSpec())
-    tapped, groups = walk.keyed(node, below, key)
+    read = Rewritten(below.plan, _read_of_windows(walk, plan, at, below), below.node)
+    tapped, groups = walk.keyed(node, read, key)
     column = walk.catalyst.alias(key, f"lineage_{groups}")
     made, (attribute,) = walk.catalyst.with_columns(tapped, [column])
     for limit in reversed(limits):
         made = walk.catalyst.with_children(limit, [made])
     made = walk.catalyst.with_children(plan, [made])
     return Rewritten(made, [*below.ids, (attribute, groups)], node.number)
+
+
+def _read_of_windows(walk: Walk, plan: Plan, child: Plan, below: Rewritten) -> Ids:
+    """The ids without those of windows right below, of which this one reads nothing.
+
+    Spark puts the windows of one SELECT over each other, in an order of its own.
+    """
+    left_out, place, read = set(), len(below.ids), None
+    while walk.look(child).kind == "Window" or _passes_columns_only(walk, child):
+        if walk.look(child).kind == "Window":
+            if read is None:
+                read = walk.catalyst.column_ids_read(plan)
+            place -= 1
+            made = {int(each.exprId().id()) for each in walk.catalyst.items(child.windowExpressions())}
+            if not made & read:
+                left_out.add(place)
+        child = child.child()
+    return [each for at, each in enumerate(below.ids) if at not in left_out]
+
+
+def _passes_columns_only(walk: Walk, plan: Plan) -> bool:
+    if walk.look(plan).kind != "Project":
+        return False
+    return all(
+        walk.catalyst.kind(each) == "AttributeReference" for each in walk.catalyst.items(plan.projectList())
+    )
 
 
 def by_partition(walk: Walk, plan: Plan) -> Rewritten:

@@ -12,17 +12,33 @@ def join(walk: Walk, plan: Plan) -> Rewritten:
     kind = str(plan.joinType().toString())
     if walk.look(plan).has_subqueries:
         raise UncoveredError("Join with a subquery in its condition")
-    left, right = walk.rewrite(plan.left()), walk.rewrite(plan.right())
+    left, right = walk.rewrite(plan.left()), _right_side(walk, plan)
     node = walk.operator(plan, [left.node, right.node])
-    if kind == "LeftAnti":
+    is_existence = kind.startswith("ExistenceJoin")
+    if kind == "LeftAnti" or (is_existence and walk.catalyst.is_denied(plan, walk.root)):
         inner = walk.catalyst.project_as(plan.right(), right.plan)
         return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
-    if kind == "LeftSemi" or kind.startswith("ExistenceJoin"):
+    if kind == "LeftSemi" or is_existence:
         return _semi_join(walk, plan, left, right, node, kind)
-    if kind not in ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter"):
+    if kind not in ("Inner", "Cross", "LeftOuter", "LeftSingle", "RightOuter", "FullOuter"):
         raise UncoveredError(f"Join {kind}")
     made = walk.catalyst.with_children(plan, [left.plan, right.plan])
     return Rewritten(made, [*left.ids, *right.ids], node.number)
+
+
+def _right_side(walk: Walk, plan: Plan) -> Rewritten:
+    """What Spark makes of a subquery may hold a copy of the left side, which is the query around it."""
+    if not walk.catalyst.is_beside_copy(plan.left(), plan.right()):
+        return walk.rewrite(plan.right())
+    before = walk.copies
+    walk.outers.append(plan.left())
+    try:
+        right = walk.rewrite(plan.right())
+    finally:
+        walk.outers.pop()
+    if walk.copies == before:
+        walk.bound = "rows of the query around a subquery may be taken for rows of the subquery"
+    return right
 
 
 def _semi_join(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spark_agent import contract
 from spark_agent.sql.catalyst import Expression, Operator, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
@@ -17,15 +19,15 @@ _NOT_FOLLOWED = {
 }
 
 
-def scan(walk: Walk, plan: Plan, condition: Expression | None = None) -> Rewritten:
-    """A scan whose rows are numbered, behind a filter that the scan itself makes use of."""
+def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten:
+    """A scan whose rows are numbered, behind conditions that the scan itself makes use of."""
     leaf = walk.look(plan)
     kept = walk.scans.kept(plan, leaf)
     given = walk.scans.given(plan, leaf) if kept is None else None
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
-    description, dataset = walk.scans.describe(leaf)
+    description, dataset = walk.scans.describe(leaf, beside)
     number = kept if kept is not None else given
     if number is not None:
         node = walk.nodes.operator(leaf.name, description, [number])
@@ -45,8 +47,8 @@ def scan(walk: Walk, plan: Plan, condition: Expression | None = None) -> Rewritt
         number = node.number
     indexed = walk.scans.with_row_index(plan, leaf) if kept is None else None
     made, row_index = indexed if indexed is not None else (plan, None)
-    if condition is not None:
-        made = walk.catalyst.filter(condition, made)
+    if beside:
+        made = walk.catalyst.filter(walk.catalyst.all_of(beside), made)
     # What is kept has told of its records when it was made: they need only be numbered again.
     ids = walk.taps.source(number, row_index) if kept is None else walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
@@ -76,10 +78,15 @@ def filter_(walk: Walk, plan: Plan) -> Rewritten:
         return walk.passing(plan, below)
     tapped, entered = walk.tapped_subqueries(plan)
     beside: list[Expression] = []
+    first: list[Expression] = []
     above: list[Expression] = []
     for each in walk.catalyst.conjuncts(tapped.condition()):
-        (beside if walk.scans.is_pruned_by(leaf, each) else above).append(each)
-    scanned = scan(walk, below, walk.catalyst.all_of(beside))
+        if walk.scans.is_pruned_by(leaf, each):
+            beside.append(each)
+        else:
+            (first if walk.scans.is_asked_first(leaf, each) else above).append(each)
+    above = first + above
+    scanned = scan(walk, below, beside)
     made = scanned.plan if not above else walk.catalyst.filter(walk.catalyst.all_of(above), scanned.plan)
     return walk.entered_by(entered, plan, scanned, made)
 

@@ -39,11 +39,12 @@ def generate(walk: Walk, plan: Plan) -> Rewritten:
 
 def expand(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
+    own, entered = walk.tapped_subqueries(plan)
     columns = [column for column, _ in below.ids]
     output = [walk.catalyst.alias(each, each.name()).toAttribute() for each in columns]
-    made = walk.catalyst.expand(plan, columns, output, below.plan)
+    made = walk.catalyst.expand(own, columns, output, below.plan)
     ids = [(attribute, node) for attribute, (_, node) in zip(output, below.ids, strict=True)]
-    return Rewritten(made, ids, walk.operator(plan, [below.node]).number)
+    return walk.entered_by(entered, plan, Rewritten(below.plan, ids, below.node), made)
 
 
 #: Whatever columns their input has go through them as they are.

@@ -20,7 +20,11 @@ import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
+import org.apache.spark.sql.catalyst.expressions.SessionWindow;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
+import org.apache.spark.sql.catalyst.expressions.UnboundedFollowing$;
+import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
 import org.apache.spark.sql.catalyst.expressions.XxHash64;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
@@ -36,19 +40,24 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.UserDefinedType;
 import scala.Option;
 import scala.Product;
 import scala.Tuple2;
 import scala.collection.Seq;
+import scala.runtime.BoxedUnit;
 
 /**
  * What rewriting asks of plans and makes of them, each in one call: a round trip from Python costs more than most
  * answers, and for each object that comes back there is another one when it is released. Several texts come as JSON.
  */
 public final class Plans {
-  private static final String METADATA = "_metadata";
+  /** What Spark marks the column with that says where a row is. */
+  private static final String METADATA = "__file_source_metadata_col";
   private static final String ROW_INDEX = "row_index";
   private static final Seq<Object> NIL = ScalaLists.of(List.of());
 
@@ -101,6 +110,31 @@ public final class Plans {
       }
     }
     return texts;
+  }
+
+  /** Does each function of a window see all rows of the window's partition? */
+  public boolean isOfWholePartitions(LogicalPlan window) {
+    boolean[] isWhole = {true};
+    for (Expression each : ScalaLists.<Expression>asked(window, "windowExpressions")) {
+      each.foreach(part -> lookAtFrame(part, isWhole));
+    }
+    return isWhole[0];
+  }
+
+  private static BoxedUnit lookAtFrame(Expression part, boolean[] isWhole) {
+    if (part instanceof SpecifiedWindowFrame) {
+      SpecifiedWindowFrame frame = (SpecifiedWindowFrame) part;
+      isWhole[0] &= frame.lower() == UnboundedPreceding$.MODULE$ && frame.upper() == UnboundedFollowing$.MODULE$;
+    }
+    return BoxedUnit.UNIT;
+  }
+
+  /** Those that are no session windows: what a row says of these is made larger by the rows that it meets. */
+  public Seq<Object> withoutSessions(Seq<Expression> grouping) {
+    List<Expression> found = ScalaLists.asJava(grouping);
+    found.removeIf(each -> each instanceof NamedExpression
+        && ((NamedExpression) each).metadata().contains(SessionWindow.marker()));
+    return ScalaLists.of(found);
   }
 
   /** The names of the columns that an expression reads: [name, ...]. */
@@ -204,8 +238,9 @@ public final class Plans {
 
   /**
    * A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits. Spark's hash leaves nulls out,
-   * so that ('a', null) and (null, 'a') would be one: whether each is null is hashed, too. Numbers that compare as equal
-   * (0.0 and -0.0, NaNs) are made the same first.
+   * so that ('a', null) and (null, 'a') would be one: whether each is null is hashed, too. It also leaves out where an
+   * array ends: of values with parts, the bytes are hashed by which Spark itself groups them. Numbers that compare as
+   * equal (0.0 and -0.0, NaNs) are made the same first.
    */
   public Expression key(Seq<Expression> expressions) {
     if (expressions.isEmpty()) {
@@ -213,13 +248,22 @@ public final class Plans {
     }
     List<Expression> hashed = new ArrayList<>();
     for (Expression each : ScalaLists.asJava(expressions)) {
-      hashed.add(NormalizeFloatingNumbers$.MODULE$.normalize(each));
+      Expression normal = NormalizeFloatingNumbers$.MODULE$.normalize(each);
+      if (hasParts(each.dataType())) {
+        hashed.add(new LineageRow(false, expressions(List.of(normal))));
+        continue;
+      }
+      hashed.add(normal);
       if (each.nullable()) {
         hashed.add(new IsNull(each));
       }
     }
     Expression hash = ScalaLists.made(XxHash64.class, ScalaLists.of(hashed));
     return new BitwiseAnd(hash, new Literal(Long.MAX_VALUE, DataTypes.LongType));
+  }
+
+  private static boolean hasParts(DataType type) {
+    return type instanceof ArrayType || type instanceof StructType || type instanceof UserDefinedType;
   }
 
   // -- plans -------------------------------------------------------------------------------------------
@@ -341,8 +385,8 @@ public final class Plans {
   }
 
   /**
-   * A scan with the column that says where each row is; null where Spark does not tell it. Of all that it may say, only
-   * the index of the row in its file is asked for, where the query asks for nothing of it: it is made for each row.
+   * A scan with the column that says where each row is; null where Spark does not tell it. Of all that it may say, the
+   * index of the row in its file is asked for, behind what the query asks for itself: it is made for each row.
    */
   public LogicalPlan withMetadata(LogicalRelation scan) {
     boolean isAskedFor = metadata(output(scan)) >= 0;
@@ -351,9 +395,10 @@ public final class Plans {
     if (at < 0) {
       return null;
     }
-    if (!isAskedFor) {
-      StructType all = (StructType) columns.get(at).dataType();
-      columns.set(at, columns.get(at).withDataType(new StructType().add(all.apply(ROW_INDEX))));
+    StructType asked = isAskedFor ? (StructType) columns.get(at).dataType() : new StructType();
+    if (!List.of(asked.fieldNames()).contains(ROW_INDEX)) {
+      StructType all = (StructType) relation(scan).fileFormat().createFileMetadataCol().dataType();
+      columns.set(at, columns.get(at).withDataType(asked.add(all.apply(ROW_INDEX))));
     }
     Object[] parts = parts(scan);
     parts[1] = ScalaLists.of(columns);
@@ -369,7 +414,7 @@ public final class Plans {
 
   private static int metadata(List<Attribute> columns) {
     for (int at = 0; at < columns.size(); at++) {
-      if (columns.get(at).name().equals(METADATA)) {
+      if (columns.get(at).metadata().contains(METADATA)) { // a column of a file may have its name
         return at;
       }
     }
