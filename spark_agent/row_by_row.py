@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import dis
 import functools
+import gc
 import re
 from collections.abc import Iterator
-from types import CodeType, GeneratorType
+from types import CodeType, FunctionType, GeneratorType
 
 #: Accesses of local variables in an instruction's name; newer Pythons put two into one instruction.
 _ACCESSES = re.compile(r"(LOAD|STORE|DELETE)_FAST(?:_CHECK|_BORROW)?(?!_AND_CLEAR)")
@@ -26,14 +27,24 @@ _CONSTANTS = (int, float, str, bytes, type(None))
 def is_row_by_row(made: object, given: object) -> bool:
     """Is each output of `made`, not yet started, made of the item that it takes last from `given`?"""
     if type(made) in (map, filter):
-        sources = made.__reduce__()[1][1:]
-        return len(sources) == 1 and sources[0] is given
+        parts: tuple[object, ...] = made.__reduce__()[1]  # type: ignore[assignment] # typed as of any object
+        return len(parts) == 2 and parts[1] is given and not _takes(parts[0], given)
     if not isinstance(made, GeneratorType) or made.gi_frame is None:
         return False
     known = made.gi_frame.f_locals
     names = [name for name, value in known.items() if value is given]
     constants = frozenset(name for name, value in known.items() if isinstance(value, _CONSTANTS))
-    return len(names) == 1 and _is_one_loop(made.gi_code, names[0], constants)
+    is_taken_elsewhere = any(_takes(value, given) for value in known.values())
+    return len(names) == 1 and not is_taken_elsewhere and _is_one_loop(made.gi_code, names[0], constants)
+
+
+def _takes(function: object, given: object) -> bool:
+    """Has it the partition itself, to take items that nobody sees: `map(lambda a: (a, next(rows)), rows)`?"""
+    if type(function) is functools.partial:
+        bound = (*function.args, *function.keywords.values())
+        return any(each is given for each in bound) or _takes(function.func, given)
+    cells = (function.__closure__ or ()) if type(function) is FunctionType else ()
+    return any(each is given for cell in cells for each in gc.get_referents(cell))
 
 
 @functools.lru_cache(maxsize=256)
@@ -56,7 +67,10 @@ def _is_one_loop(code: CodeType, partition: str, constants: frozenset[str]) -> b
     outside = instructions[: head + 1] + instructions[head + 1 + len(body) :]
     if any(each.opname in ("YIELD_VALUE", "YIELD_FROM") for each in outside):
         return False
-    return _carries_nothing(body, constants)
+    # Behind the loop a variable may be set for the next time that an outer loop comes to it.
+    after = instructions[head + 1 + len(body) :]
+    later = {name for each in after for kind, name in _accesses(each) if kind != "LOAD"}
+    return _carries_nothing(body, constants - later)
 
 
 def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
