@@ -6,7 +6,7 @@ which run answers for which partition, so that an answer never mixes two computa
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -116,7 +116,7 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     runs: dict[int, Run] = {}
     id_links: set[tuple[int, int]] = set()
-    for event in sorted(events, key=lambda each: each["time"]):
+    for event in sorted(events, key=lambda each: (each["time"], each.get("event", 0))):
         kind = event["type"]
         if kind == contract.NODE_REGISTERED:
             registered[event["node"]] = event
@@ -347,6 +347,8 @@ class _Placing:
         """`counting`: of the runs whose records are known by ids, those that count."""
         self._nodes = nodes
         self._by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
+        #: Nodes that tasks made in their chains: what others read of them was kept, not shuffled.
+        self._made = {number for run in runs.values() for number in run.nodes if number != run.input}
         those: list[Run] = []
         for run in runs.values():
             is_id = has_ids(nodes, run)
@@ -360,6 +362,7 @@ class _Placing:
         self.links: list[Link] = []
         self.jvm_runs: dict[int, Run] = {}
         self.unplaced: set[int] = set()
+        self._reads: Counter[tuple[int, int, int]] = Counter()  # (reading run, node, split)
         for run in those:
             node = nodes.get(run.input)
             if node is not None and not self._place_input(node, run):
@@ -383,8 +386,9 @@ class _Placing:
             count = min(found.outputs, run.inputs) if node.by_id else found.outputs
             self._link(node.number, run.number, node.number, found.number, 0, count)
             return count == run.inputs or not node.by_id
-        # A shuffle: its batches say where they come from.
-        return node.relation == contract.FLOWS and not node.by_id
+        # A shuffle: its batches say where they come from. What a task kept that failed afterwards has no run.
+        is_shuffle = node.relation == contract.FLOWS and node.number not in self._made
+        return (is_shuffle or not run.inputs) and not node.by_id
 
     def _zip(self, node: TopologyNode, run: Run) -> bool:
         """Link record k of each parent to input k of `run`."""
@@ -415,7 +419,9 @@ class _Placing:
 
     def _place(self, number: int, split: int, reader: Run, count: int | None) -> tuple[int, int] | None:
         """(run, records) that hold one split of a node as `reader` read it."""
-        found = _computed(self._by_output[number, split], reader)
+        place = reader.number, number, split
+        found = _computed(self._by_output[number, split], reader, self._reads[place])
+        self._reads[place] += 1
         if found is not None:
             return found.number, found.outputs
         node = self._nodes.get(number)
@@ -447,10 +453,15 @@ class _Placing:
         self.links.append(link)
 
 
-def _computed(candidates: Sequence[Run], reader: Run) -> Run | None:
-    """The run whose output `reader` read: of its own task attempt, else the first (a cache keeps that)."""
-    same_attempt = [
-        run for run in candidates if run.attempt == reader.attempt and run.number != reader.number
-    ]
-    found = same_attempt or [run for run in candidates if run.number != reader.number]
-    return found[0] if found else None
+def _computed(candidates: Sequence[Run], reader: Run, before: int = 0) -> Run | None:
+    """The run whose output `reader` read, which has read the partition `before` times already.
+
+    That of its own task attempt, if it has one: a coalesce may read a partition twice, and computes it twice.
+    Else the last one that began before it: a cache or a checkpoint keeps what was computed last.
+    """
+    others = [run for run in candidates if run.number != reader.number]
+    same_attempt = [run for run in others if run.attempt == reader.attempt]
+    if same_attempt:
+        return same_attempt[min(before, len(same_attempt) - 1)]
+    earlier = [run for run in others if run.nodes and run.attempt < reader.attempt]
+    return max(earlier, key=lambda run: run.attempt) if earlier else others[0] if others else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -249,3 +251,55 @@ def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
         repr((key, sum(range(k, 12, 3)))): {("small.txt", i) for i in range(k, 12, 3)}
         for k, key in enumerate("abc")
     }
+
+
+def test_what_was_kept_is_what_was_computed_last(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(60)))
+    outputs = ("cached behind a collect", "cached again", "checkpointed", "coalesced with itself")
+
+    def job(context: Any) -> None:
+        context.setCheckpointDir(str(tmp_path / "checkpoints"))
+
+        def some() -> Any:  # others each time
+            return context.textFile(str(source), 3).filter(lambda _: random.SystemRandom().random() < 0.5)
+
+        def save(dataset: Any, name: str) -> None:
+            dataset.map(str).saveAsTextFile(str(tmp_path / name))
+
+        cached, checkpointed, twice = some(), some(), some()
+        cached.collect()
+        for name in outputs[:2]:
+            cached.cache().count()
+            save(cached, name)
+            cached.unpersist(blocking=True)
+        checkpointed.checkpoint()
+        checkpointed.count()  # after which the checkpoint computes it once more
+        save(checkpointed, outputs[2])
+        save(twice.union(twice).coalesce(1), outputs[3])
+
+    _, application = run(job)
+    for name in outputs:
+        rows = part_rows(tmp_path / name)
+        assert rows
+        for part, row, text in rows:
+            assert application.sources_of(part, row) == {("in.txt", int(text))}, name
+
+
+def test_what_a_task_cached_that_failed_is_not_said_to_be_known_exactly(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(40)))
+
+    def job(context: Any) -> None:
+        cached = context.textFile(str(source), 4).filter(lambda line: int(line) % 3).cache()
+        with contextlib.suppress(Exception):
+            cached.map(lambda line: 1 // (int(line) - 1)).collect()
+        cached.map(str).saveAsTextFile(str(tmp_path / "out"))
+
+    _, application = run(job)
+    known = 0
+    for part, row, text in part_rows(tmp_path / "out"):
+        trace = application.trace(direction="backward", path=str(part), row=row)
+        known += trace.exact
+        assert not trace.exact or rows_at(trace, "source") == {("in.txt", int(text))}
+    assert 0 < known < len(part_rows(tmp_path / "out"))
