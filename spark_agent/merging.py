@@ -184,25 +184,29 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
     if told is not None:
         told.follow(stream, codes)
     while True:
-        pairs = islice(source, int(batch))
+        before, wanted = len(buffer), int(batch)
+        pairs = islice(source, wanted)
         if told is not None:
             untold = operation.take_in_told(told, pairs, codes, combined, buffer)
             if untold is not None:
                 source, told = told.stop(stream, chain((untold,), source)), None
                 continue
         operation.take_in(pairs, codes, combined, buffer)
-        if not buffer:
-            merger.data = dict(zip(codes, combined, strict=True))
-            return merger.items()  # type: ignore[no-any-return]
+        is_end = len(buffer) - before < wanted
+        is_any = len(buffer) > 0
         stream.flush()
         batch = min(batch * 1.5, operation.records_between_looks)
-        if get_used_memory() >= merger.memory_limit:
+        if is_any and get_used_memory() >= merger.memory_limit:
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
             merger._spill()
             if told is not None:
                 source = told.stop(stream, source)
-            return _merge_spilled(operation.order, merger, stream, codes, source, operation.stock(merger))
+            rest = iter(()) if is_end else source  # which may not like to be asked again
+            return _merge_spilled(operation.order, merger, stream, codes, rest, operation.stock(merger))
+        if is_end:
+            merger.data = dict(zip(codes, combined, strict=True))
+            return merger.items()  # type: ignore[no-any-return]
 
 
 def _merge_spilled(

@@ -16,6 +16,10 @@ from spark_agent import capture, contract, retold
 from spark_agent.capture import Operator
 from spark_agent.streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
 
+#: So many records of a split are let go of before what was made of them goes on: where records are large
+#: (whole files, say), there are few, and a chain may not hold one at each of its operators. For all it costs.
+FEW = 1_000
+
 
 def report(error: StopIteration) -> NoReturn:
     """Raise what PySpark raises for a StopIteration out of a user function; its type differs by version."""
@@ -47,16 +51,32 @@ class Map(Operator):
         if self.node in run.documents:
             function = retold.noting(run.documents[self.node], function)
 
+        def failed(error: BaseException) -> None:
+            gaps.append(pulled() - 1)
+            if isinstance(error, StopIteration):
+                report(error)
+
         def mapped(ended: list[bool]) -> Iterator[Any]:
+            few = FEW
+            for record in islice(source, FEW):
+                few -= 1
+                try:
+                    made = [function(record)]
+                except BaseException as error:
+                    failed(error)
+                    raise
+                del record
+                yield made.pop()
+            if few:
+                ended.append(True)
+                return
             for record in source:
                 try:
                     yield function(record)
                 except GeneratorExit:
                     raise
                 except BaseException as error:
-                    gaps.append(pulled() - 1)
-                    if isinstance(error, StopIteration):
-                        report(error)
+                    failed(error)
                     raise
             ended.append(True)
 
@@ -100,14 +120,24 @@ class Filter(Operator):
         counter = run.inputs if is_first else Counter()
         source = iter(records) if is_first else counter.through(records)
         passed, left, last = stream.buffers[0], counter.left, FOREVER - 1
-        most_pass = False
+        are_few, most_pass = True, False
 
         def filtered(ended: list[bool]) -> Iterator[Any]:
-            nonlocal most_pass
+            nonlocal are_few, most_pass
             before = position = last - left()
             is_end = False
             try:
-                if most_pass:
+                if are_few:
+                    for record in islice(source, FEW):
+                        position += 1
+                        kept = [record] if function(record) else None
+                        del record
+                        if kept is not None:
+                            passed.append(position)
+                            yield kept.pop()
+                    is_end = position - before < FEW
+                    are_few = False
+                elif most_pass:
                     for record in islice(source, CHUNK):
                         position += 1
                         if function(record):
@@ -165,19 +195,23 @@ class FlatMap(Operator):
                         except BaseException:
                             counts.append(0)
                             raise
+                        del record  # it may be large, and so may be what was made of it
                         if type(made) is list:
                             rest = iter(made)
                             yield rest
                             counts.append(len(made))
+                            made = rest = None
                             continue
-                        rest, start = None, left()
+                        start = left()
                         try:
                             yield compress(made, ticks)
                         finally:
                             counts.append(start - left())
-                    if len(counts) == before:
-                        break
+                        made = None
+                    is_end = len(counts) - before < CHUNK
                     flush()
+                    if is_end:  # an iterator of the user's may not like to be asked again
+                        break
             except GeneratorExit:
                 if rest is not None:  # a take() stopped in the list
                     counts.append(len(made) - rest.__length_hint__())

@@ -11,6 +11,8 @@ from spark_agent.capture import Operator
 
 #: A sink looks for row ends in this many records at once; as many are held, so few.
 LOOK = 64
+#: In fewer where that many have more bytes together.
+LOOK_BYTES = 1 << 16
 
 
 class TextSink(Operator):
@@ -31,11 +33,12 @@ class TextSink(Operator):
     def _rows(self, records: Iterable[Any], run: capture.Run) -> Iterator[bytes]:
         several: list[tuple[int, int]] = []  # (input position, rows)
         passed: list[bytes] = []  # the records since the last look
-        seen = 0
+        seen, wanted = 0, 1
 
         def look() -> None:
-            nonlocal seen
+            nonlocal seen, wanted
             together = b"".join(passed)
+            wanted = min(2 * wanted, LOOK) if len(together) < LOOK_BYTES else max(wanted // 2, 1)
             if b"\n" in together or b"\r" in together:
                 for position, text in enumerate(passed, seen):
                     if b"\n" in text or b"\r" in text:
@@ -48,7 +51,7 @@ class TextSink(Operator):
         def looked_at() -> Iterator[bytes]:
             source = iter(records)
             while True:
-                for record in islice(source, LOOK):
+                for record in islice(source, wanted):
                     if isinstance(record, str):
                         text = record.encode("utf-8")
                     elif isinstance(record, bytes):
@@ -57,9 +60,10 @@ class TextSink(Operator):
                         text = str(record).encode("utf-8")
                     passed.append(text)
                     yield text
-                if not passed:
-                    return
+                is_end = len(passed) < wanted
                 look()
+                if is_end:
+                    return
 
         def close() -> None:
             look()

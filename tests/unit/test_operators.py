@@ -513,6 +513,100 @@ def test_nothing_is_read_ahead(make: Callable[[], Any], task: Start) -> None:
     assert done.manifest["inputs"] == 5
 
 
+class Large:
+    """Counts how many of its kind are alive."""
+
+    alive = most = 0
+
+    def __init__(self, _made_of: object = None) -> None:
+        Large.alive += 1
+        Large.most = max(Large.most, Large.alive)
+
+    def __del__(self) -> None:
+        Large.alive -= 1
+
+
+LARGE: tuple[Callable[[], Any], ...] = (
+    lambda: Map(Large),
+    lambda: Filter(lambda x: True),
+    lambda: FlatMap(lambda x: [Large()]),
+    lambda: FlatMap(lambda x: (Large() for _ in range(1))),
+)
+
+
+@pytest.mark.parametrize("make", LARGE)
+def test_no_more_records_are_held_than_in_pyspark(make: Callable[[], Any], task: Start) -> None:
+    def count(_split: int, records: Any) -> list[int]:
+        return [sum(1 for _ in records)]
+
+    def chain_of_three() -> Iterator[Any]:
+        records: Any = (Large() for _ in range(9))
+        for _ in range(3):
+            records = make()(0, records)  # without a run: the functions of stock PySpark
+        return iter(records)
+
+    Large.most = 0
+    assert count(0, chain_of_three()) == [9]
+    stock, Large.most = Large.most, 0
+    assert task((Large() for _ in range(9)), make(), make(), make(), count).outputs == [9]
+    assert Large.most <= stock
+
+
+class LargeText(bytes):
+    alive = most = 0
+
+    def __init__(self, _size: int) -> None:
+        LargeText.alive += 1
+        LargeText.most = max(LargeText.most, LargeText.alive)
+
+    def __del__(self) -> None:
+        LargeText.alive -= 1
+
+
+def test_a_text_sink_holds_few_large_records(task: Start) -> None:
+    def count(_split: int, records: Any) -> list[int]:
+        return [sum(1 for _ in records)]
+
+    texts = (LargeText(1 << 16) for _ in range(50))
+    assert task(texts, TextSink(lambda _split, records: records), count).outputs == [50]
+    assert LargeText.most <= 3
+
+
+class Once:
+    """An iterator that does not like to be asked again when it has ended."""
+
+    def __init__(self, records: Iterable[Any]) -> None:
+        self.rest: Iterator[Any] | None = iter(records)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        assert self.rest is not None, "asked again"
+        for record in self.rest:
+            return record
+        self.rest = None
+        raise StopIteration
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: FlatMap(lambda pair: [pair]),
+        lambda: FlatMap(lambda pair: iter([pair])),
+        lambda: Combine(STRINGS, ENOUGH, PICKLE, Order()),
+        lambda: Merge(STRINGS, ENOUGH, PICKLE, Order()),
+        lambda: TextSink(lambda _split, records: records),
+    ],
+)
+@pytest.mark.parametrize("records", [0, 1, 5])
+def test_an_iterator_that_has_ended_is_not_asked_again(
+    make: Callable[[], Any], records: int, task: Start
+) -> None:
+    given = [(f"{i}", f"{i}") for i in range(records)]
+    assert len(task([], lambda _split, _records: Once(given), make()).outputs) == records
+
+
 def test_outputs_of_a_flat_map_that_nobody_pulled_are_not_counted(task: Start) -> None:
     done = task(
         [10, 20, 30], FlatMap(lambda x: range(x)), lambda _split, records: itertools.islice(records, 13)
