@@ -95,7 +95,7 @@ def test_a_row_is_traced_by_its_blocks(name: str, indexed: Lazy) -> None:
 
 # -- inputs of many blocks -------------------------------------------------------------------------------
 
-FILES, LINES = 4, 10_000
+FILES, LINES = 4, 30_000
 
 
 def words_of(file: int, at: int) -> list[str]:
@@ -106,7 +106,7 @@ def words_of(file: int, at: int) -> list[str]:
     words = [f"often-{at % 20}", f"few-{file % 2}-{at // 100}", f"once-{file}-{at}"]
     if file == 1 and at // 100 == 7:
         words += ["left", "twin"]
-    return [*words, "twin"] if file == 1 and at // 100 == 30 else words
+    return [*words, "twin"] if file == 1 and at // 100 == 90 else words
 
 
 def lines_with(word: str) -> frozenset[tuple[str, int]]:
@@ -159,7 +159,7 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
         words.where("word in ('left', 'twin')").groupBy("word").count().select("count")
     ),
 }
-WORDS = ("once-2-4321", "few-1-7", "often-3")
+WORDS = ("once-2-12345", "few-1-7", "often-3")
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def many(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Many:
                     many.asked[name, word] = asked
                     many.lines[name, word] = seen.value - before
 
-    conf = {"spark_lineage_dataframes_level": "index", "spark_sql_files_maxPartitionBytes": "133000"}
+    conf = {"spark_lineage_dataframes_level": "index", "spark_sql_files_maxPartitionBytes": "400000"}
     _, many.application = run_application(kafka.bootstrap_servers, many.folder / "store", job, **conf)
     return many
 
@@ -208,7 +208,7 @@ def test_a_row_of_few_blocks_has_all_its_records(many: Many, name: str, word: st
     assert found == lines_with(word)
 
 
-@pytest.mark.parametrize(("word", "most"), [("once-2-4321", 1 / 2), ("few-1-7", 3 / 4)])
+@pytest.mark.parametrize(("word", "most"), [("once-2-12345", 1 / 2), ("few-1-7", 3 / 4)])
 def test_only_the_blocks_of_a_row_are_read(many: Many, word: str, most: float) -> None:
     """It is in one block of some twenty, or in two; others may have the same bits by chance."""
     assert 0 < many.lines["count", word] < most * FILES * LINES
