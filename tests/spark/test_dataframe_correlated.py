@@ -131,7 +131,6 @@ FOR_EACH_VALUE: dict[str, Case] = {
                 r.select(r.where(s.orders, lambda o: o.id > 3), lambda o: (o.customer,))
             )
         ],
-        exact=None,
     ),
     "lateral of the first of each": sql(
         "select id, w from orders o, lateral "
