@@ -180,6 +180,58 @@ JOINS: dict[str, Case] = {
         "select id, name from orders join customers on customer <=> key",
         lambda s: r.select(r.join(s.orders, s.customers, lambda o, c: r.same(o.customer, c.key)), named),
     ),
+    "null-safe full join": sql(
+        "select id, weight from orders o full join labels l on o.tag <=> l.tag",
+        lambda s: r.select(
+            r.join(
+                s.orders, s.labels, lambda o, label: r.same(o.tag, label.tag), keep_left=True, keep_right=True
+            ),
+            lambda p: (p[0] and p[0].id, p[1] and p[1].weight),
+        ),
+    ),
+    "null-safe semi join": sql(
+        "select id from orders o left semi join labels l on o.tag <=> l.tag",
+        lambda s: r.select(r.semi(s.orders, s.labels, lambda o, label: r.same(o.tag, label.tag)), id_of),
+    ),
+    "full join using a column": sql(
+        "select tag, id, weight from orders full join labels using (tag)",
+        lambda s: r.select(
+            r.join(s.orders, s.labels, tagged, keep_left=True, keep_right=True),
+            lambda p: (p[0].tag if p[0] else p[1].tag, p[0] and p[0].id, p[1] and p[1].weight),
+        ),
+    ),
+    "natural join": sql(
+        "select id, weight from orders natural join labels",
+        lambda s: r.select(r.join(s.orders, s.labels, tagged), lambda p: (p[0].id, p[1].weight)),
+    ),
+    "full join of what is coalesced, in one task": Case(
+        lambda t: (
+            t.orders.coalesce(1)
+            .join(t.customers.coalesce(1), F.expr("customer = key"), "full")
+            .select("id", "name")
+        ),
+        lambda s: r.select(r.join(s.orders, s.customers, buys, keep_left=True, keep_right=True), named),
+        conf=MERGE,
+    ),
+    "join whose partitions are split": sql(
+        "select id, weight from orders o join labels l on o.tag = l.tag",
+        lambda s: r.select(r.join(s.orders, s.labels, tagged), lambda p: (p[0].id, p[1].weight)),
+        conf={
+            **MERGE,
+            "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "0.1",
+            "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1",
+            "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+            "spark.sql.adaptive.advisoryPartitionSizeInBytes": "50",
+        },
+    ),
+    "semi join with a join of the same key, interpreted": sql(
+        "select a.id from orders a left semi join "
+        "(select b.tag from orders b join labels l on b.tag = l.tag) c on a.tag = c.tag",
+        lambda s: r.select(
+            r.semi(s.orders, r.join(s.orders, s.labels, tagged), lambda a, p: r.equal(a.tag, p[0].tag)), id_of
+        ),
+        conf={**MERGE, **NO_AQE, "spark.sql.codegen.wholeStage": "false"},
+    ),
     "join of several keys": sql(
         "select a.id, b.id as other from orders a join orders b using (customer, tag) where a.id <> b.id",
         lambda s: r.select(
