@@ -189,6 +189,22 @@ GROUPS: dict[str, Case] = {
             s.orders, by_tag, lambda rows: (r.count_distinct(row.customer for row in rows),)
         ),
     ),
+    "count distinct with filters": sql(
+        "select tag, count(distinct customer) filter (where amount > 3), "
+        "sum(distinct customer) filter (where amount <= 3) from orders group by tag",
+        lambda s: r.aggregate(
+            s.orders,
+            by_tag,
+            lambda rows: (
+                r.count_distinct(row.customer for row in rows if row.amount > 3),
+                r.total({row.customer for row in rows if row.amount <= 3}),
+            ),
+        ),
+    ),
+    "having without groups": sql(
+        "select sum(amount) from orders having count(*) > 3",
+        lambda s: r.aggregate_all(s.orders, lambda rows: (amounts(rows),)),
+    ),
     "several count distincts": sql(
         "select tag, count(distinct customer), count(distinct price), sum(amount), count(*) "
         "from orders group by tag",
@@ -378,6 +394,13 @@ WINDOWS: dict[str, Case] = {
             for row, _ in rows
         ],
         exact=None,
+    ),
+    "window of groups": sql(
+        "select tag, sum(amount), sum(sum(amount)) over () from orders group by tag",
+        lambda s: [
+            ((*row, amounts([order for order, _ in s.orders])), r.all_of(s.orders))
+            for row, _ in r.aggregate(s.orders, by_tag, lambda rows: (amounts(rows),))
+        ],
     ),
     "windows that know nothing of each other": sql(
         "select id, sum(amount) over (partition by tag), count(*) over (partition by customer) from orders",
