@@ -36,6 +36,8 @@ SOURCES = {
 PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "emptyRDD", "textFile", "wholeTextFiles"))
 #: Format of the dataset in the record of the node.
 FORMATS = {"textFile": "text", "wholeTextFiles": "file", "binaryFiles": "file", "binaryRecords": "binary"}
+#: Where a Hadoop configuration has it, the records of a text file are not its rows.
+DELIMITER = "textinputformat.record.delimiter"
 
 
 def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,9 +56,12 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
         if parameter is not None:
             path = str(args[0] if args else kwargs.get(parameter))
             node.description = path
-            node.dataset = partitions.dataset(path, FORMATS.get(name, "hadoop"))
+            has_rows = name != "textFile" or self._jsc.hadoopConfiguration().get(DELIMITER) is None
+            node.dataset = partitions.dataset(path, FORMATS.get(name, "hadoop") if has_rows else "hadoop")
             jvm_rdd = result._jrdd
-            if name == "textFile":
+            if not has_rows:
+                pass  # known by partition and offset
+            elif name == "textFile":
                 node.describe = lambda: partitions.file_splits(jvm_rdd)
             elif name == "binaryRecords":
                 length = int(kwargs.get("recordLength", args[1] if len(args) > 1 else 0))

@@ -63,6 +63,24 @@ def test_each_kind_of_source_knows_its_records(run: Run, tmp_path: Path) -> None
         assert origins == sorted(origins), name
 
 
+def test_records_of_a_delimiter_of_ones_own_are_not_taken_for_rows(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"a\n{i};" for i in range(30)))
+
+    def job(context: Any) -> list[str]:
+        context._jsc.hadoopConfiguration().set("textinputformat.record.delimiter", ";")
+        return context.textFile(str(source), 3).collect()  # type: ignore[no-any-return]
+
+    result, application = run(job)
+    assert result == [f"a\n{i}" for i in range(30)]
+    (sink,) = application.sinks()
+    for at in (0, 8):
+        trace = application.trace(direction="backward", node=sink.node_id, record=f"1#{at}")
+        ((record,),) = [node.records for node in trace.nodes if node.kind == "source"]
+        assert trace.exact
+        assert (record.partition, record.offset, record.source) == (1, at, None)
+
+
 def test_a_whole_file_and_a_binary_record_are_found_by_path_and_row(run: Run, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
