@@ -143,6 +143,7 @@ SUBQUERIES: dict[str, Case] = {
             for row, place in s.orders
             if row.amount > 20
         ],
+        exact=False,  # of several it would give the first
     ),
     "EXISTS, or a condition": sql(
         "select id from orders o where amount > 25 or exists (select 1 "

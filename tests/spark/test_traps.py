@@ -219,12 +219,12 @@ def test_joins_and_sorts_that_spill_are_exact(run: Run, tmp_path: Path) -> None:
 
 def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
     big, small = tmp_path / "big.txt", tmp_path / "small.txt"
-    big.write_text("".join(f"{i:06}\n" for i in range(290_000)))
+    big.write_text("".join(f"{i:06}\n" for i in range(310_000)))
     small.write_text("".join(f"{'abc'[i % 3]} {i}\n" for i in range(12)))
 
     def once_wrong(text: str) -> str:
         # Late enough for a block to have left the first time; a worker that fails may die before it is sent.
-        if text in ("140000", "b 10", "c 11") and TaskContext.get().attemptNumber() == 0:
+        if text in ("150000", "b 10", "c 11") and TaskContext.get().attemptNumber() == 0:
             sender = transport._sender
             assert sender is not None
             sender._producer.flush(20)
@@ -243,7 +243,7 @@ def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
     assert lost, "no block of a failed attempt has left"
     assert Counter((event["input"], event["split"]) for event in committed).most_common(1)[0][1] == 1
     rows = part_rows(tmp_path / "kept")
-    assert [text for _, _, text in rows] == [f"{i:06}" for i in range(0, 290_000, 100)]
+    assert [text for _, _, text in rows] == [f"{i:06}" for i in range(0, 310_000, 100)]
     for part, row, text in rows[::290]:
         assert application.sources_of(part, row) == {("big.txt", int(text))}
     sums = {text: application.sources_of(part, row) for part, row, text in part_rows(tmp_path / "sums")}
