@@ -9,7 +9,7 @@ NumPy arrays, the last ones kept within a bound. Files of a Delta table never ch
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,15 +38,51 @@ __all__ = ["NO_RUN", "ColumnCache", "FlowFiles", "Integers", "Slice"]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
 _AT_ONCE = min(4, os.cpu_count() or 1)
+_KEPT_OPEN = 64
+
+
+class _Files:
+    """Files that are read now and again: the last ones stay open, for one reader each. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._idle: OrderedDict[str, pq.ParquetFile] = OrderedDict()
+
+    def read(self, path: str, metadata: pq.FileMetaData, group: int, columns: list[str]) -> pa.Table:
+        """Raises OSError when the file is gone."""
+        with self._lock:
+            opened = self._idle.pop(path, None)
+        if opened is None:
+            # Given a path, pyarrow looks for a file system first, which takes longer.
+            opened = pq.ParquetFile(pa.memory_map(path), metadata=metadata, pre_buffer=False)
+        found = opened.read_row_group(group, columns=columns, use_threads=False)
+        with self._lock:
+            self._idle[path] = opened
+            if len(self._idle) > _KEPT_OPEN:
+                self._idle.popitem(last=False)
+        return found
 
 
 class _RowGroup:
     """One row group. What all its rows share is known without reading it."""
 
-    __slots__ = ("_cache", "_constants", "_file", "_metadata", "_repeated", "bounds", "number", "rows")
+    __slots__ = (
+        "_cache",
+        "_constants",
+        "_file",
+        "_files",
+        "_metadata",
+        "_repeated",
+        "bounds",
+        "number",
+        "rows",
+    )
 
-    def __init__(self, file: str, metadata: pq.FileMetaData, number: int, cache: ColumnCache) -> None:
-        self._file, self._metadata, self.number, self._cache = file, metadata, number, cache
+    def __init__(
+        self, files: _Files, file: str, metadata: pq.FileMetaData, number: int, cache: ColumnCache
+    ) -> None:
+        self._files, self._file, self._metadata, self.number = files, file, metadata, number
+        self._cache = cache
         group = metadata.row_group(number)
         self.rows: int = group.num_rows
         #: Column -> (smallest, largest) value, where Parquet tells.
@@ -95,6 +131,14 @@ class _RowGroup:
             self._cache.put(key, found)
         return found
 
+    def fetch(self, names: Collection[str]) -> None:
+        """Read those columns that are not at hand, all at once."""
+        wanted = [name for name in names if not self.is_at_hand(name)]
+        if len(wanted) > 1:
+            read = self._read(wanted)
+            for name in wanted:
+                self._cache.put((self._file, self.number, name), as_kept(name, read.column(name)))
+
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:
         all row groups are asked once."""
@@ -114,9 +158,7 @@ class _RowGroup:
         return found
 
     def _read(self, names: list[str]) -> pa.Table:
-        # Opened here: given a path, pyarrow looks for a file system first, which takes longer.
-        with pa.memory_map(self._file) as opened, pq.ParquetFile(opened, metadata=self._metadata) as file:
-            return file.read_row_group(self.number, columns=names, use_threads=False)
+        return self._files.read(self._file, self._metadata, self.number, names)
 
 
 @dataclass(frozen=True)
@@ -139,6 +181,10 @@ class Slice:
     def column(self, name: str) -> Integers:
         """out_pos, out_count, in_pos, in_step, or in_run with NO_RUN for null."""
         return self.group.column(name)[self.start : self.stop]
+
+    def fetch(self, names: Collection[str]) -> None:
+        """Read those columns that are not at hand, all at once. What is looked at then need not be read."""
+        self.group.fetch(names)
 
     def constant(self, name: str) -> int | None:
         """The value that the column has in every row, if any. Reads it where others share the row group."""
@@ -291,14 +337,14 @@ class FlowFiles:
 
     def __init__(self, files: Sequence[str], cache: ColumnCache | None = None) -> None:
         """`files` are Parquet files on this machine. Raises OSError when one is gone."""
-        cache = cache or ColumnCache()
+        cache, opened = cache or ColumnCache(), _Files()
         self._lock = Lock()
         self._whole: dict[tuple[int, int], list[_RowGroup]] = defaultdict(list)
         self._mixed: list[_RowGroup] = []
         for file in files:
             metadata = pq.read_metadata(file, memory_map=True)
             for number in range(metadata.num_row_groups):
-                group = _RowGroup(file, metadata, number, cache)
+                group = _RowGroup(opened, file, metadata, number, cache)
                 node, run = group.constant("node"), group.constant("run")
                 if node is not None and run is not None:
                     self._whole[node, run].append(group)

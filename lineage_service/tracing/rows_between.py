@@ -6,7 +6,7 @@ j * in_step. Positions are given ascending. Pure but for the columns that a slic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ _MUCH = 1 << 13
 _DENSE = 32
 #: Values that fall no more often are sorted at once.
 _FEW_FALLS = 8
+_OF_OUTPUTS = ("out_pos", "in_pos", "in_run")
+_OF_SPANS = ("out_pos", "out_count", "in_pos", "in_step", "in_run")
 
 
 def is_ascending(values: Integers) -> bool:
@@ -79,7 +81,7 @@ def inputs_of_outputs(
     slices: Iterable[Slice], positions: Integers
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
-    for each, chosen in _parts(slices, positions):
+    for each, chosen in _parts(slices, positions, _OF_OUTPUTS):
         left, counts = each.rows_with(positions[chosen])
         if len(left) == 1:  # one group, of any size: no copy
             first, count = int(left[0]), int(counts[0])
@@ -104,7 +106,7 @@ def inputs_of_spans(
     Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
     are told, each once.
     """
-    for each, chosen in _parts(slices, positions):
+    for each, chosen in _parts(slices, positions, _OF_SPANS):
         outputs, counts = each.column("out_pos"), each.column("out_count")
         wanted = positions[chosen]
         is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
@@ -134,14 +136,22 @@ def _are_hit(outputs: Integers, counts: Integers, wanted: Integers) -> npt.NDArr
     return hit
 
 
-def _parts(slices: Iterable[Slice], positions: Integers) -> Iterator[tuple[Slice, slice]]:
-    """The parts in order of those slices that may hold some of the positions, and which."""
+def _parts(
+    slices: Iterable[Slice], positions: Integers, columns: Collection[str]
+) -> Iterator[tuple[Slice, slice]]:
+    """The parts in order of those slices that may hold some of the positions, and which.
+
+    `columns` will be looked at of these.
+    """
     smallest, largest = int(positions[0]), int(positions[-1])
     for each in slices:
+        if not each.is_whole:  # to know the bounds, most of it is read anyway
+            each.fetch(columns)
         first, last = each.outputs
         if first <= largest and smallest <= last:  # most do not
             chosen = within(positions, first, last)
             if chosen.start < chosen.stop:
+                each.fetch(columns)
                 parts = each.parts
                 for part in parts:
                     if len(parts) > 1:
@@ -184,6 +194,8 @@ def outputs_of_inputs(
     reaches = each.constant("in_step") != 0 and each.constant("out_count") != 1
     if near.start == near.stop and not reaches:
         return _NOTHING
+    if reaches:  # such rows stand in the order of their inputs: some will be found
+        each.fetch(_OF_SPANS)
     rows = each.rows_of(writer)
     if rows is not None and wanted is not None:
         rows = _near(each, rows, wanted)

@@ -395,6 +395,7 @@ def test_counting_that_outlasts_the_time_goes_on_when_asked_again(
             time.sleep(0.01)
             yield piece
 
+    monkeypatch.setattr(text_files, "_MOST_NEW", 4)
     monkeypatch.setattr(text_files.RowIndex, "_read_on", slow)
     asked = questions_of(tmp_path, splits_of(path, 0, 250), [38, 2], time_budget_s=0.3)
     refused = 0

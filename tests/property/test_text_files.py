@@ -1,10 +1,12 @@
 import re
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lineage_service.tracing import text_files
 from lineage_service.tracing.text_files import RowIndex, split_rows
 
 pieces = st.lists(
@@ -41,3 +43,27 @@ def test_rows_and_offsets_are_those_of_a_regular_expression(parts: list[bytes], 
             assert index.rows_starting_up_to(offset) == sum(start <= offset for start, _ in expected)
         with path.open("rb") as file:
             assert list(split_rows(file, chunk)) == [text.decode() for _, text in expected]
+
+
+rows_of_lengths = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 3, 50, 511, 1022, 1023, 1024, 2500]), st.sampled_from(["\n", "\r", "\r\n"])
+    ),
+    max_size=40,
+)
+
+
+@given(rows_of_lengths, st.sampled_from([1 << 10, 3_000, 1 << 16]), st.booleans())
+def test_rows_are_found_from_those_that_were_counted_by_steps(
+    rows: list[tuple[int, str]], chunk: int, has_cr: bool
+) -> None:
+    data = "".join(f"{'x' * length}{end if has_cr else chr(10)}" for length, end in rows).encode()
+    expected = naive(data)
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(text_files, "_SPACING", 1 << 10):
+        path = Path(folder) / "rows.txt"
+        path.write_bytes(data)
+        index = RowIndex(str(path), chunk)
+        assert index.count == len(expected)
+        for row, (offset, text) in enumerate(expected):
+            assert index.offset_of(row) == offset
+            assert index.read(row) == text.decode()
