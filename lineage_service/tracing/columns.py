@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["NO_RUN", "ColumnCache", "Integers", "Kept", "Runs", "as_kept", "expanded", "places"]
+__all__ = ["NO_RUN", "ColumnCache", "Integers", "Kept", "Key", "Runs", "as_kept", "expanded", "places"]
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +28,7 @@ from lineage_service.tracing.columns import (
     ColumnCache,
     Integers,
     Kept,
+    Key,
     Runs,
     as_kept,
     expanded,
@@ -37,81 +38,104 @@ from lineage_service.tracing.columns import (
 __all__ = ["NO_RUN", "ColumnCache", "FlowFiles", "Integers", "Slice"]
 
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
+_STREAM = ("node", "run")
 _AT_ONCE = min(4, os.cpu_count() or 1)
 _KEPT_OPEN = 64
 
 
-class _Files:
-    """Files that are read now and again: the last ones stay open, for one reader each. Threads may share it."""
+class _File:
+    """One Parquet file, which may stay open for readers to come. Threads may share it."""
+
+    def __init__(self, path: str, idle: _Idle) -> None:
+        """Raises OSError when it is gone."""
+        self.path, self._idle = path, idle
+        self.metadata = pq.read_metadata(path, memory_map=True)
+        names = enumerate(self.metadata.schema.names)
+        self.columns = {name: index for index, name in names if name in _COLUMNS}
+
+    def read(self, row_group: int, columns: list[str]) -> pa.Table:
+        """Raises OSError when it is gone."""
+        opened = self._idle.take(self.path)
+        if opened is None:
+            # Given a path, pyarrow looks for a file system first, which takes longer.
+            opened = pq.ParquetFile(pa.memory_map(self.path), metadata=self.metadata, pre_buffer=False)
+        found = opened.read_row_group(row_group, columns=columns, use_threads=False)
+        self._idle.give(self.path, opened)
+        return found
+
+
+class _Idle:
+    """Open files that nobody reads now: the last ones, each for one reader. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._idle: OrderedDict[str, pq.ParquetFile] = OrderedDict()
+        self._opened: OrderedDict[str, pq.ParquetFile] = OrderedDict()
 
-    def read(self, path: str, metadata: pq.FileMetaData, group: int, columns: list[str]) -> pa.Table:
-        """Raises OSError when the file is gone."""
+    def take(self, path: str) -> pq.ParquetFile | None:
         with self._lock:
-            opened = self._idle.pop(path, None)
-        if opened is None:
-            # Given a path, pyarrow looks for a file system first, which takes longer.
-            opened = pq.ParquetFile(pa.memory_map(path), metadata=metadata, pre_buffer=False)
-        found = opened.read_row_group(group, columns=columns, use_threads=False)
+            return self._opened.pop(path, None)
+
+    def give(self, path: str, opened: pq.ParquetFile) -> None:
         with self._lock:
-            self._idle[path] = opened
-            if len(self._idle) > _KEPT_OPEN:
-                self._idle.popitem(last=False)
-        return found
+            self._opened[path] = opened
+            if len(self._opened) > _KEPT_OPEN:
+                self._opened.popitem(last=False)
 
 
 class _RowGroup:
     """One row group. What all its rows share is known without reading it."""
 
-    __slots__ = (
-        "_cache",
-        "_constants",
-        "_file",
-        "_files",
-        "_metadata",
-        "_repeated",
-        "bounds",
-        "number",
-        "rows",
-    )
+    __slots__ = ("_bounds", "_cache", "_constants", "_file", "_repeated", "number", "rows", "stream")
 
-    def __init__(
-        self, files: _Files, file: str, metadata: pq.FileMetaData, number: int, cache: ColumnCache
-    ) -> None:
-        self._files, self._file, self._metadata, self.number = files, file, metadata, number
-        self._cache = cache
-        group = metadata.row_group(number)
+    def __init__(self, file: _File, number: int, cache: ColumnCache) -> None:
+        self._file, self.number, self._cache = file, number, cache
+        group = file.metadata.row_group(number)
         self.rows: int = group.num_rows
-        #: Column -> (smallest, largest) value, where Parquet tells.
-        self.bounds: dict[str, tuple[int, int]] = {}
+        self._bounds: dict[str, tuple[int, int]] | None = None
         self._constants: dict[str, int] = {}
         self._repeated: dict[str, Integers] = {}  # these as columns, in the memory of one value
-        for index in range(group.num_columns):
-            column = group.column(index)
-            name, told = column.path_in_schema, column.statistics
-            if name not in _COLUMNS or told is None or told.null_count is None:
+        self._tell(group, _STREAM)
+        #: (node, run) of all its rows; None where they differ.
+        self.stream = self._constants.get("node"), self._constants.get("run")
+
+    def _tell(self, group: pq.RowGroupMetaData, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """What Parquet tells of some columns: of all of them, for all row groups, it takes time."""
+        bounds = {}
+        for name in names:
+            told = group.column(self._file.columns[name]).statistics
+            if told is None or told.null_count is None:
                 continue
             if told.null_count == self.rows:
                 self._constants[name] = NO_RUN
             elif told.has_min_max and not told.null_count:
-                self.bounds[name] = int(told.min), int(told.max)
-                if told.min == told.max:
-                    self._constants[name] = int(told.min)
+                bounds[name] = smallest, largest = int(told.min), int(told.max)
+                if smallest == largest:
+                    self._constants[name] = smallest
+        return bounds
+
+    @property
+    def bounds(self) -> dict[str, tuple[int, int]]:
+        """Column -> (smallest, largest) value, where Parquet tells."""
+        if self._bounds is None:
+            self._bounds = self._tell(self._file.metadata.row_group(self.number), self._file.columns)
+        return self._bounds
 
     def constant(self, name: str) -> int | None:
         """The value that the column has in every row, where that is known."""
+        if self._bounds is None:
+            _ = self.bounds
         return self._constants.get(name)
 
     def is_at_hand(self, name: str) -> bool:
         """A column need not be read."""
-        return name in self._constants or self._cache.has((self._file, self.number, name))
+        return self.constant(name) is not None or self._cache.has(self._key(name))
+
+    def _key(self, name: str) -> Key:
+        return self._file.path, self.number, name
 
     def column(self, name: str) -> Integers:
         """All values of a column; null is NO_RUN. Raises OSError when the file is gone."""
-        constant = self._constants.get(name)
+        constant = self.constant(name)
         if constant is not None:
             same = self._repeated.get(name)
             if same is None:
@@ -121,10 +145,10 @@ class _RowGroup:
 
     def kept(self, name: str) -> Kept:
         """The same, as it is kept."""
-        constant = self._constants.get(name)
+        constant = self.constant(name)
         if constant is not None:
             return Runs(np.array([constant]), np.array([0, self.rows], np.int32))
-        key = (self._file, self.number, name)
+        key = self._key(name)
         found = self._cache.get(key)
         if found is None:
             found = as_kept(name, self._read([name]).column(0))
@@ -134,15 +158,15 @@ class _RowGroup:
     def fetch(self, names: Collection[str]) -> None:
         """Read those columns that are not at hand, all at once."""
         wanted = [name for name in names if not self.is_at_hand(name)]
-        if len(wanted) > 1:
+        if wanted:
             read = self._read(wanted)
             for name in wanted:
-                self._cache.put((self._file, self.number, name), as_kept(name, read.column(name)))
+                self._cache.put(self._key(name), as_kept(name, read.column(name)))
 
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:
         all row groups are asked once."""
-        names = [name for name in ("node", "run") if name not in self._constants]
+        names = [name for name, known in zip(_STREAM, self.stream, strict=True) if known is None]
         read = self._read(names)
         columns = [read.column(name).to_numpy() for name in names]
         changes = np.zeros(self.rows - 1, bool)
@@ -151,14 +175,13 @@ class _RowGroup:
         bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), self.rows]
         found = []
         for start, stop in pairwise(bounds):
-            known = self._constants | {
-                name: int(values[start]) for name, values in zip(names, columns, strict=True)
-            }
-            found.append(((known["node"], known["run"]), start, stop))
+            inside = iter([int(values[start]) for values in columns])
+            node, run = (next(inside) if known is None else known for known in self.stream)
+            found.append(((node, run), start, stop))
         return found
 
     def _read(self, names: list[str]) -> pa.Table:
-        return self._files.read(self._file, self._metadata, self.number, names)
+        return self._file.read(self.number, names)
 
 
 @dataclass(frozen=True)
@@ -337,15 +360,15 @@ class FlowFiles:
 
     def __init__(self, files: Sequence[str], cache: ColumnCache | None = None) -> None:
         """`files` are Parquet files on this machine. Raises OSError when one is gone."""
-        cache, opened = cache or ColumnCache(), _Files()
+        cache, idle = cache or ColumnCache(), _Idle()
         self._lock = Lock()
         self._whole: dict[tuple[int, int], list[_RowGroup]] = defaultdict(list)
         self._mixed: list[_RowGroup] = []
-        for file in files:
-            metadata = pq.read_metadata(file, memory_map=True)
-            for number in range(metadata.num_row_groups):
-                group = _RowGroup(opened, file, metadata, number, cache)
-                node, run = group.constant("node"), group.constant("run")
+        for path in files:
+            file = _File(path, idle)
+            for number in range(file.metadata.num_row_groups):
+                group = _RowGroup(file, number, cache)
+                node, run = group.stream
                 if node is not None and run is not None:
                     self._whole[node, run].append(group)
                 elif group.rows:

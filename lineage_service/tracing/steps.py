@@ -37,8 +37,9 @@ Records = tuple[Integers | None, Integers]
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
 _pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
-#: What is looked at of flows.
-_OF_OUTPUTS = ("out_pos", "in_pos")
+#: What is looked at of flows, and of most of those that a record is looked for in.
+_INPUTS = ("in_pos", "in_run")
+_OF_OUTPUTS = ("out_pos", *_INPUTS)
 _OF_SPANS = (*_OF_OUTPUTS, "out_count")
 #: Positions of one run for which another thread is worth its while.
 _MUCH = 1 << 14
@@ -361,6 +362,7 @@ class Walk:
     ) -> None:
         """Rows of each reading run that name (`in_run`, the run whose records these are)."""
         among = self._among.at(child) if self._among is not None else None
+        is_spanning = child in self._snapshot.spanning
 
         def found(reader: int, slices: Sequence[Slice]) -> list[tuple[Integers | None, Integers]]:
             self.check()
@@ -383,7 +385,7 @@ class Walk:
                 outputs = _bounds(among[reader][1]) if among is not None else None
                 slices = self._snapshot.flows.near(child, reader, outputs, inputs=(low, high))
                 asked[reader] = sum(len(here[run][1]) for run in held), slices
-        for reader, parts in self._of_runs(found, asked, _OF_OUTPUTS):
+        for reader, parts in self._of_runs(found, asked, _OF_SPANS if is_spanning else _INPUTS):
             for origins, made in parts:
                 self.add(child, reader, origins, made)
 

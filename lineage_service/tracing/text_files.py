@@ -35,7 +35,7 @@ _FAR_WITHIN = 1 << 23
 #: A row's text is shown up to this many bytes.
 MAX_ROW_BYTES = 100_000
 #: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
-_MOST_MARKS = 1 << 14
+_MOST_MARKS = 1 << 15
 #: Between known row starts that are further apart, rows are read piece by piece.
 _MOST_AT_ONCE = 1 << 18
 _LF, _CR = 10, 13
@@ -343,7 +343,7 @@ class _RowEnds:
         return 0 if found is None else found.end()
 
     def before_each(self, step: int) -> list[int]:
-        """How many are before the bytes 0, `step`, ..., and how many in all. `step` is a multiple of 1,024."""
+        """How many are before the bytes 0, `step`, ..., and in all. `step` is a multiple of 1,024."""
         whole = len(self._data) // step * step
         # Eight flags are added at once, 128 times: NumPy counts by rows far slower.
         eights = self._is_end[:whole].view(np.uint64).reshape(-1, 128).sum(axis=1)

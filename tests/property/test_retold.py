@@ -59,11 +59,11 @@ def captured(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transport, "sender_in_worker", lambda *_given: sender)
         patch.setattr(TextStream, "different", set())
+        patch.setattr(capture, "current", None)
         outputs = list(Capture(tuple(functions), plan)(0, iter(records)))
         run = capture.current
         assert run is not None
         assert run.close() == (0, "")
-        patch.setattr(capture, "current", None)
     return outputs, sender, run.tally.cut
 
 
