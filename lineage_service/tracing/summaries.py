@@ -7,6 +7,7 @@ So a list of many applications costs little, and costs next to nothing while not
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from threading import Lock
 from typing import Any, Protocol
 
@@ -125,11 +126,19 @@ def _reported(ended: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in counters if type(value) is int and abs(value) < contract.MAX_RUN}
 
 
-def read_receipts(files: Sequence[str]) -> list[Receipt]:
+def read_receipts(files: Sequence[str]) -> Sequence[Receipt]:
     """Of these files of the `blocks` table, on this machine."""
+    return _receipts(tuple(sorted(files)))
+
+
+#: Who looks at an application opens it next; files of a Delta table never change.
+@lru_cache(maxsize=2)
+def _receipts(files: tuple[str, ...]) -> Sequence[Receipt]:
     if not files:
-        return []
+        return ()
     columns = ["run", "seq", "node", "relation", "rows"]
     # The files do not hold the column that the table is partitioned by.
     read = pyarrow.dataset.dataset(list(files), schema=TABLES["blocks"], format="parquet").to_table(columns)
-    return [Receipt(*row) for row in set(zip(*(read[name].to_pylist() for name in columns), strict=True))]
+    return tuple(
+        Receipt(*row) for row in set(zip(*(read[name].to_pylist() for name in columns), strict=True))
+    )
