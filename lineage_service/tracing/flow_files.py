@@ -85,13 +85,14 @@ class _Idle:
 class _RowGroup:
     """One row group. What all its rows share is known without reading it."""
 
-    __slots__ = ("_bounds", "_cache", "_constants", "_file", "_repeated", "number", "rows", "stream")
+    __slots__ = ("_bounds", "_cache", "_constants", "_file", "_keys", "_repeated", "number", "rows", "stream")
 
     def __init__(self, file: _File, number: int, cache: ColumnCache) -> None:
         self._file, self.number, self._cache = file, number, cache
         group = file.metadata.row_group(number)
         self.rows: int = group.num_rows
         self._bounds: dict[str, tuple[int, int]] | None = None
+        self._keys: dict[str, Key] = {}  # of the columns that are to be read
         self._constants: dict[str, int] = {}
         self._repeated: dict[str, Integers] = {}  # these as columns, in the memory of one value
         self._tell(group, _STREAM)
@@ -117,7 +118,12 @@ class _RowGroup:
     def bounds(self) -> dict[str, tuple[int, int]]:
         """Column -> (smallest, largest) value, where Parquet tells."""
         if self._bounds is None:
-            self._bounds = self._tell(self._file.metadata.row_group(self.number), self._file.columns)
+            bounds = self._tell(self._file.metadata.row_group(self.number), self._file.columns)
+            path, constants = self._file.path, self._constants
+            self._keys = {
+                name: (path, self.number, name) for name in self._file.columns if name not in constants
+            }
+            self._bounds = bounds  # last: it says that the rest is known
         return self._bounds
 
     def constant(self, name: str) -> int | None:
@@ -126,12 +132,12 @@ class _RowGroup:
             _ = self.bounds
         return self._constants.get(name)
 
-    def is_at_hand(self, name: str) -> bool:
-        """A column need not be read."""
-        return self.constant(name) is not None or self._cache.has(self._key(name))
-
-    def _key(self, name: str) -> Key:
-        return self._file.path, self.number, name
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Those columns that would have to be read."""
+        if self._bounds is None:
+            _ = self.bounds
+        keys, has = self._keys, self._cache.has
+        return [name for name in names if name in keys and not has(keys[name])]
 
     def column(self, name: str) -> Integers:
         """All values of a column; null is NO_RUN. Raises OSError when the file is gone."""
@@ -148,7 +154,7 @@ class _RowGroup:
         constant = self.constant(name)
         if constant is not None:
             return Runs(np.array([constant]), np.array([0, self.rows], np.int32))
-        key = self._key(name)
+        key = self._keys[name]
         found = self._cache.get(key)
         if found is None:
             found = as_kept(name, self._read([name]).column(0))
@@ -157,11 +163,11 @@ class _RowGroup:
 
     def fetch(self, names: Collection[str]) -> None:
         """Read those columns that are not at hand, all at once."""
-        wanted = [name for name in names if not self.is_at_hand(name)]
+        wanted = self.missing(names)
         if wanted:
             read = self._read(wanted)
             for name in wanted:
-                self._cache.put(self._key(name), as_kept(name, read.column(name)))
+                self._cache.put(self._keys[name], as_kept(name, read.column(name)))
 
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:
@@ -286,7 +292,7 @@ class Slice:
 
     def is_at_hand(self, names: Collection[str]) -> bool:
         """These columns need not be read."""
-        return all(map(self.group.is_at_hand, names))
+        return not self.group.missing(names)
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
