@@ -17,6 +17,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from spark_agent import contract, retold, sampling, transport
@@ -78,6 +79,7 @@ class Run:
         self.result: Any = None
         self.inputs = Counter()
         self.outputs = Counter()
+        self._is_whole = False
         #: How many records the function that is being called has pulled, and afterwards how many have been
         #: pulled from it, where that is known without a counter of its own.
         self.pulled: Callable[[], int] | None = None
@@ -95,6 +97,14 @@ class Run:
     def at_close(self, closer: Callable[[], None]) -> None:
         """Call `closer` when the last record was pulled, before the streams are closed."""
         self._closers.append(closer)
+
+    def to_the_end(self, records: Iterable[Any]) -> Iterable[Any]:
+        """`records`; who pulls more than there are has read the whole split."""
+        return records if self.plan.reads_shuffle else chain(records, self._ended())
+
+    def _ended(self) -> Iterator[Any]:
+        self._is_whole = True
+        yield from ()
 
     def counted(self, node: int, records: Any) -> Any:
         """`records`, the outputs of `node`, counted for the manifest; a list stays the very list."""
@@ -211,6 +221,7 @@ class Run:
                 "has_client": self._sender is not None,
                 "cut": self.tally.cut,
                 "withheld": self.tally.withheld,
+                "whole": self._is_whole,
                 "inputs": self.inputs.count,
                 "outputs": self.outputs.count,
                 "counts": {str(node): count() for node, count in self._counts.items()},
@@ -306,7 +317,7 @@ class Capture(Pipeline):
             raise
 
     def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
-        records, ways = run.inputs.through(records), run.ways
+        records, ways = run.inputs.through(run.to_the_end(records)), run.ways
         run.pulled = lambda: run.inputs.count
         told = retold.prepare(run, self.functions)
         if ways is not None:

@@ -37,7 +37,7 @@ from spark_agent.texts import may_be_parsed as may_be_parsed
 from spark_agent.texts import typed_text as typed_text
 from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 4
+MAJOR, MINOR = 1, 5
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"

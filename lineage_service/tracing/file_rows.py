@@ -37,14 +37,22 @@ class FileRows:
         return self.indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
 
     def of_split(
-        self, path: str, state: FileState, start: int, rows: Collection[int], check: Check
+        self,
+        path: str,
+        state: FileState,
+        start: int,
+        rows: Collection[int],
+        check: Check,
+        first: int | None = None,
     ) -> tuple[dict[int, bytes], str | None, int]:
         """Rows of a split, what is wrong with those that are not there, and which of the file its row 0 is.
 
-        To know that, all before the split was read once. Where that tells where its rows are, they are
-        not looked for again.
+        To know that, unless `first` says it, all before the split was read once. Where that tells where its
+        rows are, they are not looked for again.
         """
-        first, whole = self.first_row(path, state, start, check), self.indexes.of(path, state)
+        whole = self.indexes.of(path, state)
+        if first is None:
+            first = self.first_row(path, state, start, check)
         if start and whole.are_near(first + row for row in rows):
             found = whole.read_bytes((first + row for row in rows), check)
             return {row: found[first + row] for row in rows if first + row in found}, None, first

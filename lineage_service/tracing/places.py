@@ -102,10 +102,11 @@ class Places:
         path = str(partition["path"])
         if "record_length" in partition:
             return self._records_of_one_length(path, partition, offsets)
-        if not _is_text(node):
+        if not node.is_text:
             warning = self._about_no_text(node, path, partition)
             return {offset: _row(path, offset, None, warning) for offset in offsets}
-        return self._rows_of_file(path, partition, offsets, check)
+        known = node.file_rows.get(int(partition["split"]))
+        return self._rows_of_file(path, partition, offsets, check, None if known is None else known.start)
 
     def _rows_of_parts(
         self,
@@ -171,16 +172,22 @@ class Places:
         return found
 
     def _rows_of_file(
-        self, path: str, partition: Mapping[str, Any], offsets: Sequence[int], check: Check
+        self,
+        path: str,
+        partition: Mapping[str, Any],
+        offsets: Sequence[int],
+        check: Check,
+        first: int | None = None,
     ) -> dict[int, SourceRow]:
+        """`first` is which row of the file the first one of the partition is, if that is known."""
         start = int(partition["start"])
         try:
             state = self._files.state(path)
             begin = self._rows.text_start(path, state, start, check)
-            texts, problem, first = self._rows.of_split(path, state, begin, offsets, check)
+            texts, problem, first = self._rows.of_split(path, state, begin, offsets, check, first)
         except UnreadableError as error:
-            warning = f"{error}{_FROM_SPLIT}" if start else str(error)
-            return {offset: _row(path, offset, None, warning) for offset in offsets}
+            warning = f"{error}{_FROM_SPLIT}" if start and first is None else str(error)
+            return {offset: _row(path, (first or 0) + offset, None, warning) for offset in offsets}
         changed = _changed(state, partition)
         missing = problem or "the file has no such row" + (
             " any more: put the old one back" if changed is not None else ""
@@ -276,16 +283,12 @@ class Places:
         if partition is not None and (parts := parts_of(node, partition)):
             yield from self._rows.matching_parts(format_of(node), parts, text, first, last, check)
             return
-        if not _is_text(node) or partition is None or "path" not in partition:
+        if not node.is_text or partition is None or "path" not in partition:
             return
         path, start = str(partition["path"]), int(partition["start"])
         state = self._files.state(path)
         begin = self._rows.text_start(path, state, start, check)
         yield from self._rows.indexes.of(path, state, begin).matching(text, first, last, check)
-
-
-def _is_text(node: TopologyNode) -> bool:
-    return node.dataset is None or node.dataset.format == "text"
 
 
 def _is_utf8(row: bytes) -> bool:

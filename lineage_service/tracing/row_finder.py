@@ -83,6 +83,9 @@ class RowFinder:
             return node_number, int(partitions[at]["split"]), row - firsts[at]
         if len(partitions) == 1:
             return node_number, int(partitions[0]["split"]), row
+        for split, rows in topology.nodes[node_number].file_rows.items():
+            if row in rows and any(each["split"] == split for each in partitions):
+                return node_number, split, row - rows.start
         split, offset = self._split_of(partitions, row, check)
         return node_number, split, offset
 

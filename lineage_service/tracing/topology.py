@@ -13,6 +13,7 @@ from typing import Any
 
 from lineage_service.answers import Dataset
 from lineage_service.tracing.id_runs import has_ids, is_taken, names_ids, of_other_stages, of_splits
+from lineage_service.tracing.rows_of_splits import rows_of_splits
 from spark_agent import contract
 
 
@@ -34,10 +35,16 @@ class TopologyNode:
     by_id: bool = False
     limit: int | None = None  # only so many of its records are given on, of the first splits
     operation: int | None = None  # the node of the operation that a step is a part of
+    file_rows: Mapping[int, range] = field(default_factory=dict)  # split -> rows of its file, where known
 
     @property
     def is_public(self) -> bool:
         return self.kind != "step"
+
+    @property
+    def is_text(self) -> bool:
+        """Its records are rows of text files, if it has files."""
+        return self.dataset is None or self.dataset.format == "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +63,7 @@ class Run:
     counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
     execution: int = 0
     stage: int | None = None  # of Spark
+    is_whole: bool = False  # its inputs are all records of its split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +140,8 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
         number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
         for number, event in registered.items()
     }
+    for number, rows in _file_rows(nodes, runs.values()).items():
+        nodes[number] = replace(nodes[number], file_rows=rows)
     children: dict[int, list[int]] = defaultdict(list)
     for node in nodes.values():
         for parent in dict.fromkeys(node.parents):
@@ -195,6 +205,21 @@ def keep_partitions(held: dict[int, Mapping[str, Any]], event: Mapping[str, Any]
         split = partition["split"]
         if split not in held or reach(partition) >= reach(held[split]):
             held[split] = partition
+
+
+def _file_rows(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[int, Mapping[int, range]]:
+    """Of the sources that are text, by what was read of whole splits."""
+    counts: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for run in runs:
+        if run.is_whole:
+            counts[run.input][run.split].add(run.inputs)
+    found: dict[int, Mapping[int, range]] = {}
+    for number, by_split in counts.items():
+        node = nodes.get(number)
+        if node is not None and node.kind == "source" and not node.by_id and node.is_text:
+            same = {split: max(each) for split, each in by_split.items() if len(each) == 1}
+            found[number] = rows_of_splits(node.partitions, same)
+    return found
 
 
 def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
@@ -311,6 +336,7 @@ def _run(event: Mapping[str, Any]) -> Run:
         counts={int(node): count for node, count in (event.get("counts") or {}).items()},
         execution=event.get("execution", 0),
         stage=event.get("stage"),
+        is_whole=event.get("whole") is True,
     )
 
 

@@ -76,6 +76,33 @@ def test_each_row_of_a_file_of_several_splits_is_found_by_its_number(
         asked.trace(APP, TraceQuery(direction="forward", path=path.as_uri(), row=40))
 
 
+def test_where_splits_were_read_whole_nothing_before_a_row_is_read(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise AssertionError("read from the start")
+
+    asked = questions_of(tmp_path, splits_of(path, *STARTS), COUNTS, manifest={"whole": True})
+    monkeypatch.setattr(text_files.RowIndex, "rows_starting_up_to", refuse)
+    monkeypatch.setattr(text_files.RowIndex, "offset_of", refuse)
+    assert [(each.row, each.text, each.warning) for each in rows(asked)] == [
+        (number, text, None) for number, text in enumerate(ROWS)
+    ]
+    for number in range(40):
+        source = asked.trace(APP, TraceQuery(direction="forward", path=str(path), row=number)).start[0].source
+        assert source is not None
+        assert (source.row, source.text) == (number, ROWS[number])
+    path.unlink()
+    numbers = [each.row for each in rows(asked)]
+    assert numbers == list(range(40))
+
+
+def test_rows_are_counted_in_the_file_where_a_split_was_not_read_whole(path: Path, tmp_path: Path) -> None:
+    few = [5, *COUNTS[1:]]  # take(5) read no more of the first one
+    asked = questions_of(tmp_path, splits_of(path, *STARTS), few)
+    assert [each.row for each in rows(asked)] == [*range(5), *range(16, 40)]
+
+
 def become_gone(path: Path) -> None:
     path.unlink()
 

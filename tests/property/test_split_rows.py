@@ -22,6 +22,7 @@ from lineage_service.file_systems import FileSystems
 from lineage_service.tracing import bzip2_splits, text_files
 from lineage_service.tracing.bzip2_splits import text_starts
 from lineage_service.tracing.decompressed import FileBytes, unlimited
+from lineage_service.tracing.rows_of_splits import rows_of_splits
 from lineage_service.tracing.text_files import RowIndex
 from tests.property.test_text_files import naive
 
@@ -85,6 +86,27 @@ def test_rows_of_splits_are_those_that_hadoop_gives(data: bytes, chunk: int, cut
             row += len(expected)
         assert row == whole.count == len(naive(data))
         assert whole.offset_of(row) is None
+
+
+@given(texts, st.lists(st.integers(0, 90), max_size=5), st.sets(st.integers(0, 5)))
+def test_what_was_read_of_whole_splits_says_which_rows_they_have(
+    data: bytes, cuts: list[int], unknown: set[int]
+) -> None:
+    bounds = sorted({0, len(data) or 1, *(cut for cut in cuts if cut < len(data))})
+    splits = list(enumerate(pairwise(bounds)))
+    counts = {split: len(hadoop_rows(data, start, end)) for split, (start, end) in splits}
+    partitions = {
+        split: {"split": split, "path": "in", "start": start, "length": end - start}
+        for split, (start, end) in splits
+    }
+    first, expected = 0, {}
+    for split, _ in splits:
+        if split in unknown or len(splits) < 2:
+            break
+        expected[split] = range(first, first + counts[split])
+        first += counts[split]
+    known = {split: count for split, count in counts.items() if split not in unknown}
+    assert rows_of_splits(partitions, known) == expected
 
 
 @given(texts, chunks, st.sampled_from(["a", "BC", "é€", "\ufffd", "ss", "S", "xx", "\n", ""]), st.data())

@@ -191,6 +191,15 @@ def test_a_map_says_nothing_but_its_counts(task: Start) -> None:
     assert (done.manifest["inputs"], done.manifest["outputs"], done.manifest["split"]) == (10, 10, 3)
 
 
+@pytest.mark.parametrize(("taken", "is_whole"), [(0, False), (9, False), (10, False), (11, True)])
+def test_a_split_was_read_whole_when_one_more_record_was_asked_for(
+    taken: int, is_whole: bool, task: Start
+) -> None:
+    done = task(range(10), Map(str), lambda _split, records: itertools.islice(records, taken))
+    assert done.manifest["inputs"] == min(taken, 10)
+    assert done.manifest["whole"] is is_whole
+
+
 def test_a_filter_says_which_positions_passed(task: Start) -> None:
     done = task(range(100), Filter(lambda x: x % 7 == 0))
     assert done.outputs == list(range(0, 100, 7))
@@ -510,7 +519,7 @@ def test_nothing_is_read_ahead(make: Callable[[], Any], task: Start) -> None:
 
     done = task(source(), make(), first_five)
     assert done.outputs == pulled == list(range(5))
-    assert done.manifest["inputs"] == 5
+    assert (done.manifest["inputs"], done.manifest["whole"]) == (5, False)
 
 
 class Large:

@@ -1,0 +1,43 @@
+"""Which rows of a text file its splits have, by what the tasks read that read them to their end. Pure.
+
+So a row's number needs no look at what is before it, however large the file is. It is the number that the row
+had when the job read it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["rows_of_splits"]
+
+#: Its splits begin somewhere in compressed bytes.
+_COMPRESSED = ".bz2"
+
+
+def rows_of_splits(
+    partitions: Mapping[int, Mapping[str, Any]], counts: Mapping[int, int]
+) -> dict[int, range]:
+    """By split, of files with several: those without a gap before them, as far as `counts` goes.
+
+    `counts` are all rows of a split, as it was read.
+    """
+    splits: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for split, partition in partitions.items():
+        path, start, length = (partition.get(name) for name in ("path", "start", "length"))
+        if not isinstance(path, str) or path.endswith(_COMPRESSED) or "record_length" in partition:
+            continue
+        if isinstance(start, int) and isinstance(length, int):
+            splits[path].append((start, length, split))
+    found: dict[int, range] = {}
+    for several in splits.values():
+        if len(several) < 2:
+            continue
+        end = first = 0
+        for start, length, split in sorted(several):
+            if start != end or split not in counts:
+                break
+            end = start + length
+            found[split] = range(first, first := first + counts[split])
+    return found
