@@ -15,6 +15,9 @@ from lineage_service.tracing.columns import NO_RUN, Integers, places
 from lineage_service.tracing.flow_files import Slice
 
 __all__ = [
+    "INPUTS",
+    "OF_OUTPUTS",
+    "OF_SPANS",
     "distinct",
     "inputs_of_outputs",
     "inputs_of_spans",
@@ -32,8 +35,10 @@ _MUCH = 1 << 13
 _DENSE = 32
 #: Values that fall no more often are sorted at once.
 _FEW_FALLS = 8
-_OF_OUTPUTS = ("out_pos", "in_pos", "in_run")
-_OF_SPANS = ("out_pos", "out_count", "in_pos", "in_step", "in_run")
+#: What is looked at of most rows that an input is looked for in, of rows with one output, and of spans.
+INPUTS = ("in_pos", "in_run")
+OF_OUTPUTS = (*INPUTS, "out_pos")
+OF_SPANS = (*OF_OUTPUTS, "out_count", "in_step")
 
 
 def is_ascending(values: Integers) -> bool:
@@ -81,7 +86,7 @@ def inputs_of_outputs(
     slices: Iterable[Slice], positions: Integers
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
-    for each, chosen in _parts(slices, positions, _OF_OUTPUTS):
+    for each, chosen in _parts(slices, positions, OF_OUTPUTS):
         left, counts = each.rows_with(positions[chosen])
         if len(left) == 1:  # one group, of any size: no copy
             first, count = int(left[0]), int(counts[0])
@@ -106,7 +111,7 @@ def inputs_of_spans(
     Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
     are told, each once.
     """
-    for each, chosen in _parts(slices, positions, _OF_SPANS):
+    for each, chosen in _parts(slices, positions, OF_SPANS):
         outputs, counts = each.column("out_pos"), each.column("out_count")
         wanted = positions[chosen]
         is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
@@ -195,7 +200,7 @@ def outputs_of_inputs(
     if near.start == near.stop and not reaches:
         return _NOTHING
     if reaches:  # such rows stand in the order of their inputs: some will be found
-        each.fetch(_OF_SPANS)
+        each.fetch(OF_SPANS)
     rows = each.rows_of(writer)
     if rows is not None and wanted is not None:
         rows = _near(each, rows, wanted)

@@ -19,6 +19,9 @@ import numpy as np
 from lineage_service.tracing.by_ids import ids_of, mark_of, node_of, records_of_ids
 from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
 from lineage_service.tracing.rows_between import (
+    INPUTS,
+    OF_OUTPUTS,
+    OF_SPANS,
     distinct,
     inputs_of_outputs,
     inputs_of_spans,
@@ -37,10 +40,6 @@ Records = tuple[Integers | None, Integers]
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
 _pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
-#: What is looked at of flows, and of most of those that a record is looked for in.
-_INPUTS = ("in_pos", "in_run")
-_OF_OUTPUTS = ("out_pos", *_INPUTS)
-_OF_SPANS = (*_OF_OUTPUTS, "out_count")
 #: Positions of one run for which another thread is worth its while.
 _MUCH = 1 << 14
 
@@ -225,7 +224,7 @@ class Walk:
             run: (len(positions), flows.near(node, run, outputs=_bounds(positions)))
             for run, (_, positions) in here.items()
         }
-        for run, parts in self._of_runs(found, asked, _OF_SPANS if is_spanning else _OF_OUTPUTS):
+        for run, parts in self._of_runs(found, asked, OF_SPANS if is_spanning else OF_OUTPUTS):
             origins = here[run][0]
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
@@ -385,7 +384,7 @@ class Walk:
                 outputs = _bounds(among[reader][1]) if among is not None else None
                 slices = self._snapshot.flows.near(child, reader, outputs, inputs=(low, high))
                 asked[reader] = sum(len(here[run][1]) for run in held), slices
-        for reader, parts in self._of_runs(found, asked, _OF_SPANS if is_spanning else _INPUTS):
+        for reader, parts in self._of_runs(found, asked, OF_SPANS if is_spanning else INPUTS):
             for origins, made in parts:
                 self.add(child, reader, origins, made)
 
