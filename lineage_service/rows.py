@@ -24,6 +24,8 @@ Integers = npt.NDArray[Any]
 MAX_POSITION = (1 << 63) - 1
 MAX_NUMBER = (1 << 31) - 1  # node, split, seq
 MAX_STEP = 127
+#: The last millisecond of the year 9999: people are shown times as dates.
+MAX_TIME = 253_402_300_799_999
 #: Numbers in events that are smaller than positions.
 _LARGEST = {
     "node": MAX_NUMBER,
@@ -48,6 +50,7 @@ _OPTIONAL: Mapping[str, type] = {
     "problem": str,
     "ids": bool,
     "by_id": bool,
+    "operation": int,
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -156,7 +159,7 @@ def row_of_event(message: bytes) -> EventRow:
 
 def _check_event(event: Mapping[str, Any]) -> None:
     """The values that others rely on: what the contract's decoder leaves open."""
-    _check_number("time", event["time"], MAX_POSITION)
+    _check_number("time", event["time"], MAX_TIME)
     for name, kinds in contract.EVENT_FIELDS[event["type"]].items():
         if int in kinds and event[name] is not None:
             _check_number(name, event[name], _LARGEST.get(name, MAX_POSITION))
@@ -182,19 +185,22 @@ def _check_event(event: Mapping[str, Any]) -> None:
     elif event["type"] == contract.PARTITIONS:
         for partition in event["partitions"]:
             _check_partition(partition)
-    elif event["type"] == contract.NODE_REGISTERED and (
-        event["relation"] not in contract.RELATIONS or event["kind"] not in contract.KINDS
-    ):
-        raise ContractError(
-            f"node has unknown kind {event['kind'][:80]!r} or relation {event['relation'][:80]!r}"
-        )
+    elif event["type"] == contract.NODE_REGISTERED:
+        if event["relation"] not in contract.RELATIONS or event["kind"] not in contract.KINDS:
+            raise ContractError(
+                f"node has unknown kind {event['kind'][:80]!r} or relation {event['relation'][:80]!r}"
+            )
+        dataset = event.get("dataset") or {}
+        for name in ("namespace", "name", "format"):
+            if not isinstance(dataset.get(name, ""), str):
+                raise ContractError(f"{name} of a dataset is {contract.in_short(dataset[name])}, not a text")
 
 
 def _check_partition(partition: object) -> None:
     if not isinstance(partition, dict):
         raise ContractError("partitions holds an entry that is not an object")
     _check_number("split", partition.get("split"), MAX_NUMBER)
-    if "path" in partition or "record_length" in partition:
+    if "path" in partition or "record_length" in partition or partition.get("length") is not None:
         _check_file(partition)
         _check_number("start", partition.get("start"), MAX_POSITION)
         _check_number("length", partition.get("length") or 0, MAX_POSITION)
@@ -208,6 +214,7 @@ def _check_partition(partition: object) -> None:
         raise ContractError("files of a partition are not a list")
     for file in files:
         _check_file(file)
+        _check_number("start", file.get("start", 0), MAX_POSITION)
     parents = partition.get("parents", [])
     if not isinstance(parents, list) or not all(
         isinstance(pair, list) and len(pair) == 2 for pair in parents
@@ -238,7 +245,7 @@ def _check_file(file: object) -> None:
         raise ContractError(f"path of a partition is {contract.in_short(path)}, not a text that names a file")
     _check_number("size", file.get("size") or 0, MAX_POSITION)
     modified = file.get("modified") or 0
-    if not isinstance(modified, int):  # a file may be older than 1970
+    if not isinstance(modified, int) or abs(modified) > MAX_POSITION:  # a file may be older than 1970
         raise ContractError(f"modified is {contract.in_short(modified)}, not a number")
 
 

@@ -258,6 +258,27 @@ EVENTS: Poison = {
         event(contract.PARTITIONS, partitions=[{"split": 0, "files": [{"path": "/a", "size": "1"}]}]),
         "size is '1'",
     ),
+    "a file of a record that starts nowhere": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "files": [{"path": "/a", "start": "x"}]}]),
+        "start is 'x'",
+    ),
+    "a length of no file": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "length": 10}]),
+        "path of a partition is None",
+    ),
+    "a file of no time": (
+        event(contract.PARTITIONS, partitions=[{"split": 0, "files": [{"path": "/a", "modified": 10**30}]}]),
+        "modified is 1000",
+    ),
+    "a format that is a list": (
+        event(contract.NODE_REGISTERED, dataset={"format": []}),
+        "format of a dataset is list",
+    ),
+    "an operation that is a list": (event(contract.NODE_REGISTERED, operation=[]), "'operation'"),
+    "a time after the year 9999": (
+        LINK.replace(b'"time":0', b'"time":253402300800000'),
+        "time is 253402300800000",
+    ),
     "a reason that is an object": (event(contract.NODE_REGISTERED, reason={}), "'reason'"),
     "a problem that is a number": (event(contract.RUN_COMMITTED, problem=7), "'problem'"),
     "an unknown relation": (event(contract.NODE_REGISTERED, relation="x" * 9_999), "relation 'xxx"),

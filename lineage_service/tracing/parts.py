@@ -6,11 +6,12 @@ docs/contract.md says what `parts` mean.
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote
 
 from lineage_service.file_systems import is_local, one_name
 from lineage_service.tracing.topology import TopologyNode
@@ -38,6 +39,8 @@ TEXT, CSV_WITH_HEADER, JSON, PARQUET = "text", "csv+header", "json", "parquet"
 LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, JSON))
 #: Formats of rows that only have numbers.
 NUMBERED = frozenset((PARQUET, "orc", "avro"))
+#: With a host or none. What follows is a path, whatever stands in it: no name ends at its # or ?.
+_FILE_URI = re.compile(r"file:(?://[^/]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,8 @@ def paths_of(partition: Mapping[str, Any]) -> list[str]:
 
 def plain_path(path: str) -> str:
     """A file of this machine by its path, not by a URI."""
-    parsed = urlparse(path) if path.startswith("file:") else None
-    return path if parsed is None else unquote(parsed.path)
+    found = _FILE_URI.match(path)
+    return path if found is None else unquote(path[found.end() :])
 
 
 def by_part(parts: Sequence[Part], offsets: Iterable[int]) -> dict[Part, list[int]]:

@@ -342,6 +342,8 @@ def _as_it_was(
 
 
 def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(
-        sep=" ", timespec="milliseconds"
-    )
+    try:
+        when = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    except (OverflowError, ValueError):  # a file's time may be any
+        return f"{milliseconds:,} ms"
+    return when.isoformat(sep=" ", timespec="milliseconds")

@@ -79,7 +79,9 @@ class RowFinder:
         partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
         if "record_length" in partitions[0]:
             firsts = [first_record(each) for each in partitions]
-            at = max(position for position, first in enumerate(firsts) if first <= row)
+            at = max((position for position, first in enumerate(firsts) if first <= row), default=None)
+            if at is None:
+                raise NotFoundError(f"record {row} of {wanted} is none of those that were read")
             return node_number, int(partitions[at]["split"]), row - firsts[at]
         if len(partitions) == 1:
             return node_number, int(partitions[0]["split"]), row
