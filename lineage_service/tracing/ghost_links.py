@@ -2,9 +2,11 @@
 
 What Newt (Logothetis and others, 2013) calls ghost links: nobody captured them, they follow from the files. A
 file counts as the same where its path and, as far as both applications know them, its size and time are; of
-several writers the last one that began before the reader. So a file that was written anew in between links
-nothing. Rows are counted, so a file in which a record has several rows links nothing either. A record that is
-a whole file (of wholeTextFiles, binaryFiles) is made of all that was written there.
+several writers the last one that began before the reader, or of one application the operation before. Another
+one counts where both know size and time: a session may read for weeks what younger applications write. So a
+file that was written anew in between links nothing. Rows are counted, so a file in which a record has several
+rows links nothing either. A record that is a whole file (of wholeTextFiles, binaryFiles) is made of all that
+was written there.
 """
 
 from __future__ import annotations
@@ -63,6 +65,17 @@ class FileSplit:
         pairs = ((self.size, other.size), (self.modified, other.modified))
         return all(mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None)
 
+    @property
+    def is_told_apart(self) -> bool:
+        """Its state is known, so that another one at the same path is noticed."""
+        return self.size is not None and self.modified is not None
+
+    def is_before(self, other: FileSplit) -> bool:
+        """By the beginnings of the applications; within one by its operations."""
+        if other.application_id == self.application_id:
+            return self.node < other.node
+        return self.began < other.began
+
 
 class _Store(Protocol):
     def version(self) -> object: ...
@@ -93,9 +106,9 @@ class FilesOfApplications:
             for each in self._written_to.get(read.path, ())
             if each.is_same_file(read)
             and each.can_follow(read)
-            and (each.began < read.began or each.application_id == read.application_id)
+            and (each.is_before(read) or (each.is_told_apart and read.is_told_apart))
         ]
-        return max(writers, key=lambda each: (each.began, each.node), default=None)
+        return max(writers, key=lambda each: (each.is_before(read), each.began, each.node), default=None)
 
     def readers_of(self, written: FileSplit) -> list[FileSplit]:
         """The splits of sources that read what a sink wrote."""

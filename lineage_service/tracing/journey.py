@@ -126,7 +126,12 @@ class Journey(Generic[W, A]):
 
     def is_current(self) -> bool:
         """Nothing more of its applications was stored since."""
-        return all(self._open(each).snapshot is opened.snapshot for each, (opened, _) in self.legs.items())
+        try:
+            return all(
+                self._open(each).snapshot is opened.snapshot for each, (opened, _) in self.legs.items()
+            )
+        except NotFoundError:  # one of them was deleted
+            return False
 
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end. `check` is called now and then, and ends it by what it raises."""

@@ -40,11 +40,35 @@ class Applications:
         for path, first, end in zip(outputs, begins, [*begins[1:], len(text)], strict=True):
             path.write_bytes(text[first:end])
 
+        self._tell(
+            application_id,
+            began,
+            [
+                {"split": at, "start": start, "length": None, **described(source)}
+                for at, start in enumerate(starts)
+            ],
+            [{"split": at, "start": 0, "length": None, **described(path)} for at, path in enumerate(outputs)],
+            counts,
+        )
+
+    def rewrite(self, application_id: str, began: int, path: str) -> None:
+        """Three rows of a file that the driver could not see are written to where it stood."""
+        told = {"split": 0, "start": 0, "length": None, "path": path, "size": None, "modified": None}
+        self._tell(application_id, began, [told], [told], [3])
+
+    def _tell(
+        self,
+        application_id: str,
+        began: int,
+        read: list[dict[str, Any]],
+        written: list[dict[str, Any]],
+        counts: list[int],
+    ) -> None:
         def told(event_type: str, **fields: Any) -> bytes:
             return event(event_type, application_id=application_id, time=began, **fields)
 
         def registered(number: int, kind: str, relation: str) -> bytes:
-            dataset = {"namespace": "file", "name": str(source), "format": "text"}
+            dataset = {"namespace": "file", "name": str(read[0]["path"]), "format": "text"}
             return told(
                 contract.NODE_REGISTERED,
                 node=number,
@@ -60,22 +84,8 @@ class Applications:
             registered(0, "source", contract.SOURCE),
             registered(1, "sink", contract.IDENTITY),
             told(contract.LINK, source=0, target=1, port=0),
-            told(
-                contract.PARTITIONS,
-                node=0,
-                partitions=[
-                    {"split": at, "start": start, "length": None, **described(source)}
-                    for at, start in enumerate(starts)
-                ],
-            ),
-            told(
-                contract.PARTITIONS,
-                node=1,
-                partitions=[
-                    {"split": at, "start": 0, "length": None, **described(path)}
-                    for at, path in enumerate(outputs)
-                ],
-            ),
+            told(contract.PARTITIONS, node=0, partitions=read),
+            told(contract.PARTITIONS, node=1, partitions=written),
         ]
         events += [
             told(
@@ -181,6 +191,40 @@ def test_of_two_runs_of_one_script_the_last_before_the_reader_counts(
     assert set(listed(trace)) == {"reader#0", "reader#1", "new#0", "new#1"}
     forward = applications.trace("old", direction="forward", path=str(colours), row=0)
     assert set(listed(forward)) == {"old#0", "old#1"}
+
+
+def test_a_session_goes_on_to_what_a_younger_application_wrote(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("job", 200, colours, tmp_path / "a")
+    applications.copy("session", 100, tmp_path / "a-0", tmp_path / "b")
+    backward = applications.trace("session", direction="backward", record="write#0#1")
+    assert set(listed(backward)) == {"session#0", "session#1", "job#0", "job#1"}
+    forward = applications.trace("job", direction="forward", path=str(colours), row=1)
+    assert set(listed(forward)) == set(listed(backward))
+
+
+def test_where_nobody_knows_its_state_a_file_is_not_what_was_written_to_its_place_afterwards(
+    applications: Applications, tmp_path: Path
+) -> None:
+    remote = "s3a://bucket/part-00000"
+    for name, began in (("first", 100), ("second", 200), ("third", 300)):
+        applications.rewrite(name, began, remote)
+    backward = applications.trace("second", direction="backward", record="write#0#1")
+    assert {node.node_id for node in backward.nodes} == {"second#0", "second#1", "first#0", "first#1"}
+    forward = applications.trace("second", direction="forward", record="read#0#1")
+    assert {node.node_id for node in forward.nodes} == {"second#0", "second#1", "third#0", "third#1"}
+
+
+def test_a_walk_that_is_kept_does_not_hold_a_trace_to_an_application_that_was_deleted(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b")
+    asked = {"direction": "backward", "record": "write#0#2"}
+    assert "first#0" in listed(applications.trace("second", **asked))
+    applications.store.delete("first")
+    assert set(listed(applications.trace("second", **asked))) == {"second#0", "second#1"}
 
 
 def test_a_record_of_several_rows_links_nothing_and_the_trace_says_so(
