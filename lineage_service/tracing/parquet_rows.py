@@ -48,11 +48,28 @@ def _read(opened: pq.ParquetFile, wanted: list[int], check: Check) -> Iterator[t
                 check()
                 for row in here:
                     if first <= row < first + batch.num_rows:
-                        yield row, _text(batch.slice(row - first, 1).to_pylist()[0])
+                        yield row, _text(_values(batch.slice(row - first, 1)))
                 first += batch.num_rows
                 if first > here[-1]:
                     break
         before += count
+
+
+def _values(row: pa.RecordBatch) -> dict[str, Any]:
+    """Of the one row."""
+    return {name: _value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
+
+
+def _value(column: pa.Array) -> Any:
+    """Of its one value. Python has no dates beyond its years, nor all time zones: then it is Arrow's text."""
+    try:
+        return column[0].as_py()
+    except UnicodeDecodeError:
+        if not isinstance(column[0], pa.StringScalar):
+            raise
+        return column[0].as_buffer().to_pybytes().decode("utf-8", "replace")
+    except (ArithmeticError, LookupError):
+        return " ".join(str(column)[1:-1].split())
 
 
 def _text(row: dict[str, Any]) -> str:

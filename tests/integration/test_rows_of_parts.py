@@ -233,6 +233,26 @@ def test_rows_of_parquet_are_known_by_their_numbers_and_shown_as_json(parquet: P
         questions.trace(APP, TraceQuery(direction="forward", path=str(parquet), row=10))
 
 
+def test_values_of_parquet_for_which_python_has_no_type_are_shown_as_texts(tmp_path: Path) -> None:
+    path = tmp_path / "dates.parquet"
+    broken = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
+    )
+    columns = {
+        "day": pa.array([2_932_897], pa.date32()),  # the first of the year 10000
+        "times": pa.array([[2**62]], pa.list_(pa.timestamp("us"))),
+        "text": broken,
+        "fine": pa.array([1]),
+    }
+    pq.write_table(pa.table(columns), path)
+    questions = questions_of(tmp_path, of([part(path, 0, row=0)]), [1], format="parquet")
+    [row] = rows(questions)
+    found = json.loads(row.text or "")
+    assert (found["text"], found["fine"], row.warning) == ("a\ufffd", 1, None)
+    assert "10000-01-01" in found["day"]
+    assert str(2**62) in found["times"]
+
+
 def test_only_the_row_groups_that_are_needed_are_read(parquet: Path, tmp_path: Path) -> None:
     data = bytearray(parquet.read_bytes())
     begin = pq.read_metadata(parquet).row_group(0).column(0).dictionary_page_offset or 4
