@@ -71,6 +71,8 @@ class EventSink(Protocol):
 
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None: ...
 
+    def delete_application(self, application_id: str) -> None: ...
+
 
 class Observer(Protocol):
     """Is told of batches: `metrics.BatchMetrics`."""
@@ -377,7 +379,8 @@ class Consumer(Owner):
     def _draw(self, graph: EventSink, batch: EventBatch) -> None:
         """Put the events into the graph; one that cannot stand there is found by halving, and buried."""
         refused: list[DeadLetter] = []
-        deleted = self._store.deleted({row.application_id for _, row in batch.rows})
+        applications = {row.application_id for _, row in batch.rows}
+        deleted = self._store.deleted(applications)
         pieces = [[each for each in batch.rows if each[1].application_id not in deleted]]
         while pieces:
             piece = pieces.pop()
@@ -391,6 +394,9 @@ class Consumer(Owner):
                 else:
                     middle = len(piece) // 2
                     pieces += [piece[middle:], piece[:middle]]
+        # Marked while it was drawn, perhaps by who died of it: whoever deletes may have been there before.
+        for each in sorted(self._store.deleted(applications)):
+            graph.delete_application(each)
         self._bury(refused)
 
     # -- the owner of partitions -----------------------------------------------------------------------

@@ -79,8 +79,8 @@ class RowFinder:
         partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
         if "record_length" in partitions[0]:
             firsts = [first_record(each) for each in partitions]
-            at = max((position for position, first in enumerate(firsts) if first <= row), default=None)
-            if at is None:
+            at = sum(first <= row for first in firsts) - 1
+            if at < 0:
                 raise NotFoundError(f"record {row} of {wanted} is none of those that were read")
             return node_number, int(partitions[at]["split"]), row - firsts[at]
         if len(partitions) == 1:

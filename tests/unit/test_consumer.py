@@ -39,6 +39,7 @@ class RecordingGraph:
         self.events: list[Mapping[str, Any]] = []
         self.failures: list[Exception] = []
         self.unwanted = ""
+        self.when_written: list[Callable[[], object]] = []
 
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
         if self.failures:
@@ -46,6 +47,11 @@ class RecordingGraph:
         if any(each.get("name") == self.unwanted for each in events if self.unwanted):
             raise GraphDataError("this event cannot stand in the graph")
         self.events.extend(events)
+        for each in self.when_written:
+            each()
+
+    def delete_application(self, application_id: str) -> None:
+        self.events = [each for each in self.events if each["application_id"] != application_id]
 
 
 class FailingStore(MemoryFlowStore):
@@ -329,6 +335,26 @@ def test_a_graph_that_is_away_keeps_the_offset_back_but_not_the_flow_store() -> 
     assert [each["type"] for each in bench.graph.events] == ["link"]
     assert bench.log.committed == {(NODE, 0): 1}
     assert len(bench.store.events(APP)) == 1
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_an_application_that_is_deleted_while_it_is_drawn_does_not_stay_in_the_graph(dies: bool) -> None:
+    bench = Bench()
+
+    def deleted_meanwhile() -> None:  # and the graph was looked at a moment before
+        bench.store.delete(APP)
+        if dies:
+            bench.graph.when_written.clear()
+            raise Killed
+
+    bench.graph.when_written = [deleted_meanwhile]
+    bench.log.append(NODE, 0, event(contract.LINK), event(contract.LINK, application_id="app-2"))
+    bench.run(2)
+    if dies:
+        assert len(bench.graph.events) == 2
+        bench.start()
+        bench.run(2)
+    assert {each["application_id"] for each in bench.graph.events} == {"app-2"}
 
 
 def test_what_comes_late_of_a_deleted_application_reaches_no_store_and_its_offset_is_committed() -> None:
