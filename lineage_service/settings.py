@@ -14,6 +14,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from spark_agent import contract
 
+#: Times have an end: what waits for ever, or no time at all, would fail within a thread.
+_DAY_S = 86_400.0
+
 
 class Settings(BaseSettings):
     """What every command of `lineage` reads."""
@@ -43,8 +46,12 @@ class Settings(BaseSettings):
     consumer_group: str = Field(
         default="lineage", description="Kafka consumer group; processes share its work."
     )
-    batch_max_bytes: int = Field(default=32_000_000, description="A batch is written at this many bytes.")
-    batch_max_seconds: float = Field(default=1.0, description="A batch is written after this many seconds.")
+    batch_max_bytes: int = Field(
+        default=32_000_000, ge=1, description="A batch is written at this many bytes."
+    )
+    batch_max_seconds: float = Field(
+        default=1.0, ge=0, le=_DAY_S, description="A batch is written after this many seconds."
+    )
     held_max_bytes: int = Field(
         default=192_000_000,
         ge=3_000_000,
@@ -111,7 +118,10 @@ class Settings(BaseSettings):
         default=8, ge=1, le=32, description="At most this many questions are answered at a time; others wait."
     )
     api_wait_seconds: float = Field(
-        default=30.0, gt=0, description="A question that has waited for so long is refused, with a 503."
+        default=30.0,
+        gt=0,
+        le=_DAY_S,
+        description="A question that has waited for so long is refused, with a 503.",
     )
     metrics: bool = Field(
         default=True,
@@ -124,7 +134,9 @@ class Settings(BaseSettings):
         default=9480,
         description="Port of `lineage consume` for `/metrics`, or the next free one; 0 takes any.",
     )
-    trace_seconds: float = Field(default=30.0, description="Time budget of one question over HTTP.")
+    trace_seconds: float = Field(
+        default=30.0, gt=0, le=_DAY_S, description="Time budget of one question over HTTP."
+    )
     maven_repository: str = Field(
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."
     )

@@ -203,3 +203,14 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() in (1, 141)  # rich exits with 1 by itself
+
+
+@pytest.mark.parametrize("name", ["TRACE_SECONDS", "API_WAIT_SECONDS", "BATCH_MAX_SECONDS"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf"])
+def test_a_time_without_an_end_or_a_beginning_is_refused(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"LINEAGE_{name}", value)
+    probe(lambda settings, options: 0)
+    assert cli.main(["probe"]) == 2
+    assert f"LINEAGE_{name} is '{value}'" in capsys.readouterr().err
