@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import monotonic
 
 import duckdb
 import numpy as np
@@ -29,6 +30,7 @@ from lineage_service.answers import (
     TraceQuery,
     Values,
 )
+from lineage_service.store_place import KEEP_COPIES_S
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
@@ -58,6 +60,8 @@ from lineage_service.tracing.walked import Position, Walked
 from spark_agent import contract
 
 _KEPT_SNAPSHOTS = 8
+#: The files of a kept one are asked for again so often: copies from an object store go when nobody does so.
+_FILES_ASKED_S = KEEP_COPIES_S / 24
 
 Opened = OpenedApplication[Snapshot]
 
@@ -272,7 +276,8 @@ class LineageQuestions:
         version = self._store.version()
         with self._lock:
             held = self._opened.get(application_id)
-            if held is not None and held.version == version:
+            asked_at = monotonic()
+            if held is not None and held.version == version and asked_at < held.asked_at + _FILES_ASKED_S:
                 self._opened.move_to_end(application_id)
                 return held.opened
         files = stored_files(self._store, application_id)
@@ -281,9 +286,9 @@ class LineageQuestions:
             if not events:
                 raise NotFoundError(f"no application {application_id} is known")
             opened = open_application(files, application_id, events, self._kept)
-            held = _Held(opened, files, version)
+            held = _Held(opened, files, version, asked_at)
         else:
-            held = replace(held, version=version)
+            held = replace(held, version=version, asked_at=asked_at)
         with self._lock:
             self._opened[application_id] = held
             self._opened.move_to_end(application_id)
@@ -294,11 +299,15 @@ class LineageQuestions:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An open application, the files that it was read from, and a version of the store that has these."""
+    """An open application, the files that it was read from, and a version of the store that has these.
+
+    They were asked for last at `asked_at`, by the monotonic clock.
+    """
 
     opened: Opened
     files: Mapping[str, tuple[str, ...]]
     version: object
+    asked_at: float
 
 
 def _place(position: Position) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from time import monotonic
 
 import duckdb
 
-from lineage_service.answers import TimeBudgetError
+from lineage_service.answers import TimeBudgetError, UnavailableError
 
 __all__ = ["time_budget"]
 
@@ -67,6 +67,8 @@ _watch = _Watch()
 def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], None]]:
     """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own.
 
+    Files that maintenance took away meanwhile are an UnavailableError.
+
     An interrupt between two queries is lost, and what is done there may take long too: what is yielded is to
     be called there, and raises the same.
     """
@@ -84,5 +86,10 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
         yield check
     except duckdb.InterruptException:
         raise spent from None
+    except (duckdb.IOException, FileNotFoundError) as error:  # those of jobs are told with their rows
+        said = str(error).partition("\n")[0][:200]
+        raise UnavailableError(
+            f"files of the flow store went while they were read; ask again ({said})"
+        ) from error
     finally:
         _watch.end(watched)

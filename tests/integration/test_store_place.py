@@ -3,18 +3,24 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lineage_service.answers import RecordQuery, TraceQuery, UnavailableError
+from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.flow_store import DeltaFlowStore, FlowStore, StoreUnavailableError
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.maintenance import Maintenance
 from lineage_service.store_place import KEEP_COPIES_S, StorePlace
 from lineage_service.tables import TABLES
+from lineage_service.tracing import service
+from lineage_service.tracing.service import LineageQuestions
+from spark_agent import contract
 from tests.flow_store_suite import FlowStoreSuite, flows, state
-from tests.lineage_messages import APP, block
+from tests.lineage_messages import APP, block, event, messages
 
 
 class FarPlace(StorePlace):
@@ -85,6 +91,54 @@ def test_each_file_is_copied_once_and_goes_when_nothing_asked_for_it_in_a_day(
     FarPlace(tmp_path / "far away", tmp_path / "copies").files("flows", [])
     assert [Path(path).exists() for path in copies] == [True, False, False]
     assert state(store)[("flows", APP)]
+
+
+def test_an_application_that_stays_open_has_its_copies_for_as_long(
+    far: FarPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DeltaFlowStore(far)
+    write_application(store)
+    questions = LineageQuestions(store, time_budget_s=60)
+    asked = TraceQuery(direction="backward", node="1", partition=0, offset=0, values=True)
+    before = questions.trace(APP, asked)
+    assert before.nodes[0].records[0].value == "one"
+    for path in (tmp_path / "copies").iterdir():  # nobody asked for a day, and another process swept
+        path.unlink()
+    monkeypatch.setattr(service, "_FILES_ASKED_S", 0.0)
+    for question in (asked, replace(asked, direction="forward", node="0")):
+        assert questions.trace(APP, question).nodes
+    assert questions.records(APP, RecordQuery(node="1", text="one")).records
+
+
+def test_files_that_went_within_a_question_are_an_error_that_can_be_tried_again(
+    far: FarPlace, tmp_path: Path
+) -> None:
+    store = DeltaFlowStore(far)
+    write_application(store)
+    questions = LineageQuestions(store, time_budget_s=60)
+    assert questions.records(APP, RecordQuery(node="1", text="one")).records
+    for path in (tmp_path / "copies").iterdir():
+        path.unlink()
+    with pytest.raises(UnavailableError, match="ask again"):
+        questions.records(APP, RecordQuery(node="1", text="one"))
+
+
+def write_application(store: FlowStore) -> None:
+    told = [
+        event(contract.APPLICATION_STARTED, name="job"),
+        *(
+            event(contract.NODE_REGISTERED, node=node, name=kind, kind=kind, relation=relation, exact=True)
+            for node, kind, relation in ((0, "source", contract.SOURCE), (1, "operator", contract.FLOWS))
+        ),
+        event(contract.LINK, source=0, target=1, port=0),
+        event(contract.RUN_COMMITTED, run=1, split=0, input=0, nodes=[1], inputs=2, outputs=1, blocks=2),
+    ]
+    store.write_events(event_batch("topic/0", messages(*told)))
+    made = [
+        block(1, 0, contract.POSITIONS, {"in": [1]}, node=1),
+        block(1, 1, contract.VALUES, {"text": [("str", "one")]}, node=1),
+    ]
+    store.write_flows(flow_batch("flows/0", messages(*made)))
 
 
 def test_a_file_that_is_gone_is_an_error_that_can_be_tried_again(far: FarPlace) -> None:
