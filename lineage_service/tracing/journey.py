@@ -220,7 +220,7 @@ class Journey(Generic[W, A]):
         if read.record is not None:
             return 0
         is_same = read.format == written.format
-        before, missing = read.row, self._without_row(read, written)
+        before, missing = self._row(read), self._without_row(read, written)
         if before is None:
             before = self._rows_before(read.path, read.start, check, format=read.format if is_same else TEXT)
         if before is None or missing < 0:
@@ -231,6 +231,14 @@ class Journey(Generic[W, A]):
                 return None
             before += header if not read.start else 0
         return before - read.first + written.first - (written.row or 0)
+
+    def _row(self, read: FileSplit) -> int | None:
+        """The row of the file that its first position is, as far as that is known without a look at it."""
+        if read.row is not None or read.format != TEXT:
+            return read.row
+        node = self._open(read.application_id).snapshot.topology.nodes[read.node]
+        known = node.file_rows.get(read.split)
+        return None if known is None else known.start
 
     def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
         """(a split that the walk has reached, what it leads to, the records reached)."""

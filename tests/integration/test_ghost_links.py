@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,13 @@ class Applications:
         self._written = 0
 
     def copy(
-        self, application_id: str, began: int, source: Path, output: Path, starts: tuple[int, ...] = (0,)
+        self,
+        application_id: str,
+        began: int,
+        source: Path,
+        output: Path,
+        starts: tuple[int, ...] = (0,),
+        **manifest: Any,
     ) -> None:
         """The file `output` is as the copy left it. A split begins with the first row behind its start."""
         text = source.read_bytes()
@@ -44,17 +51,18 @@ class Applications:
             application_id,
             began,
             [
-                {"split": at, "start": start, "length": None, **described(source)}
-                for at, start in enumerate(starts)
+                {"split": at, "start": start, "length": end - start, **described(source)}
+                for at, (start, end) in enumerate(pairwise([*starts, len(text)]))
             ],
             [{"split": at, "start": 0, "length": None, **described(path)} for at, path in enumerate(outputs)],
             counts,
+            manifest,
         )
 
     def rewrite(self, application_id: str, began: int, path: str) -> None:
         """Three rows of a file that the driver could not see are written to where it stood."""
         told = {"split": 0, "start": 0, "length": None, "path": path, "size": None, "modified": None}
-        self._tell(application_id, began, [told], [told], [3])
+        self._tell(application_id, began, [told], [told], [3], {})
 
     def _tell(
         self,
@@ -63,6 +71,7 @@ class Applications:
         read: list[dict[str, Any]],
         written: list[dict[str, Any]],
         counts: list[int],
+        manifest: dict[str, Any],
     ) -> None:
         def told(event_type: str, **fields: Any) -> bytes:
             return event(event_type, application_id=application_id, time=began, **fields)
@@ -96,6 +105,7 @@ class Applications:
                 nodes=[1],
                 inputs=count,
                 outputs=count,
+                **manifest,
             )
             for at, count in enumerate(counts)
         ]
@@ -225,6 +235,19 @@ def test_a_walk_that_is_kept_does_not_hold_a_trace_to_an_application_that_was_de
     assert "first#0" in listed(applications.trace("second", **asked))
     applications.store.delete("first")
     assert set(listed(applications.trace("second", **asked))) == {"second#0", "second#1"}
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_splits_that_were_read_whole_are_told_apart_when_their_file_is_gone(
+    is_whole: bool, applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    applications.copy("first", 100, colours, tmp_path / "a")
+    applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b", starts=(0, 8), whole=is_whole)
+    (tmp_path / "a-0").unlink()
+    trace = applications.trace("second", direction="backward", record="write#1#1")
+    assert trace.exact is is_whole
+    nodes = {node.node_id: [record.record_id for record in node.records] for node in trace.nodes}
+    assert nodes.get("first#0", []) == (["read#0#3"] if is_whole else [])
 
 
 def test_a_record_of_several_rows_links_nothing_and_the_trace_says_so(
