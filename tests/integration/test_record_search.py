@@ -149,6 +149,7 @@ def test_a_search_that_outlasts_its_time_gives_what_it_found_and_goes_on(
             time.sleep(0.01)
             yield piece
 
+    monkeypatch.setattr(text_files, "_MOST_NEW", 32)
     monkeypatch.setattr(text_files.RowIndex, "_read_on", slow)
     asked = questions_of(tmp_path, splits_of(path), [400], time_budget_s=0.6)
     pages, cursor, refused = [], None, 0
