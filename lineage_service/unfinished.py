@@ -100,7 +100,10 @@ class Unfinished:
             self._store = self._open_store()
         version = self._store.version()
         if version != self._listed:
-            for application_id in self._store.applications():
+            stored = dict.fromkeys(self._store.applications())
+            # What was deleted waits for nothing; the others keep their turn.
+            self._seen = {name: seen for name, seen in self._seen.items() if name in stored}
+            for application_id in stored:
                 self._seen.setdefault(application_id, None)
             self._listed = version
         changed = [name for name, seen in self._seen.items() if _may_have_changed(seen, version)]

@@ -256,6 +256,14 @@ def test_manifests_that_the_end_announced_wait_since_then(bench: Bench) -> None:
     assert (found.messages, found.missing_runs, found.seconds) == (2, 2, 3.0)
 
 
+def test_an_application_that_was_deleted_waits_for_nothing(bench: Bench) -> None:
+    bench.store.tell(event(contract.APPLICATION_STARTED))
+    bench.store.tell(event(contract.APPLICATION_STARTED, application_id="other"))
+    assert len(bench.applications().applications) == 2
+    bench.store.delete(APP)
+    assert [each.application_id for each in bench.applications().applications] == ["other"]
+
+
 def test_a_complete_application_is_not_listed_and_not_read_again(bench: Bench) -> None:
     bench.store.tell(event(contract.APPLICATION_ENDED))
     assert bench.applications().applications == ()
