@@ -36,6 +36,7 @@ _COMPRESSION = 5
 _EXPOSED = [
     *("ETag", "Link", "Retry-After", "WWW-Authenticate"),
     *("Lineage-Complete", "Lineage-Exact", "Lineage-Next", "Lineage-Total", "Lineage-Truncated"),
+    "Lineage-Warning",
 ]
 
 _DESCRIPTION = """Which input rows made this output row? Where did this input row end up?

@@ -51,6 +51,7 @@ _HEADERS = {
     "Lineage-Exact": "`false`: it passes a node that only has a bound, so it may list too much.",
     "Lineage-Truncated": "`true`: some records that were reached are not on this page.",
     "Lineage-Total": "How many records match, where they were counted.",
+    "Lineage-Warning": "What a search could not look at.",
     "Lineage-Next": "`cursor` of the next page; left out on the last.",
     "Retry-After": "Seconds, where too many ask at a time.",
     "WWW-Authenticate": "`Bearer`.",
@@ -59,7 +60,7 @@ _HEADERS_OF = {
     "list_applications": ("Link",),
     "get_application": ("ETag",),
     "get_graph": ("ETag",),
-    "list_records": ("Link", "Lineage-Total", "Lineage-Next"),
+    "list_records": ("Link", "Lineage-Total", "Lineage-Next", "Lineage-Warning"),
     "trace": ("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),
 }
 _HEADERS_OF_PROBLEM = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}

@@ -23,6 +23,7 @@ from lineage_service.answers_csv import (
 __all__ = ["MEDIA_TYPE", "RECORD_COLUMNS", "TRACE_COLUMNS", "prefers_csv", "records_as_csv", "trace_as_csv"]
 
 MEDIA_TYPE = "text/csv"
+_MAX_HEADER = 2_000
 
 
 def prefers_csv(accept: str | None) -> bool:
@@ -43,6 +44,8 @@ def trace_as_csv(trace: Trace) -> Response:
 def records_as_csv(page: RecordPage) -> Response:
     """One line for each record of the page."""
     claims = {} if page.total is None else {"Lineage-Total": str(page.total)}
+    if page.warnings:
+        claims["Lineage-Warning"] = _in_header("; ".join(page.warnings))
     return _response(RECORD_COLUMNS, record_lines(page), claims, page.next)
 
 
@@ -55,6 +58,11 @@ def _response(
     return Response(
         csv_text(columns, lines), headers=headers, media_type="text/csv; charset=utf-8; header=present"
     )
+
+
+def _in_header(text: str) -> str:
+    """Paths may hold anything, a header printable ASCII only: the rest is written as Python escapes it."""
+    return ascii(text)[1:-1][:_MAX_HEADER].strip()
 
 
 def _quality(accept: str | None, media_type: str) -> float:

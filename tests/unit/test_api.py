@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.page import HEADERS, add_page
-from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv
+from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
+from lineage_service.answers import RecordPage
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.group import MemoryGroup
 from lineage_service.lag import LagWatch
@@ -297,6 +299,17 @@ def test_a_trace_is_csv_on_request_and_still_says_what_it_lacks(client):
     assert [row["record_id"] for row in rows] == [record["record_id"] for record in listed]
     assert rows[-1]["text"] == listed[-1]["source"]["text"]
     assert {row["exact"] for row in rows if row["name"] == "mapPartitions"} == {"false"}
+
+
+def test_a_table_of_records_says_what_a_search_could_not_look_at():
+    warnings = ("partition 1 was not searched to its end: /data/\u00fc\r\nX-Evil: 1 is gone", "x" * 5_000)
+    page = RecordPage(node_id="app#1", total=None, records=(), next=None, warnings=warnings)
+    told = records_as_csv(page).headers["Lineage-Warning"]
+    assert told.startswith("partition 1 was not searched to its end: /data/\\xfc\\r\\nX-Evil: 1 is gone; xx")
+    assert len(told) == 2_000
+    assert told.isascii()
+    assert told.isprintable()
+    assert "Lineage-Warning" not in records_as_csv(replace(page, warnings=())).headers
 
 
 def test_records_are_csv_on_request(client):
