@@ -8,6 +8,7 @@ the HTTP API of the service; nothing of it runs on executors. For its users: doc
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from spark_agent import session as sessions
 from spark_agent.api_client import ApiClient, TraceError, address_nearby
@@ -284,23 +285,35 @@ class LineageRecords:
             raise TraceError(
                 f"{len(self._starts)} records cannot be traced one by one, {MOST_STARTS} can: choose first"
             )
+        is_exact = True
         with ThreadPoolExecutor(_QUESTIONS_AT_ONCE, "lineage-trace") as pool:
             for found in pool.map(self._asked_of, self._starts):
-                yield from found
+                is_exact &= found.is_exact
+                yield from found.records
+        if not is_exact:
+            warnings.warn(
+                "this lineage is a bound: it has all records that it should, and may have others",
+                stacklevel=4,
+            )
 
-    def _asked_of(self, start: Start) -> list[tuple[str, dict[str, Any]]]:
-        client, application = self._job.client, self._job.application
-        if not self._way:
-            page = next(client.trace(application, direction="backward", depth=1, **dict(start)))
-            return [(page["start_node"], record) for record in page["start"]]
-        to = next(iter(self._at)) if len(self._at) == 1 else None
-        return [
-            (node["node_id"], record)
-            for page in client.trace(application, direction=self._way, to=to, **dict(start))
-            for node in page["nodes"]
-            if node["node_id"] in self._at
-            for record in node["records"]
-        ]
+    def _asked_of(self, start: Start) -> _Found:
+        client, application, asked = self._job.client, self._job.application, dict(start)
+        if not self._way and "key" not in asked:
+            page = next(client.trace(application, direction="backward", depth=1, **asked))
+            return _Found([(page["start_node"], record) for record in page["start"]], is_exact=True)
+        if self._way:
+            to = next(iter(self._at)) if len(self._at) == 1 else None
+            pages = client.trace(application, direction=self._way, to=to, **asked)
+        else:  # the records of a key themselves: they may be many
+            pages = client.trace(application, direction="backward", depth=1, only=asked["node"], **asked)
+        at = self._at if self._way else {asked["node"]}
+        found, is_exact = list[tuple[str, dict[str, Any]]](), True
+        for page in pages:
+            is_exact &= page["exact"]
+            for node in page["nodes"]:
+                if node["node_id"] in at:
+                    found += ((node["node_id"], record) for record in node["records"])
+        return _Found(found, is_exact or not self._way)
 
     def count(self) -> int:
         return len(self.collect())
@@ -343,6 +356,14 @@ class LineageRecords:
             frame = spark.createDataFrame(rows, _ROW)
             _leave_out(frame)
             return frame if len(rows) <= ROWS_FROM_DRIVER else _read_by_spark(spark, frame)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """(node id, record) of the records of one question."""
+
+    records: list[tuple[str, dict[str, Any]]]
+    is_exact: bool
 
 
 def _read_by_spark(spark: Any, wanted: Any) -> Any:
@@ -394,9 +415,9 @@ def _text(record: Mapping[str, Any]) -> str | None:
 
 def _normal(path: str) -> str:
     """A local path, absolute and without `file:`; other URIs as they are."""
-    scheme = urlsplit(path).scheme
-    if scheme == "file":
-        path = unquote(urlsplit(path).path)
+    local = re.match("file:(?://[^/]*)?", path)
+    if local is not None:  # no name ends at its # or ?
+        path = unquote(path[local.end() :])
     elif "://" in path:
         return path.rstrip("/")
     return os.path.abspath(path)
