@@ -131,7 +131,8 @@ class FileScans:
         return self._catalyst.is_pushed_into_lines(condition)
 
     def _is_of_folders(self, files: Mapping[str, Any], condition: Expression) -> bool:
-        return set(files["folders"]).issuperset(self._catalyst.names_read(condition))
+        names = self._catalyst.names_read(condition)
+        return bool(condition.deterministic()) and set(files["folders"]).issuperset(names)
 
     def kept(self, plan: Plan, leaf: Operator) -> int | None:
         found: int | None = self._kept_nodes.of(plan, leaf.kind)

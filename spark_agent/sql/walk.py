@@ -257,4 +257,4 @@ def is_hashable(type_name: str) -> bool:
 
 def _is_runtime_filter(subquery: Expression) -> bool:
     """A Bloom filter that Spark made to read less: no part of what the user asked."""
-    return "bloom_filter" in str(subquery.plan().simpleString(5)).lower()
+    return "bloom_filter_agg(" in str(subquery.plan().simpleString(5)).lower()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
+from tests.spark.dataframe_oracle import Case, Ran, expect_uncovered, sql, without_lineage
 from tests.spark.shop import Customer, Label, Order, Shop
 
 # The first test of the module runs the queries of all of them.
@@ -36,6 +36,10 @@ def has_no_label(s: Shop, order: Order) -> bool:
 def lighter(s: Shop, order: Order) -> r.Data:
     """Labels that weigh less than the order's customer is numbered."""
     return r.where(s.labels, lambda label: order.customer is not None and label.weight < order.customer)
+
+
+def tagged_as(s: Shop, tag: str) -> r.Data:
+    return r.where(s.orders, lambda order: order.tag == tag)
 
 
 DENIED: dict[str, Case] = {
@@ -236,7 +240,39 @@ WITHIN: dict[str, Case] = {
     ),
 }
 
-CASES = {**DENIED, **SINGLE, **FOR_EACH_VALUE, **WITHIN}
+OF_NAMES: dict[str, Case] = {
+    "a scalar subquery that is called as a filter of Spark's own": sql(
+        "select id from orders where amount > (select avg(weight) bloom_filter from labels)",
+        lambda s: [
+            ((row.id,), place | r.all_of(s.labels))
+            for row, place in s.orders
+            if row.amount > r.total(label.weight for label, _ in s.labels) / len(s.labels)
+        ],
+    ),
+    "a query with a name in another one, each read twice": expect_uncovered(
+        sql(
+            "with x as (select id, rand(1) r from orders), y as (select id, r, rand(2) q from x) "
+            "select y.id from y join x on y.id = x.id join y z on z.id = y.id",
+            lambda s: r.select(s.orders, id_of),
+        ),
+        "a query with a name that reads another one",
+    ),
+    "aggregates of one table under several conditions": sql(
+        "select 1 w, count(*) n from orders where tag = 'x' union all "
+        "select 2, count(*) from orders where tag = 'y' union all select 3, count(*) from orders",
+        lambda s: [
+            ((which, len(rows)), r.all_of(rows))
+            for which, rows in enumerate((tagged_as(s, "x"), tagged_as(s, "y"), s.orders), 1)
+        ],
+        bound=lambda s: [
+            ((which, len(rows)), r.all_of(s.orders))
+            for which, rows in enumerate((tagged_as(s, "x"), tagged_as(s, "y"), s.orders), 1)
+        ],
+        exact=None,
+    ),
+}
+
+CASES = {**OF_NAMES, **DENIED, **SINGLE, **FOR_EACH_VALUE, **WITHIN}
 PLAIN = without_lineage(CASES)
 
 

@@ -278,6 +278,13 @@ MEETINGS: dict[str, Case] = {
         ),
         exact=None,
     ),
+    "exceptAll of the first of a table": sql(
+        "select tag from orders except all (select tag from labels order by weight limit 4)",
+        lambda s: r.except_all(
+            r.select(s.orders, lambda o: (o.tag,)),
+            r.select(r.where(s.labels, lambda w: w.weight < 4), lambda w: (w.tag,)),
+        ),
+    ),
     "exceptAll of unions": Case(
         lambda t: t.orders.select("tag").union(t.labels.select("tag")).exceptAll(t.labels.select("tag")),
         lambda s: r.except_all(

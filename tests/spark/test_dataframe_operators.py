@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tests.spark import relational as r
 from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
-from tests.spark.shop import Order
+from tests.spark.shop import TEXT_SCHEMA, Order
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(600)
@@ -245,7 +245,40 @@ GENERATORS: dict[str, Case] = {
     ),
 }
 
-CASES = {**NARROW, **GENERATORS}
+BY_CHANCE: dict[str, Case] = {
+    "a filter by chance and by a column": Case(
+        lambda t: t.orders.where("rand(3) < 0.7 and amount > 5").select("id", "amount"),
+        lambda s: r.select(r.where(s.orders, lambda o: o.amount > 5), two),
+        chosen=-1,
+    ),
+    **{
+        f"a filter by chance and by a column of {format}": Case(
+            lambda t, format=format: (
+                t.spark.read.schema(TEXT_SCHEMA)
+                .format(format)
+                .load(t.shop.path(format))
+                .where("rand(3) < 0.7 and amount > 0 and customer is not null")
+                .select("id", "amount")
+            ),
+            lambda s, format=format: r.select(
+                r.where(s.tables[format], lambda o: o.amount > 0 and o.customer is not None), two
+            ),
+            chosen=-1,
+        )
+        for format in ("csv", "json")
+    },
+    "a filter that fails for rows that another one leaves out": Case(
+        lambda t: (
+            t.spark.read.schema(TEXT_SCHEMA)
+            .csv(t.shop.path("csv"))
+            .where("customer is not null and if(customer is null, raise_error('null'), amount) > 0")
+            .select("id", "amount")
+        ),
+        lambda s: r.select(r.where(s.csv, lambda o: o.amount > 0 and o.customer is not None), two),
+    ),
+}
+
+CASES = {**NARROW, **GENERATORS, **BY_CHANCE}
 PLAIN = without_lineage(CASES)
 
 

@@ -8,6 +8,9 @@ from typing import Any
 from spark_agent.sql.catalyst import Expression, Plan
 from spark_agent.sql.walk import Handler, Ids, Rewritten, Walk
 
+#: Columns that Spark makes of the conditions of aggregates of one input, to read it once.
+_MERGED = "propagatedFilter"
+
 
 def aggregate(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
@@ -23,6 +26,11 @@ def aggregate(walk: Walk, plan: Plan) -> Rewritten:
     if steady.size() < grouping.size():
         node.exact = False
         node.reason = "sessions are not told apart: what came with the same other keys is given"
+    if any(_MERGED in str(each.sql()) for each in walk.catalyst.items(own.aggregateExpressions())):
+        node.exact = False
+        node.reason = (
+            "Spark computes aggregates of several conditions at once: the rows of all of them are given"
+        )
     key = walk.key(plan, steady)
     tapped, groups = walk.keyed(node, below, key)
     column = walk.catalyst.alias(key, f"lineage_{groups}")
@@ -78,7 +86,7 @@ def _passes_columns_only(walk: Walk, plan: Plan) -> bool:
 
 
 def by_partition(walk: Walk, plan: Plan) -> Rewritten:
-    return _bounded(walk, plan, walk.catalyst.partition_id, "a record of the same partition")
+    return _bounded(walk, plan, walk.catalyst.partition_id, "record of the same partition")
 
 
 def by_group(walk: Walk, plan: Plan) -> Rewritten:
@@ -93,8 +101,8 @@ def by_group(walk: Walk, plan: Plan) -> Rewritten:
     else:
         grouping = [plan.leftAttributes(), plan.rightAttributes()]
     if all(_is_spread(walk, each) for each in children) and not any(each.isEmpty() for each in grouping):
-        return _bounded(walk, plan, walk.catalyst.partition_id, "a record of the same partition", grouping)
-    return _bounded(walk, plan, lambda: walk.catalyst.long(0), "a record of its inputs")
+        return _bounded(walk, plan, walk.catalyst.partition_id, "record of the same partition", grouping)
+    return _bounded(walk, plan, lambda: walk.catalyst.long(0), "record of its inputs")
 
 
 def _is_spread(walk: Walk, plan: Plan) -> bool:

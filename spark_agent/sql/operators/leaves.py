@@ -74,7 +74,7 @@ def filter_(walk: Walk, plan: Plan) -> Rewritten:
     """What of it a scan makes use of stays beside the scan, where rows are known all the same."""
     below = plan.child()
     leaf = walk.look(below)
-    if leaf.kind != "LogicalRelation" or not walk.look(plan).is_deterministic:
+    if leaf.kind != "LogicalRelation":
         return walk.passing(plan, below)
     tapped, entered = walk.tapped_subqueries(plan)
     beside: list[Expression] = []
@@ -85,9 +85,11 @@ def filter_(walk: Walk, plan: Plan) -> Rewritten:
             beside.append(each)
         else:
             (first if walk.scans.is_asked_first(leaf, each) else above).append(each)
-    above = first + above
     scanned = scan(walk, below, beside)
-    made = scanned.plan if not above else walk.catalyst.filter(walk.catalyst.all_of(above), scanned.plan)
+    made = scanned.plan
+    for conditions in (first, above):  # one filter of both would look at `IS NOT NULL` last
+        if conditions:
+            made = walk.catalyst.filter(walk.catalyst.all_of(conditions), made)
     return walk.entered_by(entered, plan, scanned, made)
 
 

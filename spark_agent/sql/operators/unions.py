@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.walk import Handler, Rewritten, Walk
 
 #: How Spark counts the rows of the right side of an EXCEPT ALL.
-_COUNTED_OFF = re.compile(r"Project \[-1 AS vcol#")
+_COUNTED_OFF = re.compile(r"\[-1 AS vcol#")
+_COUNTED = re.compile(r"\[-?1 AS vcol#")
 
 
 def union(walk: Walk, plan: Plan) -> Rewritten:
@@ -17,7 +19,7 @@ def union(walk: Walk, plan: Plan) -> Rewritten:
     is_counting, walk.is_counting = walk.is_counting, False
     belows = [walk.rewrite(each) for each in stock]
     for at, each in enumerate(stock if is_counting else ()):
-        if _COUNTED_OFF.match(walk.look(each).text):
+        if _is_counted_off(walk, each):
             belows[at] = Rewritten(belows[at].plan, [], belows[at].node)
     tags = [node for below in belows for _, node in below.ids]
     children = []
@@ -33,10 +35,21 @@ def union(walk: Walk, plan: Plan) -> Rewritten:
     return Rewritten(made, ids, walk.operator(plan, [below.node for below in belows]).number)
 
 
+def _is_counted_off(walk: Walk, plan: Plan) -> bool:
+    """The column that counts may have come to stand below a sort, a limit or a filter of the side."""
+    text = walk.look(plan).text
+    if _COUNTED.search(text) is None:
+        children = walk.catalyst.items(plan.children())
+        return len(children) == 1 and _is_counted_off(walk, children[0])
+    return _COUNTED_OFF.search(text) is not None
+
+
 def with_named(walk: Walk, plan: Plan) -> Rewritten:
     """Queries with names that are made once and read several times, each by a `CTERelationRef`."""
     definitions = []
     for each in walk.catalyst.items(plan.cteDefs()):
+        if "CTERelationRef" in str(each.treeString()):  # or in a subquery
+            raise UncoveredError("a query with a name that reads another one")
         below = walk.child(each)
         ids = [column for column, _ in below.ids]
         made = walk.catalyst.project_as(each, below.plan, ids)
