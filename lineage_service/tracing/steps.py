@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from lineage_service.answers import InvalidQueryError
 from lineage_service.tracing.by_ids import ids_of, mark_of, node_of, records_of_ids
 from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
 from lineage_service.tracing.rows_between import (
@@ -40,6 +41,8 @@ Records = tuple[Integers | None, Integers]
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
 _pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
+#: More records are not walked where all of a node count: their positions would take a gibibyte.
+_MOST_OF_ALL = 1 << 27
 #: Positions of one run for which another thread is worth its while.
 _MUCH = 1 << 14
 
@@ -417,6 +420,12 @@ class Walk:
         for run in runs:
             count = self._snapshot.count(node, run)
             self._check_few(count)
+            held = self.added(node) + count
+            if held > _MOST_OF_ALL:
+                raise InvalidQueryError(
+                    f"the trace comes to all {held:,} records of node {node}, more than are held at once "
+                    f"({_MOST_OF_ALL:,}): end it before with depth= or to=, or trace on Spark"
+                )
             every = np.arange(count, dtype=np.int64)
             if origins is None:
                 self.add(node, run, None, every, are_distinct=True)
