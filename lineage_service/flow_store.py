@@ -50,9 +50,9 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.answers import UnavailableError
 from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.known_blocks import KnownBlocks
+from lineage_service.store_errors import StoreConflictError, errors_told
 from lineage_service.store_place import StorePlace
 from lineage_service.tables import (
     ROW_GROUP,
@@ -69,21 +69,11 @@ if TYPE_CHECKING:
 __all__ = [
     "DeltaFlowStore",
     "FlowStore",
-    "StoreConflictError",
-    "StoreUnavailableError",
     "Written",
     "open_store",
 ]
 
 logger = logging.getLogger(__name__)
-
-
-class StoreUnavailableError(UnavailableError):
-    """The flow store cannot be read or written now; the same call may succeed later."""
-
-
-class StoreConflictError(StoreUnavailableError):
-    """Another writer was faster. The same call reads the store anew and leaves out what is there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -483,16 +473,3 @@ def _opened(uri: str, name: str) -> DeltaTable:
         )
     except DeltaError:
         return DeltaTable(uri)  # another process made it between the look and the commit
-
-
-@contextmanager
-def errors_told(uri: str) -> Iterator[None]:
-    """Errors of the library as errors that say what to do next."""
-    try:
-        yield
-    except CommitFailedError as error:
-        raise StoreConflictError(f"another writer was faster in {uri}: {error}") from error
-    except (DeltaError, pa.ArrowException, OSError) as error:
-        raise StoreUnavailableError(
-            f"the flow store in {uri} cannot be used now: {error}; is there space, and the right to write?"
-        ) from error

@@ -17,8 +17,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.flow_store import StoreConflictError, open_store
+from lineage_service.flow_store import open_store
 from lineage_service.maintenance import Compacted, Maintenance, Stored, expired
+from lineage_service.store_errors import StoreConflictError
 from spark_agent import contract
 
 if TYPE_CHECKING:

@@ -23,14 +23,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyarrow.fs import FileType
 
 from lineage_service.completeness import completeness
-from lineage_service.flow_store import (
-    WRITER,
-    DeltaFlowStore,
-    StoreConflictError,
-    StoreUnavailableError,
-    errors_told,
-    only,
-)
+from lineage_service.flow_store import WRITER, DeltaFlowStore, only
+from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
 from lineage_service.tables import ROW_GROUP, TABLES
 from spark_agent import contract
 

@@ -11,13 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from lineage_service import flow_store
-from lineage_service.flow_store import (
-    DeltaFlowStore,
-    FlowStore,
-    StoreConflictError,
-    StoreUnavailableError,
-    Written,
-)
+from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
+from lineage_service.store_errors import StoreConflictError, StoreUnavailableError
 from lineage_service.tables import ROW_GROUP
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state

@@ -17,11 +17,12 @@ from deltalake import DeltaTable
 
 from lineage_service import cli, flow_store, maintenance
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import DeltaFlowStore, FlowStore, StoreConflictError, Written
+from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.graph_memory import MemoryGraph
 from lineage_service.graph_store import GraphUnavailableError
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.maintenance import Maintenance
+from lineage_service.store_errors import StoreConflictError
 from lineage_service.tables import TABLES
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, events, flows, rows, state

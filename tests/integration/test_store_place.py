@@ -11,9 +11,10 @@ import pytest
 from lineage_service.answers import RecordQuery, TraceQuery, UnavailableError
 from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import DeltaFlowStore, FlowStore, StoreUnavailableError
+from lineage_service.flow_store import DeltaFlowStore, FlowStore
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.maintenance import Maintenance
+from lineage_service.store_errors import StoreUnavailableError
 from lineage_service.store_place import KEEP_COPIES_S, StorePlace
 from lineage_service.tables import TABLES
 from lineage_service.tracing import service

@@ -21,9 +21,10 @@ from lineage_service.consumer import (
 )
 from lineage_service.dead_letters import MemoryDeadLetters
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import StoreConflictError, StoreUnavailableError, Written
+from lineage_service.flow_store import Written
 from lineage_service.graph_rows import GraphDataError
 from lineage_service.graph_store import GraphUnavailableError
+from lineage_service.store_errors import StoreConflictError, StoreUnavailableError
 from lineage_service.subscription import Owner, Place
 from lineage_service.subscription_memory import MemoryLog, MemorySubscription
 from spark_agent import contract

@@ -12,7 +12,7 @@ from lineage_service.batches import event_batch
 from lineage_service.consumer import Consumer, Limits
 from lineage_service.dead_letters import MemoryDeadLetters
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import FlowStore, StoreUnavailableError
+from lineage_service.flow_store import FlowStore
 from lineage_service.graph_store import GraphCounters
 from lineage_service.group import MemoryGroup
 from lineage_service.lag import LagWatch
@@ -25,6 +25,7 @@ from lineage_service.metrics import (
     exposition,
     new_registry,
 )
+from lineage_service.store_errors import StoreUnavailableError
 from lineage_service.subscription_memory import MemoryLog, MemorySubscription
 from lineage_service.unfinished import Unfinished
 from spark_agent import contract

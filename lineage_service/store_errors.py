@@ -1,0 +1,45 @@
+"""What goes wrong with a flow store, said so that people know what to do next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from lineage_service.answers import UnavailableError
+
+__all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told"]
+
+#: Object stores tell their reasons one below the other, each with an arrow, in colours.
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_ARROWS = " \t↳"
+
+
+class StoreUnavailableError(UnavailableError):
+    """The flow store cannot be read or written now; the same call may succeed later."""
+
+
+class StoreConflictError(StoreUnavailableError):
+    """Another writer was faster. The same call reads the store anew and leaves out what is there already."""
+
+
+@contextmanager
+def errors_told(uri: str) -> Iterator[None]:
+    """Errors of the library as ours, in one line."""
+    try:
+        yield
+    except CommitFailedError as error:
+        raise StoreConflictError(f"another writer was faster in {uri}: {_in_one_line(error)}") from error
+    except (DeltaError, pa.ArrowException, OSError) as error:
+        raise StoreUnavailableError(
+            f"the flow store in {uri} cannot be used now: {_in_one_line(error)}; is there space, and the "
+            "right to read and to write?"
+        ) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    lines = (line.strip(_ARROWS) for line in _COLOURS.sub("", str(error)).splitlines())
+    return ": ".join(dict.fromkeys(line.rstrip(":") for line in lines if line))
