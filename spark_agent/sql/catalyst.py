@@ -328,6 +328,10 @@ class Catalyst:
         """A repartition over a child with columns more, which takes each row where it went without them."""
         return self._plans.repartition(plan, self._java.java_list(more), child)
 
+    def definition(self, stock: Plan, more: list[Expression], child: Plan) -> Plan:
+        """A CTERelationDef over a child with columns more, whose rows go where they go without these."""
+        return self._plans.definition(stock, self._java.java_list(more), child)
+
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return self._plans.over(plan, self._java.java_list(children))
 

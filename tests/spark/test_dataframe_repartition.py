@@ -43,6 +43,14 @@ FRAMES: dict[str, Callable[[Tables], DataFrame]] = {
     "no columns": lambda t: t.orders.select().repartition(3),
     "rows that are alike": lambda t: alike(t).repartition(6),
     "a hint": lambda t: t.spark.sql("select /*+ repartition(3) */ * from orders"),
+    "a query with a name that is read twice": lambda t: t.spark.sql(
+        "with named as (select id, tag, rand(7) r from orders) "
+        "select * from named where r < 0.7 union all select * from named"
+    ),
+    "a repartition with a name that is read twice": lambda t: t.spark.sql(
+        "with named as (select /*+ repartition(3) */ id, tag, rand(7) r from orders) "
+        "select * from named where r < 0.7 union all select * from named"
+    ),
     "a hint without a number": lambda t: t.spark.sql("select /*+ repartition */ id, tag from orders"),
 }
 

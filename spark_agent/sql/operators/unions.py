@@ -53,7 +53,7 @@ def with_named(walk: Walk, plan: Plan) -> Rewritten:
         below = walk.child(each)
         ids = [column for column, _ in below.ids]
         made = walk.catalyst.project_as(each, below.plan, ids)
-        definitions.append(walk.catalyst.with_children(each, [made]))
+        definitions.append(walk.catalyst.definition(each, ids, made))
         walk.definitions[int(each.id())] = below.ids, below.node
     query = walk.rewrite(plan.plan())
     made = walk.catalyst.with_children(plan, [*definitions, query.plan])

@@ -28,14 +28,17 @@ import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
 import org.apache.spark.sql.catalyst.expressions.XxHash64;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.ExposesMetadataColumns;
 import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.RebalancePartitions;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -59,6 +62,7 @@ public final class Plans {
   /** What Spark marks the column with that says where a row is. */
   private static final String METADATA = "__file_source_metadata_col";
   private static final String ROW_INDEX = "row_index";
+  private static final int UNDER_SUBQUERY = 3; // of the fields of a CTERelationDef
   private static final Seq<Object> NIL = ScalaLists.of(List.of());
 
   // -- questions ---------------------------------------------------------------------------------------
@@ -375,6 +379,23 @@ public final class Plans {
   @SuppressWarnings("unchecked") // whose items nobody checks
   private static Seq<Expression> expressions(List<? extends Expression> items) {
     return (Seq<Expression>) (Seq<?>) ScalaLists.of(items);
+  }
+
+  /**
+   * A query with a name over a child with columns more. Spark deals its rows out in turn when all rules are through, unless
+   * it is said to be under a subquery: they are dealt out here.
+   */
+  public LogicalPlan definition(CTERelationDef stock, List<Expression> more, LogicalPlan child) {
+    LogicalPlan own = stock.child();
+    boolean isSpread = own instanceof RepartitionOperation || own instanceof RebalancePartitions;
+    Object[] parts = parts(stock);
+    parts[0] = child;
+    if (!stock.underSubquery() && !isSpread) {
+      LogicalPlan dealt = ScalaLists.made(RepartitionByExpression.class, NIL, own, Option.empty(), Option.empty());
+      parts[0] = repartition(dealt, more, child);
+    }
+    parts[UNDER_SUBQUERY] = true;
+    return ScalaLists.made(CTERelationDef.class, parts);
   }
 
   /** A CTERelationRef that gives more columns, and is as Spark made it in all else. */
