@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from lineage_service.answers import Application
 from lineage_service.tables import TABLES
 from lineage_service.tracing.snapshot import KeptRows, Snapshot
-from lineage_service.tracing.summaries import SummaryReader, read_receipts, summary
+from lineage_service.tracing.summaries import Receipts, SummaryReader, summary
 from lineage_service.tracing.topology import read_topology
 from lineage_service.tracing.wiring import Receipt, Wiring
 from spark_agent import contract
@@ -53,12 +53,13 @@ def open_application(
     application_id: str,
     events: Sequence[Mapping[str, Any]],
     kept: KeptRows | None = None,
+    receipts: Receipts | None = None,
 ) -> OpenedApplication[Snapshot]:
     """`files` are those of each table that hold something of the application, on this machine."""
-    receipts = read_receipts(files["blocks"])
+    found = (receipts or Receipts()).of(files["blocks"])
     topology = read_topology(application_id, events)
-    snapshot = Snapshot(topology, receipts, files["flows"], files["records"], kept)
-    return opened_as(snapshot, events, receipts)
+    snapshot = Snapshot(topology, found, files["flows"], files["records"], kept)
+    return opened_as(snapshot, events, found)
 
 
 def opened_as(

@@ -52,7 +52,7 @@ from lineage_service.tracing.starts import (
     place_named,
     record_named,
 )
-from lineage_service.tracing.summaries import Summaries
+from lineage_service.tracing.summaries import Receipts, Summaries
 from lineage_service.tracing.time_budget import time_budget
 from lineage_service.tracing.topology import TopologyNode
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
@@ -76,7 +76,8 @@ class LineageQuestions:
         self._pages = RecordPages(self._places, self._show, time_budget_s=time_budget_s)
         self._walks = KeptWalks()
         self._files = FilesOfApplications(store)
-        self._summaries = Summaries(store)
+        self._receipts = Receipts()
+        self._summaries = Summaries(store, self._receipts)
         self._kept = KeptRows()
         self._lock = threading.Lock()
         self._opened: OrderedDict[str, _Held] = OrderedDict()
@@ -285,7 +286,7 @@ class LineageQuestions:
             events = self._store.events(application_id)
             if not events:
                 raise NotFoundError(f"no application {application_id} is known")
-            opened = open_application(files, application_id, events, self._kept)
+            opened = open_application(files, application_id, events, self._kept, self._receipts)
             held = _Held(opened, files, version, asked_at)
         else:
             held = replace(held, version=version, asked_at=asked_at)

@@ -7,7 +7,6 @@ So a list of many applications costs little, and costs next to nothing while not
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from threading import Lock
 from typing import Any, Protocol
 
@@ -19,7 +18,7 @@ from lineage_service.tables import TABLES
 from lineage_service.tracing.wiring import Receipt
 from spark_agent import contract
 
-__all__ = ["Summaries", "SummaryReader", "read_receipts", "summary"]
+__all__ = ["Receipts", "Summaries", "SummaryReader", "summary"]
 
 
 class SummaryReader(Protocol):
@@ -37,8 +36,9 @@ class SummaryReader(Protocol):
 class Summaries:
     """The applications of a flow store. Threads may share it."""
 
-    def __init__(self, store: SummaryReader) -> None:
+    def __init__(self, store: SummaryReader, receipts: Receipts | None = None) -> None:
         self._store = store
+        self._receipts = receipts or Receipts()
         self._lock = Lock()
         self._versions: tuple[object, Mapping[str, object]] = (None, {})  # with the store's
         self._known: dict[str, tuple[object, Application]] = {}  # with the application's
@@ -77,7 +77,7 @@ class Summaries:
             held = self._known.get(application_id)
         if held is not None and held[0] == version:
             return held[1]
-        receipts = read_receipts(self._store.files("blocks", application_id))
+        receipts = self._receipts.of(self._store.files("blocks", application_id))
         events = self._store.events(application_id)
         if not events:
             return None
@@ -126,14 +126,23 @@ def _reported(ended: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in counters if type(value) is int and abs(value) < contract.MAX_RUN}
 
 
+class Receipts:
+    """Of the `blocks` table: who looks at an application opens it next. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Sequence[str], Sequence[Receipt]] = (), ()
+
+    def of(self, files: Sequence[str]) -> Sequence[Receipt]:
+        """Of these files, on this machine. The last ones are kept: files of a Delta table never change."""
+        wanted, (held, receipts) = sorted(files), self._last
+        if wanted != held:
+            receipts = read_receipts(wanted)
+            self._last = wanted, receipts
+        return receipts
+
+
 def read_receipts(files: Sequence[str]) -> Sequence[Receipt]:
     """Of these files of the `blocks` table, on this machine."""
-    return _receipts(tuple(sorted(files)))
-
-
-#: Who looks at an application opens it next; files of a Delta table never change.
-@lru_cache(maxsize=2)
-def _receipts(files: tuple[str, ...]) -> Sequence[Receipt]:
     if not files:
         return ()
     columns = ["run", "seq", "node", "relation", "rows"]

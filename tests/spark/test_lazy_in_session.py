@@ -89,7 +89,10 @@ def test_a_line_of_each_text_format_is_found_as_it_was_written(ran: Ran, output:
 
 def test_rows_with_the_same_values_are_a_bound(ran: Ran) -> None:
     part, row, _ = next(each for each in rows_of(ran, "copy") if each[2] == "twice")
-    with pytest.warns(UserWarning, match="2 rows of the query have the values of row"):
+    with (
+        pytest.warns(UserWarning, match="2 rows of the query have the values of row"),
+        pytest.warns(UserWarning, match="this lineage is a bound"),
+    ):
         assert found(trace(part).backward(row=row)) == with_word("twice")
     api = ApiClient(trace(part)._job.client.address)
     graph = api.get("applications", ran.context.applicationId, "graph")
