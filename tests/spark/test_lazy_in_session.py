@@ -91,7 +91,7 @@ def test_rows_with_the_same_values_are_a_bound(ran: Ran) -> None:
     part, row, _ = next(each for each in rows_of(ran, "copy") if each[2] == "twice")
     with (
         pytest.warns(UserWarning, match="2 rows of the query have the values of row"),
-        pytest.warns(UserWarning, match="this lineage is a bound"),
+        pytest.warns(UserWarning, match="it has all records that it should, and may have others"),
     ):
         assert found(trace(part).backward(row=row)) == with_word("twice")
     api = ApiClient(trace(part)._job.client.address)
