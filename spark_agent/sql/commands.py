@@ -8,6 +8,8 @@ from spark_agent.sql.catalyst import Catalyst, Plan
 
 _WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
+#: Those that keep a table or let go of it: what is kept is told of by the query that fills it.
+_KEEPING = ("CacheTable", "CacheTableAsSelect", "UncacheTable")
 
 
 def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Callable[[Plan], Plan] | None]:
@@ -24,7 +26,9 @@ def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Ca
         return child, lambda made: catalyst.with_children(plan, [made])
     if kind in _WRITING:
         return plan.child(), lambda made: catalyst.with_children(plan, [made])
-    return (None, None) if kind.endswith("Command") or kind == "CommandResult" else (plan, None)
+    if kind.endswith("Command") or kind in ("CommandResult", *_KEEPING):
+        return None, None
+    return plan, None
 
 
 def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:

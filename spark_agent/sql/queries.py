@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 _POLL_MS = 500
 #: Of the partitions of one event: a broker takes 900,000.
 _MOST_BYTES = 800_000
-#: Operators of a plan that nobody needs a Spark job for: nothing is captured of it.
+#: Operators of a plan that nobody needs a Spark job for: nothing is captured of it, unless it is written.
 _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation"))
+#: How those begin that stand for a name in a command.
+_NAMES = "Resolved"
 #: Methods of Spark SQL that plan a query for themselves or for people to read.
 _NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
 #: Operators that read more columns than they say.
@@ -107,7 +109,7 @@ class Queries:
         if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
             return None
         query, around = commands.query_of(self._catalyst, plan, kind)
-        if query is None or self._is_of_no_interest(query, is_kept=is_kept):
+        if query is None or self._is_of_no_interest(query, is_run=is_kept or around is not None):
             return None
         name, call_site = call_sites.action(method)
         name = "rdd" if is_read and method.endswith("javaToPython") else name
@@ -175,13 +177,15 @@ class Queries:
         self._publish(nodes.made)
         return nodes.made[-1].number
 
-    def _is_of_no_interest(self, query: Plan, *, is_kept: bool) -> bool:
-        """It needs no job of Spark's, or reads what was asked for of lineage."""
+    def _is_of_no_interest(self, query: Plan, *, is_run: bool) -> bool:
+        """It needs no job of Spark's (with `is_run` it has one), or reads what was asked for of lineage."""
         if self._left_out:
             leaves = self._catalyst.items(query.collectLeaves())
             if any(self._kept.output(each) in self._left_out for each in leaves):
                 return True
-        return not is_kept and _LOCAL.issuperset(self._catalyst.leaf_kinds(query))
+        if is_run:
+            return False
+        return all(kind in _LOCAL or kind.startswith(_NAMES) for kind in self._catalyst.leaf_kinds(query))
 
     def _captured(
         self,

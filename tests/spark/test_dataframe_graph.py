@@ -19,6 +19,18 @@ pytestmark = pytest.mark.timeout(600)
 
 READINGS, FLIGHTS, DAYS, LATE = 60, 200, 20, 70
 
+#: These read and write no rows of anybody's.
+COMMANDS = [
+    "create temporary view held as select * from values (1), (2) as v(n)",
+    "cache lazy table held",
+    "uncache table held",
+    "show tables",
+    "show databases",
+    "describe held",
+    "use default",
+    "set spark.sql.shuffle.partitions",
+]
+
 
 def job(folder: Path, context: SparkContext) -> None:
     spark = SparkSession.builder.getOrCreate()
@@ -30,6 +42,8 @@ def job(folder: Path, context: SparkContext) -> None:
     flights.repartition(2).select("delay").write.json(f"{folder}/delays")
     flights.write.parquet(f"{folder}/flights")
     spark.read.parquet(f"{folder}/flights").where("day = 3").write.json(f"{folder}/day")
+    for statement in COMMANDS:
+        spark.sql(statement)
     context.parallelize(range(5), 2).union(context.parallelize(range(8), 2)).saveAsTextFile(f"{folder}/union")
 
 
@@ -104,3 +118,10 @@ def test_of_a_scan_that_skips_rows_only_what_was_seen_behind_it_is_counted(graph
 def test_each_side_of_a_union_counts_its_own(graph: Graph) -> None:
     (union,) = [each.node_id for each in graph.nodes if each.name == "union"]
     assert sorted(edge.flows or 0 for edge in graph.edges if edge.target == union) == [5, 8]
+
+
+def test_commands_that_read_no_rows_are_no_operators(graph: Graph) -> None:
+    known = {"csv", "json", "parquet", "union", "parallelize", "saveAsTextFile"}
+    known |= {"Scan csv", "Scan parquet", "Filter", "Project", "Aggregate", "Join", "Sort", "Repartition"}
+    known |= {"LocalRelation", "sql"}  # of what the view keeps
+    assert {each.name for each in graph.nodes} <= known

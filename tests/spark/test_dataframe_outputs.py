@@ -78,6 +78,11 @@ def append(frame: DataFrame, path: str) -> None:
     frame.write.mode("append").parquet(path)
 
 
+def of_nothing(*rows: tuple[Any, ...]) -> Callable[[Shop], r.Data]:
+    """Rows that come from no file."""
+    return lambda s: [(row, frozenset()) for row in rows]
+
+
 TABLE = "(id int, amount bigint) using parquet"
 
 FILES: dict[str, Case] = {
@@ -125,6 +130,11 @@ FILES: dict[str, Case] = {
     "the same rows to two outputs": output(write_twice, kept_twice),
     "overwrite": output(overwrite, lambda s: r.select(r.where(kept(s), lambda o: o.id > 9), two)),
     "append": output(append, kept_twice),
+    "VALUES": Case(
+        lambda t: t.spark.sql("select * from values (1, 'a'), (2, null), (2, null) as v(n, tag)"),
+        of_nothing((1, "a"), (2, None), (2, None)),
+    ),
+    "a literal": Case(lambda t: t.spark.sql("select 7 as n"), of_nothing((7,))),
 }
 
 TABLES: dict[str, Case] = {
@@ -156,6 +166,15 @@ TABLES: dict[str, Case] = {
             "insert into filled select id, amount from new where id > 6",
         ),
         lambda s: r.select(kept(s), two) + r.select(r.where(kept(s), lambda o: o.id > 6), two),
+    ),
+    "INSERT INTO, VALUES": output(
+        lambda frame, path: run_sql(
+            frame,
+            f"create table listed {TABLE} location '{path}'",
+            "insert into listed values (1, 2), (3, 4)",
+            "insert into listed select id, amount from new where id > 6",
+        ),
+        lambda s: of_nothing((1, 2), (3, 4))(s) + r.select(r.where(kept(s), lambda o: o.id > 6), two),
     ),
     "INSERT OVERWRITE": output(
         lambda frame, path: run_sql(
@@ -205,6 +224,16 @@ def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
+
+
+def test_a_row_of_values_comes_from_a_record_of_its_own(traced: Ran) -> None:
+    found = []
+    for (part, row), _ in traced.written("VALUES"):
+        trace = traced.backward(traced.output("VALUES") / part, row)
+        found += [
+            record.record_id for node in trace.nodes if node.kind == "source" for record in node.records
+        ]
+    assert len(found) == len(set(found)) == 3
 
 
 # -- actions: each reads a file of its own, which tells its sink --------------------------------------

@@ -250,6 +250,21 @@ def count_of_customer(table: pa.Table) -> pa.Table:
     return pa.table({"customer": table["customer"][:1], "n": pa.array([len(table)], pa.int64())})
 
 
+def database(t: Tables) -> DataFrame:
+    """Orders in a table of Derby's, behind a catalog that lets the database compute what it can."""
+    spark, at = t.spark, "jdbc:derby:memory:sums;create=true"
+    driver = "org.apache.derby.jdbc.EmbeddedDriver"
+    log = str(t.shop.folder.parent / "derby.log")
+    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", log)
+    catalog = "spark.sql.catalog.shops"
+    spark.conf.set(catalog, "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog")
+    for name, value in {"url": at, "driver": driver, "pushDownAggregate": "true"}.items():
+        spark.conf.set(f"{catalog}.{name}", value)
+    orders = t.orders.select(F.col("id").alias("ID"), F.col("amount").alias("AMOUNT"))
+    orders.write.jdbc(at, "APP.ORDERS", "overwrite", {"driver": driver})
+    return spark.table("shops.APP.ORDERS")
+
+
 def partition_of(number: int | None, partitions: int = 3) -> int:
     """Where Spark shuffles an integer to: Murmur3 of its four bytes, with the seed 42."""
     if number is None:
@@ -361,7 +376,19 @@ PYTHON: dict[str, Case] = {
     ),
 }
 
-CASES = {**FILES, **KEPT, **PYTHON}
+COMPUTED: dict[str, Case] = {
+    "aggregate of a database": Case(
+        lambda t: database(t).agg(F.max("AMOUNT"), F.count("*")),
+        lambda s: [((max(o.amount for o, _ in s.orders), len(s.orders)), frozenset())],
+        exact=False,
+    ),
+    "rows of a database": Case(
+        lambda t: database(t).where("AMOUNT > 4").select("ID"),
+        lambda s: [((o.id,), frozenset()) for o, _ in s.orders if o.amount > 4],
+    ),
+}
+
+CASES = {**FILES, **KEPT, **PYTHON, **COMPUTED}
 
 try:
     import pandas as pd

@@ -17,6 +17,7 @@ _NOT_FOLLOWED = {
     "ExternalRDD": _OF_RDD,
     "InMemoryRelation": "a cache of a query whose records were not followed",
 }
+_OF_SOURCE = "computed by the source itself, of rows that are not known here (an aggregate or a join)"
 
 
 def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten:
@@ -33,6 +34,8 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
         node = walk.nodes.operator(leaf.name, description, [number])
     else:
         reason = _NOT_FOLLOWED.get(leaf.kind, "")
+        if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
+            reason = _OF_SOURCE
         node = walk.nodes.operator(
             _scan_name(leaf, dataset),
             description,
@@ -61,6 +64,11 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
         numbered = walk.catalyst.filter(walk.catalyst.has_bits(blocks.toAttribute(), wanted.bitmap), numbered)
         numbered = walk.catalyst.project_as(plan, numbered, [column.toAttribute()])
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
+
+
+def _is_of_rows(walk: Walk, scan: Plan) -> bool:
+    """Are its columns the table's? Those of what was pushed down into a source are new ones."""
+    return set(walk.catalyst.column_ids(scan)) <= set(walk.catalyst.column_ids(scan.relation()))
 
 
 def _scan_name(leaf: Operator, dataset: dict[str, str] | None) -> str:
