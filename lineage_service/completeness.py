@@ -42,10 +42,10 @@ class Completeness:
     """One application. `missing_runs` were committed, says its end, but have no manifest here.
 
     `missing_events` are all others that are not here: nodes, links, partitions, the start. `events` are those
-    with a number of the agent's that are here.
+    with a number of the agent's that are here. `starts`: how many executions have begun under its id.
     """
 
-    has_started: bool
+    starts: int
     has_ended: bool
     missing_runs: int
     missing_events: int
@@ -63,11 +63,11 @@ class Completeness:
     @property
     def is_complete(self) -> bool:
         is_told = self.has_ended and not self.missing_runs and not self.missing_events
-        return is_told and all(run.is_complete for run in self.runs)
+        return is_told and self.starts <= 1 and all(run.is_complete for run in self.runs)
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""
-        if not self.has_started and not self.has_ended and not self.runs:
+        if not self.starts and not self.has_ended and not self.runs:
             return "nothing of it has arrived"
         parts = [] if self.has_ended else ["its end has not arrived"]
         if self.missing_runs:
@@ -84,6 +84,10 @@ class Completeness:
         if self.dropped:
             why = next((f" ({run.problem})" for run in self.runs if run.dropped and run.problem), "")
             parts.append(f"blocks that the agent dropped: {self.dropped}{why}")
+        if self.starts > 1:
+            parts.append(
+                f"{self.starts} executions have this id, and their records are mixed: give each its own"
+            )
         return "; ".join(parts)
 
 
@@ -94,13 +98,14 @@ def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[i
     Spark never accepted them.
     """
     committed: dict[int, Mapping[str, Any]] = {}
-    has_started, ended = False, None
+    starts: set[int] = set()
+    ended = None
     each_event = list(events)
     for event in each_event:
         if event["type"] == contract.RUN_COMMITTED:
             committed[event["run"]] = event
         elif event["type"] == contract.APPLICATION_STARTED:
-            has_started = True
+            starts.add(event["time"])
         elif event["type"] == contract.APPLICATION_ENDED:
             ended = event
     # Events of an agent that numbers them; of two with one number, one is a repetition.
@@ -116,7 +121,7 @@ def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[i
     last = ended.get("event") if ended is not None else None
     unseen = last + 1 - sum(0 <= each <= last for each in numbers) if isinstance(last, int) else 0
     return Completeness(
-        has_started=has_started,
+        starts=len(starts),
         has_ended=ended is not None,
         missing_runs=missing_runs,
         missing_events=max(unseen - missing_runs, 0),

@@ -48,6 +48,14 @@ def test_a_manifest_that_came_twice_counts_once() -> None:
     assert completeness([committed(7, 1), committed(7, 1), ended(runs=1)], [(7, 0)]).is_complete
 
 
+def test_two_executions_under_one_id_are_not_told_apart_and_say_so() -> None:
+    again = decoded(contract.APPLICATION_STARTED, time=9)
+    found = completeness([STARTED, STARTED, again, committed(7, 1), ended(runs=1)], [(7, 0)])
+    assert not found.is_complete
+    assert found.describe() == ("2 executions have this id, and their records are mixed: give each its own")
+    assert completeness([STARTED, STARTED, ended()], []).is_complete
+
+
 def test_blocks_of_runs_that_were_not_accepted_do_not_count() -> None:
     found = completeness([committed(7, 1), ended()], [(7, 0), (99, 0), (99, 1)])
     assert found.is_complete
