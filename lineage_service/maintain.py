@@ -179,7 +179,9 @@ def one_pass(
         why = "nothing of it was stored" if application_id in unknown else "as asked for"
         tried(application_id, delete(application_id, why))
     if wishes.keep_days is not None or wishes.keep_bytes is not None:
-        ended = _ended(maintenance, stored, now)
+        ended: dict[str, float] = {}
+        for application_id, each in stored.items():
+            tried(application_id, partial(_look, maintenance, each, now, ended))
         keep_s = None if wishes.keep_days is None else wishes.keep_days * _DAY_S
         gone = expired(stored, ended, keep_s=keep_s, keep_bytes=wishes.keep_bytes, now=now)
         for application_id in gone:
@@ -198,16 +200,13 @@ def one_pass(
         raise errors[0]
 
 
-def _ended(maintenance: Maintenance, stored: dict[str, Stored], now: float) -> dict[str, float]:
-    """When each application ended; those that still run are not in it."""
-    found: dict[str, float] = {}
-    for application_id, each in stored.items():
-        when = maintenance.ended(application_id)
-        if when is None and now - each.changed > ABANDONED_DAYS * _DAY_S:
-            when = each.changed
-        if when is not None:
-            found[application_id] = when
-    return found
+def _look(maintenance: Maintenance, stored: Stored, now: float, ended: dict[str, float]) -> None:
+    """Put into `ended` when the application did, unless it runs still."""
+    when = maintenance.ended(stored.application_id)
+    if when is None and now - stored.changed > ABANDONED_DAYS * _DAY_S:
+        when = stored.changed
+    if when is not None:
+        ended[stored.application_id] = when
 
 
 def _compact(

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import duckdb
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lineage_service.answers import UnavailableError
 
-__all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told"]
+__all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told", "reading_told"]
 
 #: Object stores tell their reasons one below the other, each with an arrow, in colours.
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
@@ -37,6 +38,19 @@ def errors_told(uri: str) -> Iterator[None]:
         raise StoreUnavailableError(
             f"the flow store in {uri} cannot be used now: {_in_one_line(error)}; is there space, and the "
             "right to read and to write?"
+        ) from error
+
+
+@contextmanager
+def reading_told(path: str = "") -> Iterator[None]:
+    """Errors of reading files that a snapshot of the store named, or this one, as ours."""
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException, pa.ArrowException, OSError) as error:
+        said = str(error).partition("\n")[0][:300]
+        raise StoreUnavailableError(
+            f"{path or 'a file of the flow store'} cannot be read: ask again if it went meanwhile, else it "
+            f"is damaged ({said})"
         ) from error
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.answers import ApplicationLag
+from lineage_service.answers import ApplicationLag, UnavailableError
 from lineage_service.completeness import Completeness, completeness
 from spark_agent import contract
 
@@ -121,8 +121,13 @@ class Unfinished:
         if before is not None and before.version == version:
             before.store_version = store_version
             return
-        events = store.events(application_id)
-        found = completeness(events, store.receipts(application_id))
+        try:
+            events = store.events(application_id)
+            found = completeness(events, store.receipts(application_id))
+        except UnavailableError as error:  # one that is damaged keeps nobody from the others
+            unreadable = _unreadable(application_id, str(error))
+            self._seen[application_id] = _Seen(store_version, None, unreadable, None)
+            return
         lag = None if found.is_complete else _lag(application_id, events, found)
         since = _since(events, found) if lag is not None else None
         self._seen[application_id] = _Seen(store_version, version, lag, since)
@@ -152,6 +157,22 @@ def _lag(application_id: str, events: Sequence[Mapping[str, Any]], found: Comple
         missing_events=found.missing_events,
         dropped=found.dropped,
         missing=found.describe(),
+    )
+
+
+def _unreadable(application_id: str, why: str) -> ApplicationLag:
+    return ApplicationLag(
+        application_id=application_id,
+        name=application_id,
+        state="running",
+        messages=0,
+        seconds=0.0,
+        incomplete_runs=0,
+        missing_blocks=0,
+        missing_runs=0,
+        missing_events=0,
+        dropped=0,
+        missing=why,
     )
 
 

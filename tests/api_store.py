@@ -41,7 +41,7 @@ def build(folder: Path) -> DeltaFlowStore:
     (folder / "orders.csv").write_text(ORDERS)
     store = DeltaFlowStore(folder / "flows")
     with pytest.MonkeyPatch.context() as patch:
-        name = _told(store, patch, HALF, lost=contract.FLOW_TOPIC)
+        name = told(store, patch, HALF, lost=contract.FLOW_TOPIC)
         with LineageApi(name, "Half told") as lineage:
             lineage.register(0, "read")
             lineage.register(1, "write")
@@ -50,7 +50,7 @@ def build(folder: Path) -> DeltaFlowStore:
                 lineage.capture(f"0#{row}", f"read#0#{row}", f"row {row}")
                 lineage.capture(f"1#{row}", f"row {row}", f"write#0#{row}")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
-        own_program.main(str(folder / "orders.csv"), str(folder / "sums.csv"), _told(store, patch, APP))
+        own_program.main(str(folder / "orders.csv"), str(folder / "sums.csv"), told(store, patch, APP))
     return store
 
 
@@ -95,6 +95,6 @@ class _Stored(Wire):
             self._store.write_flows(flow_batch(source, messages(message, first=self._sent)))
 
 
-def _told(store: DeltaFlowStore, patch: pytest.MonkeyPatch, application_id: str, lost: str = "") -> str:
+def told(store: DeltaFlowStore, patch: pytest.MonkeyPatch, application_id: str, lost: str = "") -> str:
     cut_wire(patch, _Stored(store, application_id, lost))
     return application_id

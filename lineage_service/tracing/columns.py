@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["NO_RUN", "ColumnCache", "Integers", "Kept", "Key", "Runs", "as_kept", "expanded", "places"]
+__all__ = ["NO_RUN", "ColumnCache", "Integers", "Kept", "Key", "Runs", "as_kept", "part", "places"]
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 
@@ -111,13 +111,18 @@ def as_kept(name: str, column: pa.ChunkedArray) -> Kept:
     return np.asarray(values, kind)
 
 
-def expanded(kept: Kept) -> Integers:
-    """All values."""
+def part(kept: Kept, start: int, stop: int) -> Integers:
+    """The values of the rows from `start` to before `stop`. Of runs and ranges, no others are made."""
     if isinstance(kept, range):
-        return np.arange(kept.start, kept.stop, dtype=np.int32)
+        return np.arange(kept.start + start, kept.start + stop, dtype=np.int32)
     if isinstance(kept, Runs):
-        return np.repeat(kept.values, np.diff(kept.starts))
-    return kept
+        if start >= stop:
+            return kept.values[:0]
+        first = int(kept.starts.searchsorted(start, "right")) - 1
+        last = int(kept.starts.searchsorted(stop, "left"))
+        bounds = kept.starts[first : last + 1].clip(start, stop)
+        return np.repeat(kept.values[first:last], np.diff(bounds))
+    return kept[start:stop]
 
 
 def places(values: Integers, wanted: Integers, side: Literal["left", "right"]) -> Integers:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lineage_service.store_errors import reading_told
 from lineage_service.tracing.columns import (
     NO_RUN,
     ColumnCache,
@@ -31,7 +32,7 @@ from lineage_service.tracing.columns import (
     Key,
     Runs,
     as_kept,
-    expanded,
+    part,
     places,
 )
 
@@ -47,19 +48,21 @@ class _File:
     """One Parquet file, which may stay open for readers to come. Threads may share it."""
 
     def __init__(self, path: str, idle: _Idle) -> None:
-        """Raises OSError when it is gone."""
+        """Raises StoreUnavailableError when it is gone or damaged."""
         self.path, self._idle = path, idle
-        self.metadata = pq.read_metadata(path, memory_map=True)
+        with reading_told(path):
+            self.metadata = pq.read_metadata(path, memory_map=True)
         names = enumerate(self.metadata.schema.names)
         self.columns = {name: index for index, name in names if name in _COLUMNS}
 
     def read(self, row_group: int, columns: list[str]) -> pa.Table:
-        """Raises OSError when it is gone."""
+        """Raises StoreUnavailableError when it is gone or damaged."""
         opened = self._idle.take(self.path)
-        if opened is None:
-            # Given a path, pyarrow looks for a file system first, which takes longer.
-            opened = pq.ParquetFile(pa.memory_map(self.path), metadata=self.metadata, pre_buffer=False)
-        found = opened.read_row_group(row_group, columns=columns, use_threads=False)
+        with reading_told(self.path):
+            if opened is None:
+                # Given a path, pyarrow looks for a file system first, which takes longer.
+                opened = pq.ParquetFile(pa.memory_map(self.path), metadata=self.metadata, pre_buffer=False)
+            found = opened.read_row_group(row_group, columns=columns, use_threads=False)
         self._idle.give(self.path, opened)
         return found
 
@@ -139,15 +142,15 @@ class _RowGroup:
         keys, has = self._keys, self._cache.has
         return [name for name in names if name in keys and not has(keys[name])]
 
-    def column(self, name: str) -> Integers:
-        """All values of a column; null is NO_RUN. Raises OSError when the file is gone."""
+    def column(self, name: str, start: int, stop: int) -> Integers:
+        """The values of a column in some rows; null is NO_RUN. Raises StoreUnavailableError."""
         constant = self.constant(name)
         if constant is not None:
             same = self._repeated.get(name)
             if same is None:
                 same = self._repeated[name] = np.broadcast_to(np.int64(constant), self.rows)
-            return same
-        return expanded(self.kept(name))
+            return same[start:stop]
+        return part(self.kept(name), start, stop)
 
     def kept(self, name: str) -> Kept:
         """The same, as it is kept."""
@@ -209,7 +212,7 @@ class Slice:
 
     def column(self, name: str) -> Integers:
         """out_pos, out_count, in_pos, in_step, or in_run with NO_RUN for null."""
-        return self.group.column(name)[self.start : self.stop]
+        return self.group.column(name, self.start, self.stop)
 
     def fetch(self, names: Collection[str]) -> None:
         """Read those columns that are not at hand, all at once. What is looked at then need not be read."""
@@ -246,7 +249,8 @@ class Slice:
         if isinstance(kept, np.ndarray):
             return kept[self.start : self.stop][rows]
         if isinstance(rows, slice):
-            return self.column(name)[rows]
+            start, stop, _ = rows.indices(self.rows)
+            return self.group.column(name, self.start + start, self.start + max(start, stop))
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
         if isinstance(kept, range):
@@ -269,7 +273,9 @@ class Slice:
     def rows_from(self, inputs: Integers) -> tuple[Integers, Integers]:
         """(first row, number of rows) that name each of ascending inputs first, where `inputs_ascend`."""
         kept = self.group.kept("in_pos")
-        return _standing(expanded(kept) if isinstance(kept, Runs) else kept, self.start, self.stop, inputs)
+        if isinstance(kept, Runs):  # one run, of a column that is constant
+            return _standing(self.column("in_pos"), 0, self.rows, inputs)
+        return _standing(kept, self.start, self.stop, inputs)
 
     @cached_property
     def _in_runs(self) -> tuple[int, int]:
@@ -365,7 +371,7 @@ class FlowFiles:
     """All rows of `flows` of one application, by stream. Threads may share it."""
 
     def __init__(self, files: Sequence[str], cache: ColumnCache | None = None) -> None:
-        """`files` are Parquet files on this machine. Raises OSError when one is gone."""
+        """`files` are Parquet files on this machine. Raises StoreUnavailableError."""
         cache, idle = cache or ColumnCache(), _Idle()
         self._lock = Lock()
         self._whole: dict[tuple[int, int], list[_RowGroup]] = defaultdict(list)

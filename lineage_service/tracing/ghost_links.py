@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
 
+from lineage_service.store_errors import StoreUnavailableError
 from lineage_service.tracing.parts import LINES, NUMBERED, TEXT, normal_path, parts_in
 from lineage_service.tracing.topology import keep_partitions
 from spark_agent import contract
@@ -98,6 +99,8 @@ class FilesOfApplications:
         self._read: dict[str, tuple[object, list[FileSplit], list[FileSplit]]] = {}  # with its version
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}
+        #: Applications whose events cannot be read: nobody knows what they read and wrote.
+        self.unread: frozenset[str] = frozenset()
 
     def writer_of(self, read: FileSplit) -> FileSplit | None:
         """Who wrote what a source read."""
@@ -131,15 +134,20 @@ class FilesOfApplications:
             version = self._store.version()
             if version == self._version:
                 return
-            known, self._read = self._read, {}
+            known, self._read, unread = self._read, {}, set[str]()
             for application_id, its_version in self._store.versions("events").items():
                 held = known.get(application_id)
                 if held is None or held[0] != its_version:
-                    held = (its_version, *_files_of(application_id, self._store.events(application_id)))
+                    try:
+                        held = (its_version, *_files_of(application_id, self._store.events(application_id)))
+                    except StoreUnavailableError:
+                        unread.add(application_id)
+                        continue
                 self._read[application_id] = held
             self._read_from = _by_path(each for _, read, _ in self._read.values() for each in read)
             self._written_to = _by_path(each for _, _, written in self._read.values() for each in written)
-            self._version = version
+            self.unread = frozenset(unread)
+            self._version = None if unread else version
 
 
 def _by_path(splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:

@@ -120,6 +120,11 @@ class Journey(Generic[W, A]):
         return all(walk.is_whole for _, walk in self.legs.values())
 
     @property
+    def is_complete(self) -> bool:
+        """All applications could be asked for the files that they read and wrote."""
+        return self._files is None or not self._files.unread
+
+    @property
     def has_found(self) -> bool:
         """At least one node is done."""
         return self._first.has_found

@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lineage_service.store_errors import reading_told
+
 __all__ = ["RecordTexts", "TextCache"]
 
 _BOUNDED = ("node", "run", "pos")
@@ -103,8 +105,9 @@ class _RowGroup:
         return smallest <= high and low <= largest
 
     def read(self) -> _Rows:
-        """Raises OSError when the file is gone."""
+        """Raises StoreUnavailableError when the file is gone or damaged."""
         with (
+            reading_told(self.file),
             pa.memory_map(self.file) as opened,
             pq.ParquetFile(opened, metadata=self.metadata) as file,
         ):
@@ -138,7 +141,7 @@ class RecordTexts:
     ) -> list[Found]:
         """Of the records of a node at positions by run. What must be searched, `database` searches.
 
-        Raises OSError when a file is gone.
+        Raises StoreUnavailableError when a file is gone or damaged.
         """
         found: list[Found] = []
         large: dict[str, None] = {}
@@ -168,7 +171,8 @@ class RecordTexts:
 
 
 def _row_groups(file: str) -> Iterator[_RowGroup]:
-    metadata = pq.read_metadata(file, memory_map=True)
+    with reading_told(file):
+        metadata = pq.read_metadata(file, memory_map=True)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         bounds = {}

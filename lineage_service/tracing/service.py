@@ -30,6 +30,7 @@ from lineage_service.answers import (
     TraceQuery,
     Values,
 )
+from lineage_service.store_errors import reading_told
 from lineage_service.store_place import KEEP_COPIES_S
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
@@ -286,7 +287,8 @@ class LineageQuestions:
             events = self._store.events(application_id)
             if not events:
                 raise NotFoundError(f"no application {application_id} is known")
-            opened = open_application(files, application_id, events, self._kept, self._receipts)
+            with reading_told():
+                opened = open_application(files, application_id, events, self._kept, self._receipts)
             held = _Held(opened, files, version, asked_at)
         else:
             held = replace(held, version=version, asked_at=asked_at)

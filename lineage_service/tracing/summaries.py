@@ -14,6 +14,7 @@ import pyarrow.dataset
 
 from lineage_service.answers import Application, NotFoundError
 from lineage_service.completeness import completeness
+from lineage_service.store_errors import StoreUnavailableError, reading_told
 from lineage_service.tables import TABLES
 from lineage_service.tracing.wiring import Receipt
 from spark_agent import contract
@@ -44,8 +45,8 @@ class Summaries:
         self._known: dict[str, tuple[object, Application]] = {}  # with the application's
 
     def all(self) -> tuple[Application, ...]:
-        """Those of which an event is stored, newest first."""
-        found = [self._read(name, version) for name, version in self._stored().items()]
+        """Those of which an event is stored, newest first; last those whose files cannot be read."""
+        found = [self._told(name, version) for name, version in self._stored().items()]
         known = [each for each in found if each is not None]
         return tuple(sorted(known, key=lambda each: (-each.started, each.application_id)))
 
@@ -70,6 +71,23 @@ class Summaries:
             for name in self._known.keys() - versions.keys():
                 del self._known[name]
         return versions
+
+    def _told(self, application_id: str, version: object) -> Application | None:
+        """What is damaged of one application keeps nobody from the others."""
+        try:
+            return self._read(application_id, version)
+        except StoreUnavailableError as error:
+            return Application(
+                application_id=application_id,
+                name=application_id,
+                state="running",
+                started=0,
+                ended=None,
+                complete=False,
+                missing_blocks=0,
+                missing=str(error),
+                counters={},
+            )
 
     def _read(self, application_id: str, version: object) -> Application | None:
         """None where no event of it is stored."""
@@ -147,7 +165,9 @@ def read_receipts(files: Sequence[str]) -> Sequence[Receipt]:
         return ()
     columns = ["run", "seq", "node", "relation", "rows"]
     # The files do not hold the column that the table is partitioned by.
-    read = pyarrow.dataset.dataset(list(files), schema=TABLES["blocks"], format="parquet").to_table(columns)
+    with reading_told():
+        stored = pyarrow.dataset.dataset(list(files), schema=TABLES["blocks"], format="parquet")
+        read = stored.to_table(columns)
     return tuple(
         Receipt(*row) for row in set(zip(*(read[name].to_pylist() for name in columns), strict=True))
     )

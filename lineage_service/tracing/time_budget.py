@@ -14,7 +14,8 @@ from time import monotonic
 
 import duckdb
 
-from lineage_service.answers import TimeBudgetError, UnavailableError
+from lineage_service.answers import TimeBudgetError
+from lineage_service.store_errors import reading_told
 
 __all__ = ["time_budget"]
 
@@ -67,7 +68,7 @@ _watch = _Watch()
 def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], None]]:
     """Interrupt `cursor` after `seconds`; TimeBudgetError instead of DuckDB's own.
 
-    Files that maintenance took away meanwhile are an UnavailableError.
+    Files that maintenance took away meanwhile, and damaged ones, are a StoreUnavailableError.
 
     An interrupt between two queries is lost, and what is done there may take long too: what is yielded is to
     be called there, and raises the same.
@@ -83,13 +84,9 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
             raise spent
 
     try:
-        yield check
+        with reading_told():  # errors of the files of jobs are told with their rows
+            yield check
     except duckdb.InterruptException:
         raise spent from None
-    except (duckdb.IOException, FileNotFoundError) as error:  # those of jobs are told with their rows
-        said = str(error).partition("\n")[0][:200]
-        raise UnavailableError(
-            f"files of the flow store went while they were read; ask again ({said})"
-        ) from error
     finally:
         _watch.end(watched)

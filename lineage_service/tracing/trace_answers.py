@@ -99,7 +99,7 @@ def trace_of(
         direction=query.direction,
         start=start,
         start_node=contract.node_id(application_id, node.number),
-        complete=all(leg.application.complete for leg, _ in legs),
+        complete=journey.is_complete and all(leg.application.complete for leg, _ in legs),
         exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
         truncated=not journey.is_whole
         or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.tables import TABLES
+from lineage_service.tracing.columns import as_kept, part
 from lineage_service.tracing.flow_files import NO_RUN, ColumnCache, FlowFiles
 from lineage_service.tracing.rows_between import (
     distinct,
@@ -197,3 +198,20 @@ def test_only_row_groups_that_can_hold_it_are_read(tmp_path: Path) -> None:
     found = list(inputs_of_outputs(read.slices(NODE, RUN), np.array([500])))
     assert [inputs.tolist() for _, _, inputs in found] == [[2_000, 2_001, 2_002, 2_003]]
     assert {(group, name) for _, group, name in cache.kept()} == {(20, "out_pos"), (20, "in_pos")}
+
+
+_kept_columns = st.one_of(
+    st.lists(st.integers(0, 3), max_size=40).map(sorted),  # as runs
+    st.tuples(st.integers(0, 9), st.integers(0, 40)).map(lambda drawn: [*range(drawn[0], sum(drawn))]),
+    st.lists(st.integers(0, 1 << 40), max_size=40),
+)
+
+
+@given(_kept_columns, st.sampled_from(["out_pos", "in_pos"]), st.data())
+def test_a_part_of_a_column_is_that_part_of_all_of_it(
+    values: list[int], name: str, data: st.DataObject
+) -> None:
+    kept = as_kept(name, pa.chunked_array([pa.array(values, pa.int64())]))
+    start = data.draw(st.integers(0, len(values)))
+    stop = data.draw(st.integers(start, len(values)))
+    assert part(kept, start, stop).tolist() == values[start:stop]
