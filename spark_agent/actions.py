@@ -79,9 +79,19 @@ def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], A
     """Publish the sink, run the action with its number, describe what it read and wrote."""
     session.publish(sink)
     with session.operation(sink.name, inputs), session.property_set(ACTION, str(sink.number)):
-        result = action()
+        try:
+            result = action()
+        except BaseException:
+            _say_failed(session, sink)
+            raise
     session.describe(sink)
     return result
+
+
+def _say_failed(session: Session, sink: Node) -> None:
+    """Its tasks that had ended have told of their records, which are no result."""
+    sink.exact, sink.reason = False, f"{sink.name} failed: these are records of tasks that had ended before"
+    session.emit(contract.NODE_REGISTERED, **sink.event())
 
 
 def _top_level(session: Session, stock: Action, action: Action) -> Action:
@@ -249,7 +259,12 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
 
         with session.operation("saveAsTextFile", [self]) as frame, session.property_set(ACTION, ""):
             frame.sink = begin
-            stock(self, path, compressionCodecClass)
+            try:
+                stock(self, path, compressionCodecClass)
+            except BaseException:
+                for sink in sinks:
+                    _say_failed(session, sink)
+                raise
         for sink in sinks:
             sink.describe = lambda: partitions.text_files(
                 self.getNumPartitions(), str(path), compressionCodecClass

@@ -76,6 +76,7 @@ class Run:
         self.documents: dict[int, TextStream] = {}  # node -> its values, each told by the document it reads
         self.keys_tell: dict[int, retold.KeyTexts] = {}  # a combine's node -> values told by its keys
         self.blocks = 0
+        self.problem = ""  # why some flows are not there that no block has
         self.result: Any = None
         self.inputs = Counter()
         self.outputs = Counter()
@@ -214,10 +215,10 @@ class Run:
                 "nodes": self.plan.nodes,
                 "overridden": sorted(self._overridden),
                 "blocks": self.blocks,
-                "dropped": dropped,
+                "dropped": dropped + bool(self.problem),
                 "unconfirmed": self._delivery.pending,
                 "waited_ms": round(1000 * self._delivery.waited_s),
-                "problem": "; ".join(filter(None, (problem, self.tally.problem))),
+                "problem": "; ".join(filter(None, (problem, self.problem, self.tally.problem))),
                 "has_client": self._sender is not None,
                 "cut": self.tally.cut,
                 "withheld": self.tally.withheld,

@@ -16,6 +16,8 @@ from spark_agent.capture import Operator
 from spark_agent.operators import Order, report
 from spark_agent.streams import CHUNK, Stream
 
+_UNEQUAL = "inputs of keys that do not equal themselves (NaN) are not known of a merge that spilled to disk"
+
 
 class Functions(NamedTuple):
     """What PySpark's Aggregator has, without the wrapper that it puts around each: a Python call a record."""
@@ -235,8 +237,10 @@ def _merge_spilled(
 
     def outputs() -> Iterator[Any]:
         for made, pair in enumerate(merger.items()):
-            # A key that is not equal to itself (NaN) is not found again: its inputs are not known.
-            note(codes.get(pair[0], len(codes)))
+            code = codes.get(pair[0])
+            if code is None:  # not equal to itself, as NaN, and read again: nobody can tell its inputs
+                code, run.problem = len(codes), _UNEQUAL
+            note(code)
             if made % CHUNK == 0:
                 ordered.flush()
             yield pair

@@ -28,16 +28,51 @@ def dataset(path: str, format: str) -> dict[str, str]:
     return {"namespace": f"{remote[1]}://{remote[2] or ''}", "name": f"/{name}", "format": format}
 
 
-def file_splits(jvm_rdd: Any) -> list[dict[str, Any]]:
+def file_splits(jvm_rdd: Any, hadoop: Any) -> list[dict[str, Any]]:
     """{split, path, start, length, size, modified} for each partition of a text file RDD.
 
     `size` in bytes and `modified` in Unix milliseconds are those of the file when the job ended, None where
-    the driver cannot see it.
+    the driver cannot see it. Only {split} where the Hadoop configuration reads the file not as its name says.
     """
-    return [
-        _range(split, partition.inputSplit().value())
-        for split, partition in enumerate(jvm_rdd.rdd().partitions())
-    ]
+    codecs = _Codecs(hadoop) if hadoop.get(_CODECS) else None
+    described = []
+    for split, partition in enumerate(jvm_rdd.rdd().partitions()):
+        range_ = partition.inputSplit().value()
+        is_known = codecs is None or codecs.are_as_named(range_.getPath())
+        described.append(_range(split, range_) if is_known else {"split": split})
+    return described
+
+
+#: Classes that a Hadoop configuration adds to its own, or has in their place.
+_CODECS = "io.compression.codecs"
+_CODEC_OF = {
+    ".bz2": "BZip2Codec",
+    ".deflate": "DeflateCodec",
+    ".gz": "GzipCodec",
+    ".lz4": "Lz4Codec",
+    ".snappy": "SnappyCodec",
+    ".zst": "ZStandardCodec",
+}
+
+
+class _Codecs:
+    """What a Hadoop configuration decompresses files with."""
+
+    def __init__(self, hadoop: Any) -> None:
+        from pyspark import SparkContext
+
+        self._factory = SparkContext._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop)
+        self._known: dict[str, bool] = {}
+
+    def are_as_named(self, path: Any) -> bool:
+        """Is the file plain, or compressed, as Hadoop has it where nobody configured anything?"""
+        name = str(path.getName())
+        if name not in self._known:
+            codec = self._factory.getCodec(path)
+            found = None if codec is None else str(codec.getClass().getSimpleName())
+            wanted = _CODEC_OF.get(os.path.splitext(name)[1])
+            self._known[name] = found == wanted or {found, wanted} == {"DefaultCodec", "DeflateCodec"}
+        return self._known[name]
 
 
 def binary_splits(jvm_rdd: Any, record_length: int) -> list[dict[str, Any]]:

@@ -3,8 +3,9 @@
 Then each of its outputs is made of the row that was read last, and nothing needs to be assumed: it is one
 of Python's own `map` and `filter` objects over the partition, or a generator whose bytecode says so. One
 loop runs over the partition itself, the partition is named nowhere else, what is yielded is yielded inside
-of that loop, and no local variable is carried from one row to the next. What such code keeps outside of its
-own variables (a global, a closure) is not looked at, just as in the function of a `map`.
+of that loop, no local variable is carried from one row to the next, and no variable of another function nor
+a global one is set. What such code keeps elsewhere (in a list of a closure, say) is not looked at, just as in
+the function of a `map`.
 
 For code of any other shape the answer is no, and the partition stays the bound.
 """
@@ -21,6 +22,7 @@ from types import CodeType, FunctionType, GeneratorType
 #: Accesses of local variables in an instruction's name; newer Pythons put two into one instruction.
 _ACCESSES = re.compile(r"(LOAD|STORE|DELETE)_FAST(?:_CHECK|_BORROW)?(?!_AND_CLEAR)")
 _ENDS = ("RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS")
+_SETS_OUTSIDE = frozenset(("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"))
 _CONSTANTS = (int, float, str, bytes, type(None))
 
 
@@ -54,6 +56,8 @@ def _is_one_loop(code: CodeType, partition: str, constants: frozenset[str]) -> b
     instructions = [
         each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")
     ]
+    if any(each.opname in _SETS_OUTSIDE for each in instructions):  # a sum that goes on from row to row
+        return False
     loops = [at for at, each in enumerate(instructions) if ("LOAD", partition) in _accesses(each)]
     if len(loops) != 1:
         return False

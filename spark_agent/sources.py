@@ -36,8 +36,8 @@ SOURCES = {
 PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "emptyRDD", "textFile", "wholeTextFiles"))
 #: Format of the dataset in the record of the node.
 FORMATS = {"textFile": "text", "wholeTextFiles": "file", "binaryFiles": "file", "binaryRecords": "binary"}
-#: Where a Hadoop configuration has it, the records of a text file are not its rows.
-DELIMITER = "textinputformat.record.delimiter"
+#: Where a Hadoop configuration has one of these, the records of a text file are not its rows.
+NO_ROWS = ("textinputformat.record.delimiter", "mapreduce.input.linerecordreader.line.maxlength")
 
 
 def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,13 +56,14 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
         if parameter is not None:
             path = str(args[0] if args else kwargs.get(parameter))
             node.description = path
-            has_rows = name != "textFile" or self._jsc.hadoopConfiguration().get(DELIMITER) is None
+            hadoop = self._jsc.hadoopConfiguration()
+            has_rows = name != "textFile" or all(hadoop.get(each) is None for each in NO_ROWS)
             node.dataset = partitions.dataset(path, FORMATS.get(name, "hadoop") if has_rows else "hadoop")
             jvm_rdd = result._jrdd
             if not has_rows:
                 pass  # known by partition and offset
             elif name == "textFile":
-                node.describe = lambda: partitions.file_splits(jvm_rdd)
+                node.describe = lambda: partitions.file_splits(jvm_rdd, hadoop)
             elif name == "binaryRecords":
                 length = int(kwargs.get("recordLength", args[1] if len(args) > 1 else 0))
                 node.describe = lambda: partitions.binary_splits(jvm_rdd, length)

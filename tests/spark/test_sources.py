@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.spark.application import Application, part_rows, rows_at
 
 Run = Callable[..., tuple[Any, Application]]
@@ -63,22 +65,51 @@ def test_each_kind_of_source_knows_its_records(run: Run, tmp_path: Path) -> None
         assert origins == sorted(origins), name
 
 
-def test_records_of_a_delimiter_of_ones_own_are_not_taken_for_rows(run: Run, tmp_path: Path) -> None:
+NO_ROWS = {
+    "a delimiter": ({"textinputformat.record.delimiter": ";"}, [f"a\n{i}" for i in range(30)]),
+    "a length": ({"mapreduce.input.linerecordreader.line.maxlength": "3"}, ["a"]),
+}
+
+
+@pytest.mark.parametrize("name", NO_ROWS)
+def test_records_that_are_no_rows_are_not_taken_for_rows(run: Run, tmp_path: Path, name: str) -> None:
+    conf, records = NO_ROWS[name]
     source = tmp_path / "in.txt"
     source.write_text("".join(f"a\n{i};" for i in range(30)))
 
     def job(context: Any) -> list[str]:
-        context._jsc.hadoopConfiguration().set("textinputformat.record.delimiter", ";")
-        return context.textFile(str(source), 3).collect()  # type: ignore[no-any-return]
+        for key, value in conf.items():
+            context._jsc.hadoopConfiguration().set(key, value)
+        return context.textFile(str(source), 1).collect()  # type: ignore[no-any-return]
 
     result, application = run(job)
-    assert result == [f"a\n{i}" for i in range(30)]
+    assert result[: len(records)] == records
     (sink,) = application.sinks()
-    for at in (0, 8):
-        trace = application.trace(direction="backward", node=sink.node_id, record=f"1#{at}")
+    for at in range(len(result)):
+        trace = application.trace(direction="backward", node=sink.node_id, record=f"0#{at}")
         ((record,),) = [node.records for node in trace.nodes if node.kind == "source"]
         assert trace.exact
-        assert (record.partition, record.offset, record.source) == (1, at, None)
+        assert (record.partition, record.offset, record.source) == (0, at, None)
+
+
+def test_a_file_that_hadoop_reads_not_as_it_is_called_has_no_rows(run: Run, tmp_path: Path) -> None:
+    for name in ("plain.txt", "copy.passthrough"):
+        (tmp_path / name).write_text("one\ntwo\n")
+
+    def job(context: Any) -> list[str]:
+        hadoop = context._jsc.hadoopConfiguration()
+        hadoop.set("io.compression.codecs", "org.apache.hadoop.io.compress.PassthroughCodec")
+        return context.textFile(f"{tmp_path}/plain.txt,{tmp_path}/copy.passthrough", 1).collect()  # type: ignore[no-any-return]
+
+    result, application = run(job)
+    assert result == ["one", "two"] * 2
+    (sink,) = application.sinks()
+    found = {}
+    for split, name in enumerate(("plain.txt", "copy.passthrough")):
+        trace = application.trace(direction="backward", node=sink.node_id, record=f"{split}#1")
+        ((record,),) = [node.records for node in trace.nodes if node.kind == "source"]
+        found[name] = record.source and (record.source.row, record.source.text)
+    assert found == {"plain.txt": (1, "two"), "copy.passthrough": None}
 
 
 def test_a_whole_file_and_a_binary_record_are_found_by_path_and_row(run: Run, tmp_path: Path) -> None:

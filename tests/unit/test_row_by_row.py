@@ -51,6 +51,28 @@ def pairs_by_a_function(rows: Iterator[str]) -> Iterator[str]:
     return (row + second() for row in rows)
 
 
+def with_a_sum_outside(rows: Iterator[str]) -> Iterator[str]:
+    seen = ""
+
+    def generator() -> Iterator[str]:
+        nonlocal seen
+        for row in rows:
+            seen += row
+            yield seen
+
+    return generator()
+
+
+def with_a_global(rows: Iterator[str]) -> Iterator[str]:
+    global _seen
+    for row in rows:
+        _seen += row
+        yield _seen
+
+
+_seen = ""
+
+
 def with_the_one_before(rows: Iterator[str], before: str = "") -> Iterator[str]:
     while True:
         for row in rows:

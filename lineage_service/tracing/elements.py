@@ -1,0 +1,72 @@
+"""What a topology is made of: nodes, runs, and the links between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineage_service.answers import Dataset
+
+__all__ = ["Link", "Run", "TopologyNode"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyNode:
+    """One node as it was registered; `parents` by port."""
+
+    number: int
+    name: str
+    description: str
+    kind: str
+    relation: str
+    exact: bool
+    reason: str
+    call_site: str
+    dataset: Dataset | None
+    parents: tuple[int, ...]
+    partitions: Mapping[int, Mapping[str, Any]]
+    by_id: bool = False
+    limit: int | None = None  # only so many of its records are given on, of the first splits
+    operation: int | None = None  # the node of the operation that a step is a part of
+    file_rows: Mapping[int, range] = field(default_factory=dict)  # split -> rows of its file, where known
+
+    @property
+    def is_public(self) -> bool:
+        return self.kind != "step"
+
+    @property
+    def is_text(self) -> bool:
+        """Its records are rows of text files, if it has files."""
+        return self.dataset is None or self.dataset.format == "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One committed run (see docs/architecture.md)."""
+
+    number: int
+    split: int
+    attempt: int
+    action: int | None
+    input: int
+    nodes: tuple[int, ...]
+    overridden: frozenset[int]
+    inputs: int
+    outputs: int
+    counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
+    execution: int = 0
+    stage: int | None = None  # of Spark
+    is_whole: bool = False  # its inputs are all records of its split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Inputs [start, start + count) of `run` at `node` are the outputs of `parent_run` at `parent_node`."""
+
+    node: int
+    run: int
+    parent_node: int
+    parent_run: int
+    start: int
+    count: int
