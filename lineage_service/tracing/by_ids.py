@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from lineage_service.rows import mark_of
+from lineage_service.tracing.elements import Run
 from lineage_service.tracing.flow_files import Integers
-from lineage_service.tracing.topology import Run, Topology
+from lineage_service.tracing.topology import Topology
 from spark_agent import contract
 
 __all__ = ["POSITION_BITS", "ids_of", "mark_of", "node_of", "records_of_ids"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from lineage_service.tracing.topology import Run, TopologyNode
+    from lineage_service.tracing.elements import Run, TopologyNode
 
 __all__ = ["has_ids", "is_taken", "names_ids", "of_other_stages", "of_splits"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from lineage_service.file_systems import is_local, one_name
-from lineage_service.tracing.topology import TopologyNode
+from lineage_service.tracing.elements import TopologyNode
 
 __all__ = [
     "CSV_WITH_HEADER",

@@ -17,6 +17,7 @@ from lineage_service.answers import SourceRow
 from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local
 from lineage_service.tracing import parquet_rows, whole_files
 from lineage_service.tracing.decompressed import Check, unlimited
+from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.file_rows import FileRows
 from lineage_service.tracing.parts import (
     LINES,
@@ -31,7 +32,7 @@ from lineage_service.tracing.parts import (
 )
 from lineage_service.tracing.row_finder import RowFinder
 from lineage_service.tracing.text_files import RowIndexes, shown
-from lineage_service.tracing.topology import Topology, TopologyNode
+from lineage_service.tracing.topology import Topology
 
 #: Remote files that are read at the same time, for one question.
 _AT_ONCE = 8

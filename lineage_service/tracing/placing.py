@@ -40,6 +40,10 @@ class Placing:
         self.links: list[Link] = []
         self.jvm_runs: dict[int, Run] = {}
         self.unplaced: set[int] = set()
+        self._read_in: dict[int, set[tuple[int, int]]] = defaultdict(set)  # attempt -> (node, split)
+        for run in runs.values():
+            self._read_in[run.attempt].add((run.input, run.split))
+        self._put_together: dict[int, frozenset[int]] = {}
         self._reads: Counter[tuple[int, int, int]] = Counter()  # (reading run, node, split)
         for run in those:
             node = nodes.get(run.input)
@@ -49,7 +53,7 @@ class Placing:
     def _place_input(self, node: TopologyNode, run: Run) -> bool:
         """False when the input of `run` should come from other runs and these are not known."""
         if node.relation == contract.STATIC:
-            return self._concatenate(node, run.split, run, run.number, run.inputs) is not None
+            return self._concatenate(node, run.split, run, run.number, run.inputs, ()) is not None
         if node.relation in (contract.SOURCE, contract.DATASET) or not node.parents:
             return True
         if node.relation == contract.PRODUCT:
@@ -71,16 +75,25 @@ class Placing:
     def _zip(self, node: TopologyNode, run: Run) -> bool:
         """Link record k of each parent to input k of `run`."""
         for parent in node.parents:
-            placed = self._place(parent, run.split, run, run.inputs)
+            placed = self._place(parent, run.split, run, run.inputs, (node.number,))
             if placed is None:
                 return False
             self._link(node.number, run.number, parent, placed[0], 0, run.inputs)
         return True
 
     def _concatenate(
-        self, node: TopologyNode, split: int, reader: Run, into: int, count: int | None
+        self,
+        node: TopologyNode,
+        split: int,
+        reader: Run,
+        into: int,
+        count: int | None,
+        path: tuple[int, ...],
     ) -> int | None:
-        """Link the parts of a static partition to `into`; their records together, None if not known."""
+        """Link the parts of a static partition to `into`; their records together, None if not known.
+
+        `path`: the nodes that the JVM put together of it, from what `reader` read on.
+        """
         parts = [
             (node.parents[port], parent)
             for port, parent in node.partitions.get(split, {}).get("parents", ())
@@ -88,18 +101,26 @@ class Placing:
         ]
         start = 0
         for parent, parent_split in parts:
-            placed = self._place(parent, parent_split, reader, count if len(parts) == 1 else None)
+            of_part = count if len(parts) == 1 else None
+            placed = self._place(parent, parent_split, reader, of_part, (*path, node.number))
             if placed is None:
                 return None
             self._link(node.number, into, parent, placed[0], start, placed[1])
             start += placed[1]
         return start if parts else None
 
-    def _place(self, number: int, split: int, reader: Run, count: int | None) -> tuple[int, int] | None:
-        """(run, records) that hold one split of a node as `reader` read it."""
+    def _place(
+        self, number: int, split: int, reader: Run, count: int | None, path: tuple[int, ...]
+    ) -> tuple[int, int] | None:
+        """(run, records) that hold one split of a node as `reader` read it by way of `path`."""
         place = reader.number, number, split
-        found = _computed(self._by_output[number, split], reader, self._reads[place])
+        candidates, before = self._by_output[number, split], self._reads[place]
         self._reads[place] += 1
+        found = _computed(candidates, reader, before)
+        if found is not None and found.attempt != reader.attempt:
+            found = self._that_filled(path, number, candidates, reader, before)
+            if found is None:
+                return None
         if found is not None:
             return found.number, found.outputs
         node = self._nodes.get(number)
@@ -109,7 +130,7 @@ class Placing:
         self.jvm_runs[made] = reader  # taken before the parts take theirs
         records = count if node.relation == contract.SOURCE else None
         if node.relation == contract.STATIC:
-            records = self._concatenate(node, split, reader, made, count)
+            records = self._concatenate(node, split, reader, made, count, path)
         if records is None:
             return None
         self.jvm_runs[made] = Run(
@@ -125,6 +146,53 @@ class Placing:
             counts={},
         )
         return made, records
+
+    def _that_filled(
+        self, path: tuple[int, ...], number: int, candidates: Sequence[Run], reader: Run, before: int
+    ) -> Run | None:
+        """The computation of `number` that is in a cache of it or of what `path` made of it, if it is known.
+
+        Of those that were made for something else (an action on `number` itself, another union), records went
+        there and into no cache. Which node on the way is cached is not told.
+        """
+        filled, maybe = list[Run](), list[Run]()
+        for run in candidates:
+            others = [each for each in self._read_in[run.attempt] if each[0] != path[0]]
+            made = [self._made_of(node) for node, _ in others]
+            if (path[0], reader.split) in self._read_in[run.attempt] or any(path[0] in each for each in made):
+                filled.append(run)
+            elif any(node == number for node, _ in others) or not all(each.isdisjoint(path) for each in made):
+                maybe.append(run)
+            elif not self._is_taken(run, number):
+                filled.append(run)
+        found, other = _computed(filled, reader), _computed(maybe, reader)
+        if found is None or other is None:
+            found = found or other
+        elif found.attempt < other.attempt < reader.attempt:
+            return None
+        if found is None:
+            return None
+        # A coalesce may read a partition twice, and computes it twice.
+        together = [run for run in (*filled, *maybe) if run.attempt == found.attempt]
+        return together[min(before, len(together) - 1)]
+
+    def _made_of(self, number: int) -> frozenset[int]:
+        """A node, and those of which the JVM puts its partitions together."""
+        known = self._put_together.get(number)
+        if known is None:
+            node, found = self._nodes.get(number), {number}
+            if node is not None and node.relation in (contract.STATIC, contract.ZIP):
+                for parent in node.parents:
+                    found |= self._made_of(parent)
+            known = self._put_together[number] = frozenset(found)
+        return known
+
+    def _is_taken(self, run: Run, number: int) -> bool:
+        """Its records of `number` went to its action, or to another run of its task."""
+        sink = None if run.action is None else self._nodes.get(run.action)
+        if sink is not None and number in sink.parents:
+            return True
+        return any(number in self._made_of(node) for node, _ in self._read_in[run.attempt])
 
     def _link(self, node: int, run: int, parent: int, parent_run: int, start: int, count: int) -> None:
         link = Link(node=node, run=run, parent_node=parent, parent_run=parent_run, start=start, count=count)

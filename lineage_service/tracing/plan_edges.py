@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from lineage_service.tracing.topology import TopologyNode
+from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 

@@ -19,12 +19,12 @@ import duckdb
 from lineage_service.answers import InvalidQueryError, Record, RecordPage, RecordQuery, TimeBudgetError
 from lineage_service.file_systems import UnreadableError
 from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.elements import Run, TopologyNode
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.starts import has_records, node_named
 from lineage_service.tracing.time_budget import time_budget
-from lineage_service.tracing.topology import Run, TopologyNode
 from lineage_service.tracing.walked import Position
 from spark_agent import contract
 

@@ -36,6 +36,7 @@ from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.edges import public_edges, record_count
+from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.engine import TraceWalk
 from lineage_service.tracing.ghost_links import FilesOfApplications
 from lineage_service.tracing.journey import Journey
@@ -55,7 +56,6 @@ from lineage_service.tracing.starts import (
 )
 from lineage_service.tracing.summaries import Receipts, Summaries
 from lineage_service.tracing.time_budget import time_budget
-from lineage_service.tracing.topology import TopologyNode
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
 from spark_agent import contract

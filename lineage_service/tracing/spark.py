@@ -22,6 +22,7 @@ from lineage_service.answers import InvalidQueryError, Record, Trace, TraceQuery
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing import cursors
 from lineage_service.tracing.decompressed import unlimited
+from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.ghost_links import FilesOfApplications
 from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.opened import OpenedApplication
@@ -37,7 +38,6 @@ from lineage_service.tracing.starts import (
     node_id_named,
     place_named,
 )
-from lineage_service.tracing.topology import TopologyNode
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
 

@@ -237,6 +237,8 @@ class SparkWalk(SparkSets):
             if entered.spread:
                 self._every_record(child, entered, [topology.result_of[child]], is_exact=True)
             return
+        if child in self.snapshot.unplaced_at:
+            self._every_record(child, here, self.snapshot.unplaced_at[child])
         in_run = [run for run in here.spread if self.snapshot.parent_in_run.get((run, child)) == node]
         flowing = [run for run in in_run if self.snapshot.is_flowing(child, run)]
         if still := set(in_run) - set(flowing):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.elements import Run, TopologyNode
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.topology import Run, TopologyNode
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 

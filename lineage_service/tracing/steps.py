@@ -317,6 +317,8 @@ class Walk:
                     if run in self._topology.entered.get(child, ()):
                         self._every_record(child, origins, [self._topology.result_of[child]], is_exact=True)
                 continue
+            for origins, _ in here.values() if child in self._snapshot.unplaced_at else ():
+                self._every_record(child, origins, self._snapshot.unplaced_at[child])
             in_run = {
                 run: records
                 for run, records in here.items()

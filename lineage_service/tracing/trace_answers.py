@@ -13,12 +13,12 @@ from lineage_service.answers import Flow, Record, Trace, TracedNode, TraceQuery
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.ghost_links import FileSplit
 from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.missing_values import how_to_see
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.places import Places
-from lineage_service.tracing.topology import TopologyNode
 from lineage_service.tracing.walked import Position, Walked
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract

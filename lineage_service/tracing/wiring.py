@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lineage_service.tracing.effective import effective_runs
-from lineage_service.tracing.topology import Link, Run, Topology, sides_of
+from lineage_service.tracing.elements import Link, Run
+from lineage_service.tracing.topology import Topology, sides_of
 from spark_agent import contract
 
 __all__ = ["Receipt", "Wiring", "grouped"]
@@ -50,6 +51,7 @@ class Wiring(ABC):
     links_of: Mapping[int, tuple[Link, ...]]  # node -> what its records are the outputs of
     links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
     parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
+    unplaced_at: Mapping[int, tuple[int, ...]]  # node -> runs that read it, nobody knows from where
     read_in_vain: frozenset[int]  # nodes whose kept records runs that do not count read, too
 
     def __init__(self, topology: Topology, receipts: Iterable[Receipt]) -> None:
@@ -78,6 +80,9 @@ class Wiring(ABC):
         self.links_of = grouped((link.node, link) for link in topology.links)
         self.links_from = grouped((link.parent_node, link) for link in topology.links)
         self.parent_in_run = {(run, node): parent for run, node, parent in topology.chain}
+        self.unplaced_at = grouped(
+            (runs[run].input, run) for run in sorted(topology.unplaced & self.effective)
+        )
         self.read_in_vain = frozenset(
             link.node
             for link in topology.links

@@ -1,0 +1,136 @@
+"""What caches and checkpoints hold: what was computed for them, also where tasks fail or compute it again."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lineage_service.answers import NotFoundError
+from tests.spark.application import Application, part_rows, rows_at
+
+Run = Callable[..., tuple[Any, Application]]
+
+
+def test_what_was_kept_is_what_was_computed_last(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(60)))
+    outputs = ("cached behind a collect", "cached again", "checkpointed", "coalesced with itself")
+
+    def job(context: Any) -> None:
+        context.setCheckpointDir(str(tmp_path / "checkpoints"))
+
+        def some() -> Any:  # others each time
+            return context.textFile(str(source), 3).filter(lambda _: random.SystemRandom().random() < 0.5)
+
+        def save(dataset: Any, name: str) -> None:
+            dataset.map(str).saveAsTextFile(str(tmp_path / name))
+
+        cached, checkpointed, twice = some(), some(), some()
+        cached.collect()
+        for name in outputs[:2]:
+            cached.cache().count()
+            save(cached, name)
+            cached.unpersist(blocking=True)
+        checkpointed.checkpoint()
+        checkpointed.count()  # after which the checkpoint computes it once more
+        save(checkpointed, outputs[2])
+        save(twice.union(twice).coalesce(1), outputs[3])
+
+    _, application = run(job)
+    for name in outputs:
+        rows = part_rows(tmp_path / name)
+        assert rows
+        for part, row, text in rows:
+            assert application.sources_of(part, row) == {("in.txt", int(text))}, name
+
+
+def test_what_a_task_cached_that_failed_is_not_said_to_be_known_exactly(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(40)))
+
+    def job(context: Any) -> None:
+        cached = context.textFile(str(source), 4).filter(lambda line: int(line) % 3).cache()
+        with contextlib.suppress(Exception):
+            cached.map(lambda line: 1 // (int(line) - 1)).collect()
+        cached.map(str).saveAsTextFile(str(tmp_path / "out"))
+
+    _, application = run(job)
+    known = 0
+    for part, row, text in part_rows(tmp_path / "out"):
+        trace = application.trace(direction="backward", path=str(part), row=row)
+        known += trace.exact
+        assert not trace.exact or rows_at(trace, "source") == {("in.txt", int(text))}
+        if not trace.exact:
+            # What the failed task had read is not there to begin with.
+            with pytest.raises(NotFoundError):
+                application.trace(direction="forward", path=str(source), row=int(text))
+            for _, bound in rows_at(trace, "source"):
+                forward = application.trace(direction="forward", path=str(source), row=bound)
+                assert not forward.exact
+                assert (part.name, row) in rows_at(forward, "sink")
+    assert 0 < known < len(part_rows(tmp_path / "out"))
+
+
+def test_a_kept_union_holds_what_was_computed_for_it(run: Run, tmp_path: Path) -> None:
+    """Not what another job computed of its parts before it was read."""
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(60)))
+    outputs = ("union", "coalesce", "coalesce of twice the same", "union of unions", "checkpoint")
+
+    def job(context: Any) -> None:
+        context.setCheckpointDir(str(tmp_path / "checkpoints"))
+
+        def some() -> Any:  # others each time
+            return context.textFile(str(source), 3).filter(lambda _: random.SystemRandom().random() < 0.5)
+
+        for name in outputs:
+            part = some()
+            kept = part.coalesce(2) if name == "coalesce" else part.union(some())
+            if name == "union of unions":
+                kept = kept.union(part)
+            if name == "coalesce of twice the same":
+                kept = part.union(part).coalesce(1)
+            if name == "checkpoint":
+                kept.checkpoint()
+            else:
+                kept.cache()
+            kept.count()
+            part.collect()
+            part.union(some()).count()
+            kept.map(str).saveAsTextFile(str(tmp_path / name))
+            part.count()
+
+    _, application = run(job)
+    for name in outputs:
+        rows = part_rows(tmp_path / name)
+        assert rows
+        for part, row, text in rows:
+            assert application.sources_of(part, row) == {("in.txt", int(text))}, name
+
+
+def test_what_filled_a_kept_union_is_not_known_where_its_task_failed(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(40)))
+
+    def fails(line: str) -> int:
+        return 1 // (int(line) - 38)
+
+    def job(context: Any) -> None:
+        part = context.textFile(str(source), 2).filter(
+            lambda line: line == "38" or random.SystemRandom().random() < 0.5
+        )
+        kept = part.union(context.parallelize(["39"], 1)).cache()
+        with contextlib.suppress(Exception):
+            kept.map(fails).collect()
+        part.collect()
+        kept.map(str).saveAsTextFile(str(tmp_path / "out"))
+
+    _, application = run(job)
+    for part, row, text in part_rows(tmp_path / "out"):
+        trace = application.trace(direction="backward", path=str(part), row=row)
+        assert not trace.exact or text == "39" or rows_at(trace, "source") == {("in.txt", int(text))}
