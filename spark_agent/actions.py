@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions, transport
 from spark_agent.capture import ACTION, Plan, Run, hiding
-from spark_agent.nodes import Node, inexact
+from spark_agent.nodes import Node, failed, inexact
 from spark_agent.operators import Tag
 from spark_agent.patches import like
 from spark_agent.transformations import can_be_piped, is_pipelinable, piped
@@ -90,7 +90,7 @@ def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], A
 
 def _say_failed(session: Session, sink: Node) -> None:
     """Its tasks that had ended have told of their records, which are no result."""
-    sink.exact, sink.reason = False, f"{sink.name} failed: these are records of tasks that had ended before"
+    sink.exact, sink.reason = False, failed(sink.name)
     session.emit(contract.NODE_REGISTERED, **sink.event())
 
 

@@ -40,6 +40,11 @@ NODE_FIELDS = (
 )
 
 
+def failed(name: str) -> str:
+    """Why records of an action that failed are no result of it."""
+    return f"{name} failed: these are records of tasks that had ended before"
+
+
 @dataclass(eq=False)
 class Node:
     """One RDD. `parents` are in the order of their ports, and forgotten when they are no longer needed.

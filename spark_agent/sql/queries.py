@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from spark_agent import contract, partitions, settings
+from spark_agent.nodes import failed
 from spark_agent.sql import call_sites, commands, lazy, outputs, rewriting
 from spark_agent.sql.bitmaps import Bitmaps
 from spark_agent.sql.borders import Borders
@@ -43,6 +44,8 @@ _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRe
 _NAMES = "Resolved"
 #: Methods of Spark SQL that plan a query for themselves or for people to read.
 _NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
+#: Sinks of queries that may run, or run again.
+_MOST_SINKS = 1_000
 #: Operators that read more columns than they say.
 _UNPRUNABLE = "FlatMapCoGroupsIn"
 #: Those that read the rows of a plan as an RDD: what is kept, and what Python goes on with.
@@ -67,6 +70,7 @@ class Queries:
         self._lock = threading.Lock()
         self._outputs = outputs.Outputs()
         self._files: set[int] = set()  # scans of files
+        self._sinks: dict[int, tuple[PlanNode, bool, str]] = {}  # with what they were when they were told
         self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
         self._left_out: set[tuple[int, ...]] = set()  # columns of leaves
         self._indexes = RowIndexes()
@@ -215,6 +219,10 @@ class Queries:
             node.exact, node.reason = False, reason
         if output is not None:
             self._outputs.begin(node.number, output)
+        if node.kind == "sink":
+            self._sinks[node.number] = node, node.exact, node.reason
+            if len(self._sinks) > _MOST_SINKS:
+                self._sinks.pop(next(iter(self._sinks)), None)
         if again is not None:
             again.begin(node)
         self._publish(nodes.made)
@@ -298,6 +306,7 @@ class Queries:
         if kind == "end":
             for node in told["nodes"]:
                 self._read_again.end(node, told["name"], is_failed=told["failed"])
+                self._end_sink(node, is_failed=told["failed"])
                 written = self._outputs.end(node, is_failed=told["failed"])
                 index = self._indexes.of(node)
                 if index is None:
@@ -319,6 +328,16 @@ class Queries:
         elif not self._read_again.takes(told):
             self._session.publish_manifest(told)
         self._outputs.take(told["input"], told["split"], told["outputs"], files)
+
+    def _end_sink(self, number: int, *, is_failed: bool) -> None:
+        """Of a query that failed, which may run well another time, records are no result."""
+        node, exact, reason = self._sinks.get(number, (None, True, ""))
+        if node is None:
+            return
+        said = (False, failed(node.name)) if is_failed else (exact, reason)
+        if said != (node.exact, node.reason):
+            node.exact, node.reason = said
+            self._session.emit(contract.NODE_REGISTERED, **node.event())
 
     def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
         fresh = []

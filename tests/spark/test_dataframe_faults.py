@@ -72,3 +72,19 @@ def test_a_query_that_cannot_be_rewritten_runs_as_it_is(
     graph = application.questions.graph(application.application_id)
     assert all(node.exact for node in upstream(graph, followed.node_id))
     assert followed.records == 4
+
+
+def test_records_of_a_query_that_failed_are_no_result(
+    run: Callable[..., tuple[Any, Application]], tmp_path: Path
+) -> None:
+    def job(context: SparkContext) -> None:
+        spark = SparkSession.builder.getOrCreate()
+        frame = spark.range(40, numPartitions=4).selectExpr("id", "1 div (39 - id) as n")
+        for action in (lambda: frame.write.parquet(str(tmp_path / "out")), frame.collect):
+            with pytest.raises(Exception, match=r"(?i)zero"):
+                action()
+        frame.where("id < 5").collect()
+
+    _, application = run(job, spark_sql_ansi_enabled="true")
+    sinks = [(sink.name, sink.exact, "failed" in sink.reason) for sink in application.sinks()]
+    assert sorted(sinks) == [("collect", False, True), ("collect", True, False), ("parquet", False, True)]
