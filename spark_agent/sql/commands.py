@@ -12,6 +12,12 @@ _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePa
 _KEEPING = ("CacheTable", "CacheTableAsSelect", "UncacheTable")
 
 
+def several(catalyst: Catalyst, plan: Plan, kind: str) -> list[Plan]:
+    """The commands of one statement that writes several queries (`FROM ... INSERT ... INSERT ...`)."""
+    commands = catalyst.items(plan.children()) if kind == "Union" else []
+    return commands if all(catalyst.kind(each) in _WRITING for each in commands) else []
+
+
 def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Callable[[Plan], Plan] | None]:
     """The query of a plan, and for a command how the command goes around another one."""
     if kind == "WithCTE" and (inner := catalyst.kind(plan.plan())) in _WRITING:

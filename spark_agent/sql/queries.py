@@ -112,6 +112,9 @@ class Queries:
         is_kept = bool(cached) or is_read
         if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
             return None
+        if written := commands.several(self._catalyst, plan, kind):
+            both = [(each, self._rewritten(each, entry)) for each in written]
+            return self._catalyst.with_children(plan, [each if new is None else new for each, new in both])
         query, around = commands.query_of(self._catalyst, plan, kind)
         if query is None or self._is_of_no_interest(query, is_run=is_kept or around is not None):
             return None

@@ -176,6 +176,19 @@ TABLES: dict[str, Case] = {
         ),
         lambda s: of_nothing((1, 2), (3, 4))(s) + r.select(r.where(kept(s), lambda o: o.id > 6), two),
     ),
+    "several tables by one statement": output(
+        lambda frame, path: run_sql(
+            frame,
+            f"create table several_one {TABLE} location '{path}/one'",
+            f"create table several_other {TABLE} location '{path}/other'",
+            "from new insert into several_one select id, amount where id > 6 "
+            "insert into several_other select id, sum(amount) where amount > 9 group by id",
+        ),
+        lambda s: (
+            r.select(r.where(kept(s), lambda o: o.id > 6), two)
+            + r.select(r.where(kept(s), lambda o: o.amount > 9), two)
+        ),
+    ),
     "INSERT OVERWRITE": output(
         lambda frame, path: run_sql(
             frame,

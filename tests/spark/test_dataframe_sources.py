@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -410,7 +411,25 @@ else:
     def counted_in_pandas(frame: Any) -> Any:
         return pd.DataFrame({"tag": frame.tag[:1], "n": len(frame)})
 
+    def indexed(t: Tables) -> DataFrame:
+        """With the index that pandas on Spark gives rows."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return t.orders.where("amount > 4").pandas_api().to_spark(index_col="at")
+
     CASES |= {
+        "pandas on Spark": Case(
+            lambda t: indexed(t).where("at >= 0 and id > 3").select("id", "tag"),
+            lambda s: r.select(
+                r.where(s.orders, lambda o: o.amount > 4 and o.id > 3), lambda o: (o.id, o.tag)
+            ),
+        ),
+        "pandas on Spark, aggregated": Case(
+            lambda t: indexed(t).groupBy("tag").agg(F.count("at"), F.max("at") < 26),
+            lambda s: r.aggregate(
+                r.where(s.orders, lambda o: o.amount > 4), by_tag, lambda rows: (len(rows), True)
+            ),
+        ),
         "pandas UDF": Case(
             lambda t: t.orders.select("id", F.pandas_udf(twice, "long")("amount").alias("d")).where("d > 8"),
             lambda s: r.select(r.where(s.orders, lambda o: o.amount > 4), lambda o: (o.id, o.amount * 2)),

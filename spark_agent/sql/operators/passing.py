@@ -65,6 +65,7 @@ PASSING = frozenset(
         "BatchEvalPython",
         "ArrowEvalPython",
         "WindowGroupLimit",
+        "AttachDistributedSequence",
     )
 )
 
