@@ -26,6 +26,7 @@ _NEEDED = (
     "LineageTap",
     "LineageSource",
     "LineageBlocks",
+    "LineageKey",
     "LineageRow",
     "LineageTurn",
     "Manifests",

@@ -30,6 +30,25 @@ def tagged(order: Order, label: Label) -> bool:
     return r.equal(order.tag, label.tag)
 
 
+def none_is_3(order: Order, customer: Customer) -> bool:
+    return r.equal(3 if order.customer is None else order.customer, customer.key)
+
+
+def bought_by_3(order: Order, customer: Customer) -> bool:
+    return r.equal(order.customer, 3 if customer.key is None else customer.key)
+
+
+def large_or(meets: Any) -> Any:
+    """Orders that are large or have matches."""
+    return lambda s: r.select(
+        r.where(
+            r.matched(s.orders, s.customers, meets),
+            lambda o: o.amount > 25 or any(meets(o, c) for c, _ in s.customers),
+        ),
+        id_of,
+    )
+
+
 def id_of(row: Order) -> tuple[int]:
     return (row.id,)
 
@@ -148,13 +167,25 @@ SUBQUERIES: dict[str, Case] = {
     "EXISTS, or a condition": sql(
         "select id from orders o where amount > 25 or exists (select 1 "
         "from customers where key = o.customer)",
-        lambda s: r.select(
-            r.where(
-                r.matched(s.orders, s.customers, buys),
-                lambda o: o.amount > 25 or any(buys(o, c) for c, _ in s.customers),
-            ),
-            id_of,
-        ),
+        large_or(buys),
+    ),
+    "EXISTS of what is never null, or a condition": sql(
+        "select id from orders where amount > 25 or exists (select 1 "
+        "from customers where key = coalesce(customer, 3))",
+        large_or(none_is_3),
+    ),
+    "EXISTS among what is never null, or a condition": sql(
+        "select id from orders where amount > 25 or exists (select 1 "
+        "from customers where coalesce(key, 3) = customer)",
+        large_or(bought_by_3),
+    ),
+    "IN of what is never null, or a condition": sql(
+        "select id from orders where amount > 25 or coalesce(customer, 3) in (select key from customers)",
+        large_or(none_is_3),
+    ),
+    "IN among what is never null": sql(
+        "select id from orders where customer in (select coalesce(key, 3) from customers)",
+        lambda s: r.select(r.semi(s.orders, s.customers, bought_by_3), id_of),
     ),
     "two EXISTS, or-ed": sql(
         "select id from orders o where exists (select 1 from customers where key = o.customer) "

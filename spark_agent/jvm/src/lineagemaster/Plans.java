@@ -13,10 +13,8 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Ascending$;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
-import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
@@ -25,7 +23,7 @@ import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
 import org.apache.spark.sql.catalyst.expressions.UnboundedFollowing$;
 import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
-import org.apache.spark.sql.catalyst.expressions.XxHash64;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
@@ -43,7 +41,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -63,6 +60,11 @@ public final class Plans {
   private static final String METADATA = "__file_source_metadata_col";
   private static final String ROW_INDEX = "row_index";
   private static final int UNDER_SUBQUERY = 3; // of the fields of a CTERelationDef
+  /** More columns of a key are hashed as one. */
+  private static final int MOST_COLUMNS = 50;
+  /** What {@link KeyHash} takes, as generated code names it. */
+  private static final Set<String> HASHED = Set.of("boolean", "byte", "short", "int", "long", "float", "double",
+      "Decimal", "UTF8String", "byte[]", "CalendarInterval");
   private static final Seq<Object> NIL = ScalaLists.of(List.of());
 
   // -- questions ---------------------------------------------------------------------------------------
@@ -241,33 +243,27 @@ public final class Plans {
   }
 
   /**
-   * A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits. Spark's hash leaves nulls out,
-   * so that ('a', null) and (null, 'a') would be one: whether each is null is hashed, too. It also leaves out where an
-   * array ends: of values with parts, the bytes are hashed by which Spark itself groups them. Numbers that compare as
-   * equal (0.0 and -0.0, NaNs) are made the same first.
+   * A number from 0 to 2**63 - 1 that is the same for the same values: a hash. Of values with parts, the bytes are
+   * hashed by which Spark itself groups them; of all columns where there are many, so that generated code stays short.
+   * Numbers that compare as equal (0.0 and -0.0, NaNs) are made the same first.
    */
   public Expression key(Seq<Expression> expressions) {
     if (expressions.isEmpty()) {
       return new Literal(0L, DataTypes.LongType);
     }
-    List<Expression> hashed = new ArrayList<>();
+    List<Expression> columns = new ArrayList<>();
     for (Expression each : ScalaLists.asJava(expressions)) {
-      Expression normal = NormalizeFloatingNumbers$.MODULE$.normalize(each);
-      if (hasParts(each.dataType())) {
-        hashed.add(new LineageRow(false, expressions(List.of(normal))));
-        continue;
-      }
-      hashed.add(normal);
-      if (each.nullable()) {
-        hashed.add(new IsNull(each));
-      }
+      columns.add(NormalizeFloatingNumbers$.MODULE$.normalize(each));
     }
-    Expression hash = ScalaLists.made(XxHash64.class, ScalaLists.of(hashed));
-    return new BitwiseAnd(hash, new Literal(Long.MAX_VALUE, DataTypes.LongType));
+    if (columns.size() > MOST_COLUMNS) {
+      return new LineageKey(expressions(List.of(new LineageRow(false, expressions(columns)))));
+    }
+    columns.replaceAll(each -> isHashed(each.dataType()) ? each : new LineageRow(false, expressions(List.of(each))));
+    return new LineageKey(expressions(columns));
   }
 
-  private static boolean hasParts(DataType type) {
-    return type instanceof ArrayType || type instanceof StructType || type instanceof UserDefinedType;
+  private static boolean isHashed(DataType type) {
+    return !(type instanceof UserDefinedType) && HASHED.contains(CodeGenerator.javaType(type));
   }
 
   // -- plans -------------------------------------------------------------------------------------------
