@@ -1,0 +1,125 @@
+"""Queries made by chance: traces that say that they are exact equal the oracle, others hold all that it has.
+
+LINEAGE_TEST_SEED=N LINEAGE_TEST_QUERIES=M makes M others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import pytest
+from pyspark.sql import DataFrame
+
+from lineage_service.answers import NotFoundError
+from tests.spark import random_queries
+from tests.spark.dataframe_oracle import Case, Ran, Tables, check_forward, rows_of_sources
+from tests.spark.relational import Data, Sources
+from tests.spark.shop import Shop
+
+# The first test of the module runs the queries of all of them.
+pytestmark = pytest.mark.timeout(1200)
+
+FIRST = int(os.environ.get("LINEAGE_TEST_SEED", "1"))
+COUNT = int(os.environ.get("LINEAGE_TEST_QUERIES", "40"))
+
+CONFS = [
+    {},
+    {"spark.sql.adaptive.enabled": "false"},
+    {"spark.sql.autoBroadcastJoinThreshold": "-1"},
+    {"spark.sql.codegen.wholeStage": "false"},
+]
+
+
+def case_of(seed: int) -> Case:
+    def query(tables: Tables) -> DataFrame:
+        random_queries.begin(tables)
+        return tables.spark.sql(random_queries.make(seed, tables.shop).text)
+
+    def oracle(shop: Shop) -> Data:
+        return random_queries.make(seed, shop).data
+
+    return Case(query, oracle, exact=None, conf=CONFS[seed % len(CONFS)])
+
+
+CASES = {f"query {seed}": case_of(seed) for seed in range(FIRST, FIRST + COUNT)}
+PLAIN = CASES
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_traces_are_exact_or_hold_all(name: str, plain: Ran, traced: Ran) -> None:
+    query = random_queries.make(int(name.split()[1]), traced.shop)
+    if name in plain.failures:
+        assert type(traced.failures.get(name)) is type(plain.failures[name]), query.text
+        return
+    try:
+        assert traced.rows(name) == plain.rows(name)
+        if not is_right(name, plain) or not is_covered(name, traced):
+            return
+        output = traced.output(name)
+        traces = {
+            (part, at): (repr(row), traced.backward(output / part, at))
+            for (part, at), row in traced.written(name)
+        }
+        found: dict[str, list[tuple[Sources, bool]]] = defaultdict(list)
+        for row, trace in traces.values():
+            found[row].append((rows_of_sources(trace), trace.exact))
+        wanted: dict[str, list[Sources]] = defaultdict(list)
+        for values, sources in query.data:
+            wanted[repr(values)].append(sources)
+        for row, given in found.items():
+            assert can_be(given, wanted[row]), f"{row}: {given} of {wanted[row]}"
+        sinks = {trace.start_node for _, trace in traces.values()}
+        backward = {place: rows_of_sources(trace) for place, (_, trace) in traces.items()}
+        assert traced.application is not None
+        check_forward(traced.application, sinks, output, backward)
+    except Exception as error:
+        error.add_note(query.text)
+        raise
+
+
+def is_right(name: str, plain: Ran) -> bool:
+    """Does stock Spark give what the oracle says? Few queries show a fault of its own."""
+    return plain.rows(name) == Counter(repr(row) for row, _ in plain.expected(name))
+
+
+def is_covered(name: str, traced: Ran) -> bool:
+    """If not, the application says so."""
+    try:
+        for (part, at), _ in traced.written(name)[:1]:
+            traced.backward(traced.output(name) / part, at)
+    except NotFoundError as error:
+        if "is not covered" not in str(error):
+            raise
+        return False
+    return True
+
+
+def can_be(given: Sequence[tuple[Sources, bool]], wanted: Sequence[Sources]) -> bool:
+    """May these be the traces of rows that look alike, each of one: the same if exact, else at least it?"""
+    taken: dict[int, int] = {}
+
+    def is_placed(one: int, seen: set[int]) -> bool:
+        sources, is_exact = given[one]
+        for at, least in enumerate(wanted):
+            if at not in seen and (sources == least if is_exact else sources >= least):
+                seen.add(at)
+                if at not in taken or is_placed(taken[at], seen):
+                    taken[at] = one
+                    return True
+        return False
+
+    return len(given) == len(wanted) and all(is_placed(one, set()) for one in range(len(given)))
+
+
+def test_most_queries_are_looked_at_and_exact(plain: Ran, traced: Ran) -> None:
+    """Else the others would prove little."""
+    exact = 0
+    for name in CASES:
+        if name not in plain.failures and is_right(name, plain) and is_covered(name, traced):
+            output = traced.output(name)
+            exact += all(
+                traced.backward(output / part, at).exact for (part, at), _ in traced.written(name)[:1]
+            )
+    assert exact > 0.6 * len(CASES)
