@@ -210,6 +210,27 @@ class _Maker:
         )
         return replace(before, text=self.around(before, rest=f"where {text}"), data=data)
 
+    def not_within(self, before: Relation) -> Relation | None:
+        """NOT IN a query of one column, of which a null makes that nobody knows."""
+        other = self.looked_at()
+        asked = value_of(self.chance, before)
+        columns = other.of(asked.type)
+        if not columns:
+            return None
+        column = self.chance.choice(columns)
+        at = other.place(column)
+
+        def is_kept(row: Row) -> bool:
+            mine, others = asked.of(row), [each[at] for each, _ in other.data]
+            return not others or (
+                mine is not None and not any(each is None or r.equal(mine, each) for each in others)
+            )
+
+        text = f"{asked.text} not in (select {column.name} from ({other.text}) {self.name('t')})"
+        return replace(
+            before, text=self.around(before, rest=f"where {text}"), data=r.where(before.data, is_kept)
+        )
+
     def group(self, before: Relation) -> Relation:
         chosen = self.chance.sample(before.columns, min(self.chance.randint(0, 2), len(before.columns)))
         keys = [each for each in before.columns if each in chosen or each.name in before.needed]
@@ -238,15 +259,23 @@ class _Maker:
         def of_group(rows: Sequence[Row]) -> Row:
             return tuple(value.of(rows) for value in values)  # type: ignore[arg-type] # of rows, here
 
-        data = (
-            r.aggregate(before.data, lambda row: tuple(row[at] for at in places), of_group)
-            if keys
-            else r.aggregate_all(before.data, of_group)
-        )
-        rest = f"group by {', '.join(names)}" if names else ""
+        def of_row(row: Row) -> Row:
+            return tuple(row[at] for at in places)
+
+        word = self.chance.choice(["", "", "", "rollup", "cube"]) if len(keys) in (1, 2) else ""
+        if word:
+            sets: list[tuple[int, ...]] = [(0,), ()] if len(keys) == 1 else [(0, 1), (0,), ()]
+            if word == "cube" and len(keys) == 2:
+                sets.append((1,))
+            data = r.grouping_sets(before.data, of_row, sets, of_group)
+        elif keys:
+            data = r.aggregate(before.data, of_row, of_group)
+        else:
+            data = r.aggregate_all(before.data, of_group)
+        rest = f"group by {word}({', '.join(names)})".replace("()", "") if names else ""
         text = self.around(before, ", ".join([*names, *selected]), rest)
-        unique = names[0] if len(names) == 1 and all(row[0] is not None for row, _ in data) else None
-        return Relation(text, data, (*keys, *made), unique)
+        is_unique = len(names) == 1 and all(row[0] is not None for row, _ in data)
+        return Relation(text, data, (*keys, *made), names[0] if is_unique else None)
 
     def distinct(self, before: Relation) -> Relation:
         return replace(before, text=self.around(before, "distinct *"), data=r.distinct(before.data))
@@ -408,6 +437,7 @@ _STEPS: list[Callable[[_Maker, Relation], Relation | None]] = [
     _Maker.join,
     _Maker.subquery,
     _Maker.within,
+    _Maker.not_within,
     _Maker.group,
     _Maker.group,
     _Maker.distinct,
