@@ -272,7 +272,8 @@ class _Maker:
             data = r.aggregate(before.data, of_row, of_group)
         else:
             data = r.aggregate_all(before.data, of_group)
-        rest = f"group by {word}({', '.join(names)})".replace("()", "") if names else ""
+        keyed = ", ".join(names)
+        rest = f"group by {word}({keyed})" if word else f"group by {keyed}" if names else ""
         text = self.around(before, ", ".join([*names, *selected]), rest)
         is_unique = len(names) == 1 and all(row[0] is not None for row, _ in data)
         return Relation(text, data, (*keys, *made), names[0] if is_unique else None)

@@ -116,6 +116,9 @@ def can_be(given: Sequence[tuple[Sources, bool]], wanted: Sequence[Sources]) -> 
 
 def test_most_queries_are_looked_at_and_exact(plain: Ran, traced: Ran) -> None:
     """Else the others would prove little."""
+    assert len(plain.failures) <= 0.1 * len(CASES), {
+        name: str(plain.failures[name]) for name in plain.failures
+    }
     exact = 0
     for name in CASES:
         if name not in plain.failures and is_right(name, plain) and is_covered(name, traced):
