@@ -42,7 +42,7 @@ from scripts.spark_suite_report import WAYS, Compared, Run, checkout_version, in
 from spark_agent import contract
 
 #: Hundreds of JVMs live for seconds each: without the second compiler they need half of the CPU.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders of `pyspark` that are made of links, so that there is room for folders of the checkout.

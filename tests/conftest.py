@@ -28,7 +28,10 @@ CACHE = TESTS.parent / ".cache"
 _CONTAINER_DEADLINE_S = 120
 
 # Spark's JVM of a test runs many small queries once: without the second compiler it needs half of the CPU.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# The first alone has 48 MB for its code, which some hundred queries fill: it then compiles the same again.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+)
 
 # The same examples each time, and no example is too slow: machines differ.
 settings.register_profile("house", derandomize=True, deadline=None)

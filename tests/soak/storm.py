@@ -65,6 +65,7 @@ class Storm:
         self._members: dict[int, list[Member]] = {0: [], 1: [], 2: []}
         self._waking: list[tuple[float, Member]] = []
         self._dying: list[tuple[float, Member]] = []
+        self._leaving: list[Member] = []
         self._broker_starts = threading.Thread()
         self._is_over = threading.Event()
         self._prefix = f"soak-{world.group}-"
@@ -160,7 +161,7 @@ class Storm:
             if now >= at:
                 member.signal(signal.SIGCONT)
                 self._waking.remove((at, member))
-        for job, members in self._members.items():
+        for members in (*self._members.values(), self._leaving):
             for member in [each for each in members if not each.is_alive]:
                 code = member.process.returncode
                 # 1: no broker answered at its start. Whoever runs consumers starts it again.
@@ -170,6 +171,7 @@ class Storm:
                 ):
                     raise AssertionError(f"{member.log.name} ended with {code} by itself:\n{member.said()}")
                 members.remove(member)
+        for job, members in self._members.items():
             while len(members) < (2 if job == 0 else 1):
                 members.append(self._started(job))
 
@@ -192,7 +194,13 @@ class Storm:
             self._members[0].append(self._started(0))
 
     def _end_member(self) -> None:
-        self._any_member().signal(signal.SIGTERM)
+        """Told to leave, one writes what it has taken; that may take until long after the storm."""
+        member = self._any_member()
+        member.signal(signal.SIGTERM)
+        for members in self._members.values():
+            if member in members:
+                members.remove(member)
+        self._leaving.append(member)
 
     def _suspend_member(self) -> None:
         member = self._any_member()
@@ -235,6 +243,8 @@ class Storm:
         for _, member in self._dying:
             member.kill()
         servers.graph.wait()
+        for member in self._leaving:
+            member.wait()
         began = time.monotonic()
         self._man()
         groups = [group for group, _, _ in self._jobs]
