@@ -1,17 +1,36 @@
-"""Has everything of an application arrived? Counted from its events and from the receipts of its blocks.
+"""Has everything of an application arrived, and is it still there? Counted from its events, from the receipts
+of its blocks, and from how many rows these made.
 
 Promises never to say "complete" while a block of a committed run, a manifest, another event or the
-application's end is not stored, or when the agent had to drop something. A pure function of what the flow
-store holds.
+application's end is not stored, when the agent had to drop something, or when the store has lost rows of
+stored blocks. Pure functions of what the flow store holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from spark_agent import contract
+
+_TEXTS = (contract.KEYS, contract.VALUES)
+
+
+class StoredBlock(Protocol):
+    """A receipt: which block is stored, and how many rows it made."""
+
+    @property
+    def run(self) -> int: ...
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def relation(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +62,7 @@ class Completeness:
 
     `missing_events` are all others that are not here: nodes, links, partitions, the start. `events` are those
     with a number of the agent's that are here. `starts`: how many executions have begun under its id.
+    `lost_rows`: how many rows of stored blocks each table lacks.
     """
 
     starts: int
@@ -51,6 +71,7 @@ class Completeness:
     missing_events: int
     events: int
     runs: tuple[RunCompleteness, ...]
+    lost_rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def missing_blocks(self) -> int:
@@ -63,7 +84,8 @@ class Completeness:
     @property
     def is_complete(self) -> bool:
         is_told = self.has_ended and not self.missing_runs and not self.missing_events
-        return is_told and self.starts <= 1 and all(run.is_complete for run in self.runs)
+        is_kept = not self.lost_rows and all(run.is_complete for run in self.runs)
+        return is_told and self.starts <= 1 and is_kept
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""
@@ -84,6 +106,9 @@ class Completeness:
         if self.dropped:
             why = next((f" ({run.problem})" for run in self.runs if run.dropped and run.problem), "")
             parts.append(f"blocks that the agent dropped: {self.dropped}{why}")
+        if self.lost_rows:
+            lost = ", ".join(f"{rows} of {table}" for table, rows in self.lost_rows.items())
+            parts.append(f"rows that the flow store has lost: {lost} (operations.md#a-damaged-flow-store)")
         if self.starts > 1:
             parts.append(
                 f"{self.starts} executions have this id, and their records are mixed: give each its own"
@@ -91,11 +116,28 @@ class Completeness:
         return "; ".join(parts)
 
 
-def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[int, int]]) -> Completeness:
+def lost_rows(receipts: Iterable[StoredBlock], stored: Mapping[str, int]) -> dict[str, int]:
+    """Table -> how many rows of stored blocks it lacks, for those that lack some.
+
+    `stored`: how many rows there are of the application, counted after the receipts were read. Rows are
+    written before their receipt, so there may be more of them than receipts speak of, and never fewer: then
+    a commit of the table is gone. Blocks of runs that Spark never accepted count, their rows are stored too.
+    """
+    said = {"flows": 0, "records": 0}
+    for block in {(block.run, block.seq): block for block in receipts}.values():
+        said["records" if block.relation in _TEXTS else "flows"] += block.rows
+    return {table: rows - stored.get(table, 0) for table, rows in said.items() if rows > stored.get(table, 0)}
+
+
+def completeness(
+    events: Iterable[Mapping[str, Any]],
+    receipts: Iterable[tuple[int, int]],
+    lost: Mapping[str, int] | None = None,
+) -> Completeness:
     """How complete one application is, from its decoded events and the (run, seq) of its stored blocks.
 
     Events and receipts may repeat and come in any order. Blocks of runs without a manifest do not count:
-    Spark never accepted them.
+    Spark never accepted them. `lost` is what `lost_rows` says of it.
     """
     committed: dict[int, Mapping[str, Any]] = {}
     starts: set[int] = set()
@@ -127,6 +169,7 @@ def completeness(events: Iterable[Mapping[str, Any]], receipts: Iterable[tuple[i
         missing_events=max(unseen - missing_runs, 0),
         events=len(numbers),
         runs=tuple(_run(event, len(stored[run])) for run, event in sorted(committed.items())),
+        lost_rows=lost or {},
     )
 
 

@@ -210,8 +210,9 @@ class Watch:
         try:
             version = self._store.version()
             if version != self._seen:
-                events = self._store.events(self._application_id)
-                self._found = completeness(events, self._store.receipts(self._application_id))
+                store, application_id = self._store, self._application_id
+                events, receipts = store.events(application_id), store.receipts(application_id)
+                self._found = completeness(events, receipts, store.lost_rows(application_id))
                 self._seen = version
         except UnavailableError as error:
             logger.warning("%s", error)

@@ -69,6 +69,12 @@ class MemoryFlowStore:
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         return [(run, seq) for application, run, seq in self._blocks if application == application_id]
 
+    def rows(self, application_id: str) -> dict[str, int]:
+        return {name: self.table(name, application_id).num_rows for name in ("flows", "records")}
+
+    def lost_rows(self, application_id: str) -> dict[str, int]:
+        return {}
+
     def table(self, table: str, application_id: str) -> pa.Table:
         return pa.Table.from_batches(self._batches(table, application_id), TABLES[table])
 

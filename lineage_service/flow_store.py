@@ -9,10 +9,12 @@ How exactly once comes about:
  2. Before writing, the newest snapshot is read: rows of messages below its offset for the source are left
     out, because they are there. Batches may so be cut differently when they come again.
  3. `blocks` (or `events`) is written last, so its offset is what the whole store has: `offset`.
- 4. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
- 5. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
+ 4. Each commit is on the disk before the next table's begins (`store_sync`), so of a machine that loses its
+    power the receipts never tell of rows that are lost: what was under way comes again from its source.
+ 5. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
+ 6. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
     Both copies are in one topic partition, so in one source; all who read it, of whichever group, write in
-    its order or are refused by 4. Only copies in two topics at a time could both be stored.
+    its order or are refused by 5. Only copies in two topics at a time could both be stored.
 
 How an application is deleted, for good:
  1. `events` gets a mark, an application transaction too, which outlives the rows: from now on every writer
@@ -51,8 +53,10 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lineage_service.batches import EventBatch, FlowBatch
+from lineage_service.completeness import lost_rows
 from lineage_service.known_blocks import KnownBlocks
-from lineage_service.store_errors import StoreConflictError, errors_told
+from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store_log import empty_entries, has_lost_its_log
 from lineage_service.store_place import StorePlace
 from lineage_service.tables import (
     ROW_GROUP,
@@ -109,6 +113,12 @@ class FlowStore(Protocol):
 
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         """(run, seq) of the application's stored blocks, in no order."""
+
+    def rows(self, application_id: str) -> Mapping[str, int]:
+        """How many rows `flows` and `records` have of the application. They are not read."""
+
+    def lost_rows(self, application_id: str) -> Mapping[str, int]:
+        """Table -> how many rows of stored blocks it has lost, for those that have; see `completeness`."""
 
     def table(self, table: str, application_id: str) -> pa.Table:
         """One application's part of a table, in no order. All of it is held in memory."""
@@ -252,6 +262,13 @@ class DeltaFlowStore:
         stored = self._read("blocks", application_id, ["run", "seq"])
         return list(zip(stored["run"].to_pylist(), stored["seq"].to_pylist(), strict=True))
 
+    def rows(self, application_id: str) -> dict[str, int]:
+        return {name: self._tables[name].contents().get(application_id, _NOTHING).rows for name in _CONTENTS}
+
+    def lost_rows(self, application_id: str) -> dict[str, int]:
+        stored = self._read("blocks", application_id, ["run", "seq", "relation", "rows"])
+        return lost_rows((_Receipt(**row) for row in stored.to_pylist()), self.rows(application_id))
+
     def table(self, table: str, application_id: str) -> pa.Table:
         return self._read(table, application_id, TABLES[table].names)
 
@@ -259,7 +276,7 @@ class DeltaFlowStore:
         return tuple(table.version() for table in self._tables.values())
 
     def versions(self, table: str) -> dict[str, int]:
-        return self._tables[table].versions()
+        return {name: each.version for name, each in self._tables[table].contents().items()}
 
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
@@ -299,6 +316,7 @@ _CONFIGURATION = {
     "delta.checkpointInterval": str(_CHECKPOINT_COMMITS),
     "delta.logRetentionDuration": "interval 2 hours",
 }
+_EMPTY = "what it held is read from Kafka again if nothing came after it; `lineage apps` says who lacks rows"
 #: An open table keeps a piece of its snapshot for each commit that it saw and never joins them, so a commit
 #: takes 0.1 ms more with each (delta-io/kafka-delta-ingest, issue 227). Opening it anew costs one commit.
 COMMITS_PER_OPENING = 50
@@ -313,10 +331,32 @@ _Rows = Callable[[int], Iterator[pa.RecordBatch]]
 _ANY = object()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contents:
+    """What a table has of one application. `version` differs from an earlier one if files came or went."""
+
+    version: int
+    rows: int
+
+
+_NOTHING = _Contents(version=0, rows=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Receipt:
+    """What `blocks` says of a block."""
+
+    run: int
+    seq: int
+    relation: str
+    rows: int
+
+
 class _Table:
     """One Delta table at its newest snapshot. Checkpoints are the library's business."""
 
     def __init__(self, place: StorePlace, name: str) -> None:
+        self._place, self._name = place, name
         self._uri = place.table(name)
         self._log = Path(self._uri) / "_delta_log" if place.is_local else None
         self._listed_at = -math.inf
@@ -324,10 +364,13 @@ class _Table:
         self._lock = Lock()
         with errors_told(self._uri):
             place.make(name)
-            self._delta = _opened(self._uri, name)
+            self._delta = _opened(place, name)
             self._opened_at = self._delta.version()
+        self._synced = -1  # it and all commits before it are known to be on the disk
         self._found: dict[str, int | None] = {}  # offsets of sources that were asked for, at a version
         self._found_at = -1
+        self._contents: Mapping[str, _Contents] = {}  # at a version
+        self._contents_at = -1
 
     def offset(self, source: str) -> int | None:
         return self.offsets([source]).get(source)
@@ -364,6 +407,9 @@ class _Table:
                     raise StoreConflictError(f"{self._uri}: {source} moved to {held} meanwhile")
                 started_at = held
                 if held is not None and held >= next_offset:
+                    # It is there: by another writer, who may have died of it, or by a try before this one.
+                    self._place.sync_recent(self._name, delta.version(), self._synced)
+                    self._synced = delta.version()
                     return 0
                 try:
                     return self._commit(delta, source, next_offset, rows(held or 0))
@@ -379,6 +425,9 @@ class _Table:
         if first is None:
             return 0
         count, version = _Count(), delta.version()
+        is_cleaning = (version + 1) % _CHECKPOINT_COMMITS == 0
+        if is_cleaning:  # what the newest checkpoint stands for goes: that must not be lost
+            self._place.sync(self._name, [version])
         write_deltalake(
             delta,
             pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
@@ -386,10 +435,11 @@ class _Table:
             writer_properties=WRITER,
             commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
             # Looking for expired log files means listing them all: not after each commit.
-            post_commithook_properties=PostCommitHookProperties(
-                cleanup_expired_logs=(delta.version() + 1) % _CHECKPOINT_COMMITS == 0
-            ),
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=is_cleaning),
         )
+        self._place.sync(self._name, range(version + 1, delta.version() + 1))
+        if self._synced == version:
+            self._synced = delta.version()
         if delta.version() == version + 1 and self._found_at == version:
             self._found[source], self._found_at = next_offset, version + 1
         return count.rows
@@ -398,7 +448,9 @@ class _Table:
         """Commit that the application's files are no part of the table. The files themselves stay."""
         with self._refreshed() as delta:
             if delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)]):
+                version = delta.version()
                 delta.delete(only(application_id))
+                self._place.sync(self._name, range(version + 1, delta.version() + 1))
 
     def files(self, application_id: str, node: int | None) -> list[str]:
         wanted: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
@@ -407,12 +459,21 @@ class _Table:
         with self._refreshed() as delta:
             return delta.file_uris(file_pruning_predicate=wanted)
 
-    def versions(self) -> dict[str, int]:
-        """By the files of each application. Of all it costs what looking for those of one does."""
+    def contents(self) -> Mapping[str, _Contents]:
+        """What there is of each application. Of all it costs what looking for the files of one does."""
         with self._refreshed() as delta:
-            added = pa.table(delta.get_add_actions(flatten=True))
-        found = added.group_by("partition.application_id").aggregate([("path", "list")]).to_pylist()
-        return {each["partition.application_id"]: hash(frozenset(each["path_list"])) for each in found}
+            if self._contents_at != delta.version():
+                added = pa.table(delta.get_add_actions(flatten=True))
+                each_application = added.group_by("partition.application_id")
+                found = each_application.aggregate([("path", "list"), ("num_records", "sum")]).to_pylist()
+                self._contents = {
+                    each["partition.application_id"]: _Contents(
+                        version=hash(frozenset(each["path_list"])), rows=each["num_records_sum"] or 0
+                    )
+                    for each in found
+                }
+                self._contents_at = delta.version()
+            return self._contents
 
     def version(self) -> int:
         with self._refreshed() as delta:
@@ -461,9 +522,20 @@ class _Count:
             yield batch
 
 
-def _opened(uri: str, name: str) -> DeltaTable:
+def _opened(place: StorePlace, name: str) -> DeltaTable:
+    uri = place.table(name)
+    if place.is_local:
+        if has_lost_its_log(uri):
+            raise StoreUnavailableError(
+                f"the log of the flow store's table in {uri} is gone, so nobody knows which of its files "
+                "count: "
+                "restore a copy, or consume the topics into a new --store "
+                "(operations.md#a-damaged-flow-store)"
+            )
+        for entry in empty_entries(uri):
+            logger.warning("%s is empty, as a machine that lost its power leaves it: %s", entry, _EMPTY)
     try:
-        return DeltaTable.create(
+        made = DeltaTable.create(
             uri,
             TABLES[name],
             mode="ignore",
@@ -471,5 +543,8 @@ def _opened(uri: str, name: str) -> DeltaTable:
             name=name,
             configuration=_CONFIGURATION,
         )
+        if made.version() == 0:
+            place.sync(name, [0])
+        return made
     except DeltaError:
         return DeltaTable(uri)  # another process made it between the look and the commit

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 import pyarrow.dataset
 
 from lineage_service.rows import BlockRows
+from lineage_service.store_errors import reading_told
 
 #: Applications of which the stored blocks are known without reading, about 100 bytes a block.
 MAX_KNOWN_APPLICATIONS = 32
@@ -61,7 +62,8 @@ class KnownBlocks:
     def _read_new_receipts(self, application_id: str, known: _KnownApplication) -> None:
         files = [file for file in self._files(application_id) if file not in known.files]
         if files:
-            stored = pyarrow.dataset.dataset(files, format="parquet").to_table(columns=["run", "seq"])
+            with reading_told(f"what blocks has of {application_id}"):
+                stored = pyarrow.dataset.dataset(files, format="parquet").to_table(columns=["run", "seq"])
             known.blocks.update(zip(stored["run"].to_pylist(), stored["seq"].to_pylist(), strict=True))
             known.files.update(files)
 

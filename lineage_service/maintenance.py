@@ -113,7 +113,7 @@ class Maintenance:
 
     def is_complete(self, application_id: str) -> bool:
         events, receipts = self._store.events(application_id), self._store.receipts(application_id)
-        return completeness(events, receipts).is_complete
+        return completeness(events, receipts, self._store.lost_rows(application_id)).is_complete
 
     # -- compaction ----------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Maintenance:
 
     def _compact(self, name: str, application_id: str) -> Iterator[Compacted]:
         with self._opened(name) as delta:
-            before = _sizes(delta, application_id)
+            before, version = _sizes(delta, application_id), delta.version()
             if len(before) < 2:
                 return
             uris = delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)])
@@ -143,6 +143,8 @@ class Maintenance:
                     target_file_size=TARGET_BYTES,
                     writer_properties=WRITER,
                 )
+            # What was read may go soon: not before what it became is on the disk.
+            self._store.place.sync(name, range(version + 1, delta.version() + 1))
             after = _sizes(delta, application_id)
         yield Compacted(table=name, files=(len(before), len(after)), bytes=(sum(before), sum(after)))
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lineage_service.answers import UnavailableError
+from lineage_service.store_log import log_damage
 
 __all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told", "reading_told"]
 
@@ -35,6 +36,9 @@ def errors_told(uri: str) -> Iterator[None]:
     except CommitFailedError as error:
         raise StoreConflictError(f"another writer was faster in {uri}: {_in_one_line(error)}") from error
     except (DeltaError, pa.ArrowException, OSError) as error:
+        damage = log_damage(uri)
+        if damage is not None:
+            raise StoreUnavailableError(f"the flow store in {uri} cannot be used: {damage}") from error
         raise StoreUnavailableError(
             f"the flow store in {uri} cannot be used now: {_in_one_line(error)}; is there space, and the "
             "right to read and to write?"

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -23,6 +23,8 @@ from urllib.parse import unquote, urlsplit
 
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, PyFileSystem
+
+from lineage_service.store_sync import sync_commit, sync_recent
 
 __all__ = ["StorePlace"]
 
@@ -60,6 +62,17 @@ class StorePlace:
     def filesystem(self, name: str) -> FileSystem:
         """A table's files, by their paths within it."""
         return PyFileSystem(DeltaStorageHandler(self.table(name)))
+
+    def sync(self, name: str, versions: Iterable[int]) -> None:
+        """Bring a table's commits onto the disk. Object stores keep what they took. Raises OSError."""
+        if self.is_local:
+            for version in versions:
+                sync_commit(Path(self.table(name)), version)
+
+    def sync_recent(self, name: str, newest: int, known: int) -> None:
+        """The same with those after `known` that may not be there yet, whoever made them."""
+        if self.is_local:
+            sync_recent(Path(self.table(name)), newest, known)
 
     def files(self, name: str, uris: Sequence[str]) -> list[str]:
         """Paths on this machine of files that a snapshot of the table names. Raises OSError."""

@@ -38,6 +38,8 @@ class StoreReader(Protocol):
 
     def receipts(self, application_id: str) -> Iterable[tuple[int, int]]: ...
 
+    def lost_rows(self, application_id: str) -> Mapping[str, int]: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedApplications:
@@ -123,7 +125,8 @@ class Unfinished:
             return
         try:
             events = store.events(application_id)
-            found = completeness(events, store.receipts(application_id))
+            receipts, lost = store.receipts(application_id), store.lost_rows(application_id)
+            found = completeness(events, receipts, lost)
         except UnavailableError as error:  # one that is damaged keeps nobody from the others
             unreadable = _unreadable(application_id, str(error))
             self._seen[application_id] = _Seen(store_version, None, unreadable, None)

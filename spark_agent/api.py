@@ -146,6 +146,7 @@ class LineageApi:
         self._records: dict[str, tuple[_Run, int]] = {}  # hash_out -> where it stands
         self._sender: transport.Sender | None = None
         self._events = Delivery()
+        self._emitted = 0
         self._flow_partitions = contract.FLOW_PARTITIONS
         self._is_ended = False
 
@@ -384,6 +385,7 @@ class LineageApi:
 
     def _emit(self, event_type: str, **fields: object) -> None:
         assert self._sender is not None
+        fields["event"], self._emitted = self._emitted, self._emitted + 1  # so that a lost one is noticed
         message = contract.encode_event(event_type, self.application_id, int(time.time() * 1000), fields)
         key = self.application_id.encode()
         self._sender.send(self._settings.node_topic, -1, key, message, self._events)

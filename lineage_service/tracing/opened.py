@@ -54,23 +54,30 @@ def open_application(
     events: Sequence[Mapping[str, Any]],
     kept: KeptRows | None = None,
     receipts: Receipts | None = None,
+    rows: Mapping[str, int] | None = None,
 ) -> OpenedApplication[Snapshot]:
-    """`files` are those of each table that hold something of the application, on this machine."""
+    """`files` are those of each table that hold something of the application, on this machine.
+
+    `rows` is what a table was counted to have of it later than `files` were named; None: not counted.
+    """
     found = (receipts or Receipts()).of(files["blocks"])
     topology = read_topology(application_id, events)
     snapshot = Snapshot(topology, found, files["flows"], files["records"], kept)
-    return opened_as(snapshot, events, found)
+    return opened_as(snapshot, events, found, rows)
 
 
 def opened_as(
-    snapshot: W, events: Sequence[Mapping[str, Any]], receipts: Collection[Receipt]
+    snapshot: W,
+    events: Sequence[Mapping[str, Any]],
+    receipts: Collection[Receipt],
+    rows: Mapping[str, int] | None = None,
 ) -> OpenedApplication[W]:
     """The application that `snapshot` is of."""
     started: Mapping[str, Any] = next(
         (event for event in events if event["type"] == contract.APPLICATION_STARTED), {}
     )
     return OpenedApplication(
-        summary(snapshot.topology.application_id, events, receipts),
+        summary(snapshot.topology.application_id, events, receipts, rows),
         snapshot,
         # A program without Spark may say nothing of it, and send values.
         is_detailed=bool(started.get("detailed")) or bool(snapshot.valued),

@@ -288,7 +288,8 @@ class LineageQuestions:
             if not events:
                 raise NotFoundError(f"no application {application_id} is known")
             with reading_told():
-                opened = open_application(files, application_id, events, self._kept, self._receipts)
+                rows = self._store.rows(application_id)
+                opened = open_application(files, application_id, events, self._kept, self._receipts, rows)
             held = _Held(opened, files, version, asked_at)
         else:
             held = replace(held, version=version, asked_at=asked_at)

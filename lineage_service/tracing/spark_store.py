@@ -115,14 +115,15 @@ def open_in_spark(
     events = store.events(application_id)
     if not events:
         raise NotFoundError(f"no application {application_id} is known")
-    flows, records, blocks = (
+    # Receipts first: they are written last, so that all that they speak of is in what is read after them.
+    blocks, flows, records = (
         _read(spark, table, store.uris(table, application_id), location)
-        for table in ("flows", "records", "blocks")
+        for table in ("blocks", "flows", "records")
     )
     rows = blocks.select("run", "seq", "node", "relation", "rows").distinct().collect()
     receipts = [Receipt(*row) for row in rows]
     snapshot = SparkSnapshot(spark, read_topology(application_id, events), receipts, flows, records)
-    return opened_as(snapshot, events, receipts)
+    return opened_as(snapshot, events, receipts, store.rows(application_id))
 
 
 def _read(spark: SparkSession, table: str, uris: Sequence[str], location: str | None) -> DataFrame:

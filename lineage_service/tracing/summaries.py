@@ -1,6 +1,7 @@
 """What is said of an application as a whole: its name, state, counters, and whether it is complete.
 
-From its events and the receipts of its blocks alone: its flows are not opened, its runs are not put together.
+From its events, the receipts of its blocks and the log of the store: its flows are not opened, its runs are
+not put together.
 So a list of many applications costs little, and costs next to nothing while nothing more of them is stored.
 """
 
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow.dataset
 
 from lineage_service.answers import Application, NotFoundError
-from lineage_service.completeness import completeness
+from lineage_service.completeness import completeness, lost_rows
 from lineage_service.store_errors import StoreUnavailableError, reading_told
 from lineage_service.tables import TABLES
 from lineage_service.tracing.wiring import Receipt
@@ -30,6 +31,8 @@ class SummaryReader(Protocol):
     def versions(self, table: str) -> Mapping[str, object]: ...
 
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
+
+    def rows(self, application_id: str) -> Mapping[str, int]: ...
 
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
@@ -99,17 +102,22 @@ class Summaries:
         events = self._store.events(application_id)
         if not events:
             return None
-        found = summary(application_id, events, receipts)
+        found = summary(application_id, events, receipts, self._store.rows(application_id))
         with self._lock:
             self._known[application_id] = (version, found)
         return found
 
 
 def summary(
-    application_id: str, events: Sequence[Mapping[str, Any]], receipts: Collection[Receipt]
+    application_id: str,
+    events: Sequence[Mapping[str, Any]],
+    receipts: Collection[Receipt],
+    rows: Mapping[str, int] | None,
 ) -> Application:
-    """Of an application with at least one event."""
-    complete = completeness(events, ((each.run, each.seq) for each in receipts))
+    """Of an application with at least one event. `rows` of each table were counted after the receipts were
+    read, if at all."""
+    lost = {} if rows is None else lost_rows(receipts, rows)
+    complete = completeness(events, ((each.run, each.seq) for each in receipts), lost)
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
@@ -133,6 +141,7 @@ def summary(
             "dropped": complete.dropped,
             "missing_runs": complete.missing_runs,
             "missing_events": complete.missing_events,
+            "lost_rows": sum(lost.values()),
             **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
         },
     )

@@ -42,6 +42,12 @@ class ParquetStore:
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]:
         return [row.event for row in self.event_rows if row.application_id == application_id]
 
+    def rows(self, application_id: str) -> Mapping[str, int]:
+        return {
+            table: sum(pq.read_metadata(path).num_rows for path in self.files(table, application_id))
+            for table in ("flows", "records")
+        }
+
     def files(self, table: str, application_id: str) -> Sequence[str]:
         return [str(path) for path in sorted(self.folder.glob(f"{table}*.parquet"))]
 

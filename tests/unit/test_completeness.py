@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.completeness import completeness
+from lineage_service.completeness import completeness, lost_rows
+from lineage_service.tracing.wiring import Receipt
 from spark_agent import contract
 from tests.lineage_messages import event
 
@@ -149,3 +150,17 @@ def test_order_and_repetition_change_nothing(
     wanted = {(run, seq) for run, count in blocks.items() for seq in range(count)}
     assert before.missing_blocks == len(wanted - set(receipts))
     assert before.is_complete == (not wanted - set(receipts))
+
+
+def receipt(seq: int, relation: str, rows: int) -> Receipt:
+    return Receipt(run=7, seq=seq, node=1, relation=relation, rows=rows)
+
+
+def test_rows_that_receipts_speak_of_and_that_are_not_there_are_lost() -> None:
+    receipts = [receipt(0, contract.PAIRS, 5), receipt(1, contract.KEYS, 3), receipt(2, contract.VALUES, 2)]
+    assert lost_rows(receipts, {"flows": 5, "records": 5}) == {}
+    assert lost_rows(receipts + receipts, {"flows": 9, "records": 5}) == {}  # more are on their way
+    assert lost_rows(receipts, {"flows": 4}) == {"flows": 1, "records": 5}
+    found = completeness([STARTED, committed(7, 3), ended(runs=1)], [(7, 0), (7, 1), (7, 2)], {"flows": 1})
+    assert not found.is_complete
+    assert found.describe().startswith("rows that the flow store has lost: 1 of flows (")
