@@ -46,6 +46,7 @@ from deltalake import (
     CommitProperties,
     DeltaTable,
     PostCommitHookProperties,
+    Schema,
     Transaction,
     WriterProperties,
     write_deltalake,
@@ -365,6 +366,7 @@ class _Table:
         with errors_told(self._uri):
             place.make(name)
             self._delta = _opened(place, name)
+            _check_columns(self._uri, name, self._delta)
             self._opened_at = self._delta.version()
         self._synced = -1  # it and all commits before it are known to be on the disk
         self._found: dict[str, int | None] = {}  # offsets of sources that were asked for, at a version
@@ -520,6 +522,18 @@ class _Count:
         for batch in batches:
             self.rows += batch.num_rows
             yield batch
+
+
+def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
+    """Another version's rows are not taken for this one's. Raises StoreUnavailableError."""
+    there = {field.name: str(field.type) for field in delta.schema().fields}
+    here = {field.name: str(field.type) for field in Schema.from_arrow(TABLES[name]).fields}
+    if there != here:
+        differ = sorted(each for each in {*there, *here} if there.get(each) != here.get(each))
+        raise StoreUnavailableError(
+            f"the flow store's table in {uri} was made by another version of Lineage Master: it differs in "
+            f"{', '.join(differ)}. Use that version, or consume the topics into a new --store"
+        )
 
 
 def _opened(place: StorePlace, name: str) -> DeltaTable:

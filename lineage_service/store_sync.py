@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
@@ -19,6 +21,7 @@ __all__ = ["entry_of", "sync_commit", "sync_recent"]
 
 #: What is older was written by the operating system, ten times over (Linux: 30 s).
 WRITTEN_BACK_S = 300.0
+_AT_ONCE = 8
 
 
 def entry_of(table: Path, version: int) -> Path:
@@ -33,8 +36,9 @@ def sync_commit(table: Path, version: int) -> None:
     entry = entry_of(table, version)
     with suppress(FileNotFoundError):
         added = _added(table, entry)
-        for path in (*added, *{file.parent for file in added}, table):
-            _sync(path)
+        _sync_all(added)
+        _sync_all({file.parent for file in added})
+        _sync(table)
         for path in (entry, entry.with_suffix(".checkpoint.parquet"), entry.with_name("_last_checkpoint")):
             _sync(path)
         _sync(entry.parent)
@@ -56,6 +60,16 @@ def _added(table: Path, entry: Path) -> list[Path]:
     # Most lines say what was added, with statistics; only these are read.
     lines = (line for line in entry.read_bytes().splitlines() if line.startswith(b'{"add"'))
     return [table / unquote(json.loads(line)["add"]["path"]) for line in lines]
+
+
+def _sync_all(paths: Collection[Path]) -> None:
+    """Several at a time: a file system brings what is asked for together onto the disk at once."""
+    if len(paths) < _AT_ONCE:
+        for path in paths:
+            _sync(path)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(_sync, paths))
 
 
 def _sync(path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -13,7 +14,7 @@ from deltalake import DeltaTable
 from lineage_service import flow_store
 from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.store_errors import StoreConflictError, StoreUnavailableError
-from lineage_service.tables import ROW_GROUP
+from lineage_service.tables import ROW_GROUP, TABLES
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
 from tests.lineage_messages import APP, block, event
@@ -215,3 +216,64 @@ def test_a_store_that_went_away_is_an_error_that_can_be_tried_again(folder: Path
     folder.unlink()
     hidden.rename(folder)
     assert store.write_flows(flows(block(seq=1), first=1)) == Written(rows=2)
+
+
+OTHER_COLUMNS = {
+    "lacks": lambda schema: schema.remove(len(schema) - 1),
+    "has more": lambda schema: schema.append(pa.field("newer", pa.int64())),
+    "other type": lambda schema: schema.set(2, schema.field(2).with_type(pa.float64())),
+}
+
+
+@pytest.mark.parametrize("how", OTHER_COLUMNS)
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_of_another_version_is_neither_read_nor_written(folder: Path, table: str, how: str) -> None:
+    other = OTHER_COLUMNS[how](TABLES[table])
+    DeltaTable.create(str(folder / table), other, partition_by=["application_id"])
+    with pytest.raises(StoreUnavailableError, match="made by another version") as refused:
+        DeltaFlowStore(folder)
+    column = {"lacks": TABLES[table].names[-1], "has more": "newer", "other type": TABLES[table].names[2]}
+    assert f"differs in {column[how]}." in str(refused.value)
+    assert str(folder / table) in str(refused.value)
+
+
+TEXTS = {"text": [("str", "a")]}
+MESSAGES = [
+    message
+    for seq in range(0, 8, 2)
+    for message in (block(seq=seq), block(seq=seq + 1, relation=contract.KEYS, columns=TEXTS))
+]
+
+
+@pytest.mark.parametrize("cuts", [(3,), (6,), (3, 6), (8,), (2, 8)])
+@pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("table", ["flows", "records", "blocks"])
+def test_an_owner_that_hangs_in_the_middle_of_a_batch_and_the_next_one_store_everything_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, is_after: bool, cuts: tuple[int, ...]
+) -> None:
+    hanging, owner = DeltaFlowStore(folder), DeltaFlowStore(folder)
+    append = hanging._tables[table].append
+
+    def next_owner_writes() -> None:
+        monkeypatch.setattr(hanging._tables[table], "append", append)
+        for since, until in zip((0, *cuts), cuts, strict=False):
+            owner.write_flows(flows(*MESSAGES[since:until], first=since))
+
+    def hang(*arguments: Any, **options: Any) -> int:
+        if not is_after:
+            next_owner_writes()
+        count = append(*arguments, **options)
+        if is_after:
+            next_owner_writes()
+        return count
+
+    monkeypatch.setattr(hanging._tables[table], "append", hang)
+    try:
+        hanging.write_flows(flows(*MESSAGES[:6]))
+    except StoreConflictError:
+        hanging.write_flows(flows(*MESSAGES[:6]))  # as its consumer does while it does not know
+    owner.write_flows(flows(*MESSAGES))
+    assert sorted(owner.receipts(APP)) == [(1, seq) for seq in range(8)]
+    whole = DeltaFlowStore(folder.parent / "whole")
+    whole.write_flows(flows(*MESSAGES))
+    assert state(DeltaFlowStore(folder)) == state(whole)

@@ -270,6 +270,21 @@ def test_a_compaction_that_is_killed_loses_and_doubles_nothing(folder: Path, at:
 
 
 @pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("table", range(4))
+def test_a_removal_of_old_files_that_is_killed_loses_nothing(
+    folder: Path, table: int, is_after: bool
+) -> None:
+    store = DeltaFlowStore(folder)
+    fill(store)
+    # Commits 0 to 3 compact; then each table is asked what may go, and rid of it.
+    _kill(folder, 5 + 2 * table, is_after=is_after, wishes=Wishes(file_hours=0))
+    assert state(store) == state(DeltaFlowStore(folder)) == oracle(APP)
+    run_pass(store, file_hours=0)
+    assert state(store) == oracle(APP)
+    assert len(list(folder.glob("*/*/*.parquet"))) == len(TABLES)
+
+
+@pytest.mark.parametrize("is_after", [False, True])
 @pytest.mark.parametrize("at", range(5))
 def test_a_deletion_that_is_killed_is_finished_by_the_next_pass(
     folder: Path, at: int, is_after: bool
