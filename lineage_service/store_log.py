@@ -64,9 +64,12 @@ def log_damage(table: str) -> str | None:
 
 
 def empty_entries(table: str) -> list[Path]:
-    """Entries of a table's log that have no byte, and so say nothing."""
+    """Entries of a table's log that have no byte, and so say nothing, where no checkpoint stands for them."""
     log = Path(table) / "_delta_log"
-    return [each for each in _entries(log) if not each.stat().st_size] if log.is_dir() else []
+    if not log.is_dir():
+        return []
+    covered = max((_version(each) for each in _checkpoints(log)), default=-1)
+    return [each for each in _entries(log) if _version(each) > covered and not each.stat().st_size]
 
 
 def has_lost_its_log(table: str) -> bool:

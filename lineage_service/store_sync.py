@@ -8,6 +8,7 @@ can be lost, and that is read from Kafka again. For folders of this machine; kno
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -22,6 +23,8 @@ __all__ = ["entry_of", "sync_commit", "sync_recent"]
 #: What is older was written by the operating system, ten times over (Linux: 30 s).
 WRITTEN_BACK_S = 300.0
 _AT_ONCE = 8
+#: Some file systems (of networks, in user space) have no such thing, for folders mostly.
+_NOT_DONE_HERE = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 def entry_of(table: Path, version: int) -> Path:
@@ -77,5 +80,8 @@ def _sync(path: Path) -> None:
         opened = os.open(path, os.O_RDONLY)
         try:
             os.fsync(opened)
+        except OSError as error:
+            if error.errno not in _NOT_DONE_HERE:
+                raise
         finally:
             os.close(opened)

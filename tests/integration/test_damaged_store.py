@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -340,3 +341,24 @@ def test_a_writer_whose_receipts_are_damaged_says_whose_and_goes_on_when_they_ar
     Maintenance(store).delete(APP)
     store.write_flows(flows(block(seq=1), first=1))
     assert rows(store, "flows") == []
+
+
+def test_a_file_system_that_cannot_sync_folders_is_no_error_and_a_disk_that_fails_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DeltaFlowStore(tmp_path)
+
+    def failing(number: int) -> Callable[[int], None]:
+        def fsync(_descriptor: int) -> None:
+            raise OSError(number, os.strerror(number))
+
+        return fsync
+
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
+    store.write_flows(flows(block(seq=0)))
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    with pytest.raises(StoreUnavailableError, match="Input/output error"):
+        store.write_flows(flows(block(seq=1), first=1))
+    monkeypatch.undo()
+    store.write_flows(flows(block(seq=1), first=1))
+    assert sorted(store.receipts(APP)) == [(1, 0), (1, 1)]
