@@ -56,7 +56,12 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.completeness import lost_rows
 from lineage_service.known_blocks import KnownBlocks
-from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store_errors import (
+    StoreConflictError,
+    StoreUnavailableError,
+    errors_told,
+    reading_told,
+)
 from lineage_service.store_log import empty_entries, has_lost_its_log
 from lineage_service.store_place import StorePlace
 from lineage_service.tables import (
@@ -283,12 +288,11 @@ class DeltaFlowStore:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
     def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
-        with errors_told(self.place.table(table)):
+        files = self.files(table, application_id)
+        with reading_told():
             # The files do not hold the column that the table is partitioned by.
-            files = pyarrow.dataset.dataset(
-                self.files(table, application_id), schema=TABLES[table], format="parquet"
-            )
-            found = files.to_table(columns=columns)
+            stored = pyarrow.dataset.dataset(files, schema=TABLES[table], format="parquet")
+            found = stored.to_table(columns=columns)
         if columns[0] != "application_id":
             return found
         return found.set_column(0, TABLES[table].field(0), [pa.repeat(application_id, found.num_rows)])

@@ -31,6 +31,13 @@ def log_damage(table: str) -> str | None:
     log = Path(table) / "_delta_log"
     if "://" in table or not log.is_dir():
         return None
+    try:
+        return _found(log)
+    except OSError:  # it goes while it is looked at, or nobody may look: the library's error says enough
+        return None
+
+
+def _found(log: Path) -> str | None:
     entries, checkpoints = _entries(log), _checkpoints(log)
     sound = [each for each in checkpoints if _is_parquet(each)]
     covered = max((_version(each) for each in sound), default=-1)

@@ -117,7 +117,7 @@ def _copied(folder: Path, source: FileSystem, uri: str) -> str:
         part = target.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         with source.open_input_stream(_within(uri)) as stream, part.open("wb") as file:
             shutil.copyfileobj(stream, file, _CHUNK)
-            # Else a power cut may leave the name and nothing in it, and who asks again takes that for the file.
+            # Else a power cut may leave the name and nothing in it, which is then taken for the file.
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)

@@ -362,3 +362,64 @@ def test_a_file_system_that_cannot_sync_folders_is_no_error_and_a_disk_that_fail
     monkeypatch.undo()
     store.write_flows(flows(block(seq=1), first=1))
     assert sorted(store.receipts(APP)) == [(1, 0), (1, 1)]
+
+
+# -- a machine that loses its power ----------------------------------------------------------------------
+
+MESSAGES = [
+    message
+    for seq in range(0, 12, 2)
+    for message in (block(seq=seq), block(seq=seq + 1, relation=contract.KEYS, columns=TEXTS))
+]
+EVENTS = [event(contract.LINK, time=at, port=at) for at in range(6)]
+
+
+def write_on(store: DeltaFlowStore, size: int) -> None:
+    """As a consumer does: each source from where the store is, flows and events in turn."""
+    sources = [(store.write_flows, flows, MESSAGES), (store.write_events, events, EVENTS)]
+    while sources:
+        for each in list(sources):
+            write, batch_of, messages = each
+            held = store.offset(batch_of(messages[0]).source) or 0
+            if held < len(messages):
+                write(batch_of(*messages[held : held + size], first=held))  # type: ignore[arg-type] # as listed
+            else:
+                sources.remove(each)
+
+
+@pytest.mark.parametrize("at", range(0, 44, 2))
+def test_whenever_the_power_goes_everything_is_stored_once_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """A file that was not brought onto the disk is empty then, as file systems with delayed allocation have
+    it; one whose folder was not brought there after it has no name."""
+    folder, synced, sync = tmp_path / "flows", list[Path](), os.fsync
+    store = DeltaFlowStore(folder)
+    before = {each for each in folder.rglob("*") if each.is_file()}
+    calls = iter(range(at))
+
+    def until_the_power_goes(descriptor: int) -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        sync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", until_the_power_goes)
+        with pytest.raises(KeyboardInterrupt):
+            write_on(store, 4)
+    lost = 0
+    for file in {each for each in folder.rglob("*") if each.is_file()} - before:
+        if file not in synced:
+            file.write_bytes(b"")
+            lost += 1
+        elif file.parent not in synced[synced.index(file) :]:
+            file.unlink()
+            lost += 1
+    assert lost
+    again = DeltaFlowStore(folder)
+    write_on(again, 3)
+    whole = DeltaFlowStore(tmp_path / "whole")
+    write_on(whole, 12)
+    assert state(again) == state(DeltaFlowStore(folder)) == state(whole)
+    assert again.lost_rows(APP) == {}

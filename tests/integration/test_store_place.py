@@ -182,3 +182,18 @@ def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, 
     one_pass(Maintenance(store), Wishes(delete=(APP,), file_hours=0), said.append)
     assert state(store) == {}
     assert said[-1] == "2 files that nothing named any more are removed"
+
+
+def test_a_copy_is_on_the_disk_before_it_has_its_name(far: FarPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, synced, sync = DeltaFlowStore(far), list[str](), os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().suffix)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    store.write_flows(flows(block()))
+    assert synced == []  # the object store sees to what it took itself
+    [copy] = store.files("flows", APP)
+    assert len(synced) == 1
+    assert synced != [Path(copy).suffix]

@@ -65,6 +65,7 @@ test("what is missing is said in words", () => {
   expect(completeness({ ...base, missing_blocks: 3, counters: { dropped: 40, missing_runs: 1 } })).toBe(
     "incomplete: 3 blocks missing, 1 run missing, 40 dropped",
   );
+  expect(completeness({ ...base, counters: { lost_rows: 2 } })).toBe("incomplete: 2 rows lost by the flow store");
   expect(reservations({ complete: true, exact: true, truncated: false })).toEqual([]);
   expect(reservations({ complete: false, exact: false, truncated: true })).toHaveLength(3);
 });

@@ -73,12 +73,13 @@ export interface Completeness {
 /** Whether all lineage of an application is there, in few words. */
 export function completeness({ state, complete, missing_blocks: missing, counters }: Completeness): string {
   if (complete) return "complete";
-  const { dropped = 0, missing_runs: runs = 0, missing_events: events = 0 } = counters;
+  const { dropped = 0, missing_runs: runs = 0, missing_events: events = 0, lost_rows: lost = 0 } = counters;
   const lacks = [
     missing > 0 && `${count(missing, "block")} missing`,
     runs > 0 && `${count(runs, "run")} missing`,
     events > 0 && `${count(events, "event")} missing`,
     dropped > 0 && `${number(dropped)} dropped`,
+    lost > 0 && `${count(lost, "row")} lost by the flow store`,
   ].filter((each) => each !== false);
   if (lacks.length > 0) return `incomplete: ${lacks.join(", ")}`;
   return state === "running" ? "incomplete: still running" : "incomplete: not all has arrived";
