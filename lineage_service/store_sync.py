@@ -20,8 +20,8 @@ from urllib.parse import unquote
 
 __all__ = ["entry_of", "sync_commit", "sync_recent"]
 
-#: What is older was written by the operating system, ten times over (Linux: 30 s).
-WRITTEN_BACK_S = 300.0
+#: What is older was written by the operating system (Linux: after 30 s, looked for each 5 s).
+WRITTEN_BACK_S = 60.0
 _AT_ONCE = 8
 #: Some file systems (of networks, in user space) have no such thing, for folders mostly.
 _NOT_DONE_HERE = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
