@@ -64,6 +64,8 @@ class _Store(Protocol):
 
     def receipts(self, application_id: str) -> Iterable[tuple[int, int]]: ...
 
+    def lost_rows(self, application_id: str) -> Mapping[str, int]: ...
+
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
     def deleted(self, application_ids: Iterable[str]) -> set[str]: ...
@@ -151,8 +153,8 @@ class WholeRuns:
         version = store.version_of(application_id)
         if self._incomplete.get(application_id, self) == version or store.deleted([application_id]):
             return False
-        events = store.events(application_id)
-        if not completeness(events, store.receipts(application_id)).is_complete:
+        events, receipts = store.events(application_id), store.receipts(application_id)
+        if not completeness(events, receipts, store.lost_rows(application_id)).is_complete:
             self._incomplete[application_id] = version
             return False
         claim = self._graph.claim(application_id, self._max_flows)

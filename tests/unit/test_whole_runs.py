@@ -27,6 +27,7 @@ class Store:
     def __init__(self, **events: list[dict[str, Any]]) -> None:
         self.told = events
         self.gone: set[str] = set()
+        self.damaged: set[str] = set()
         self.read: list[str] = []
 
     def version(self) -> object:
@@ -44,6 +45,9 @@ class Store:
 
     def receipts(self, application_id: str) -> Iterable[tuple[int, int]]:
         return ()
+
+    def lost_rows(self, application_id: str) -> Mapping[str, int]:
+        return {"flows": 3} if application_id in self.damaged else {}
 
     def files(self, table: str, application_id: str) -> Sequence[str]:
         return ()
@@ -135,6 +139,14 @@ def test_what_was_deleted_or_is_claimed_by_another_one_is_left() -> None:
     assert graph.claim("claimed", MAX_FLOWS)
     assert WholeRuns(lambda: store, graph, MAX_FLOWS).look() == 0
     assert set(flows(graph).values()) == {"not yet"}
+
+
+def test_one_whose_rows_the_store_has_lost_is_not_drawn_as_if_it_were_whole() -> None:
+    store = Store(whole=ended("whole"), damaged=ended("damaged"))
+    store.damaged = {"damaged"}
+    graph = graph_of(store)
+    assert WholeRuns(lambda: store, graph, MAX_FLOWS).look() == 1
+    assert flows(graph) == {"whole": "all", "damaged": "not yet"}
 
 
 def test_an_application_beyond_the_budget_is_looked_at_again_with_a_larger_one(
