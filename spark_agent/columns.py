@@ -72,7 +72,7 @@ def _steps(raw: bytes, item: int) -> bytes | None:
 
 
 def _is_not_zero(plane: bytes) -> bool:
-    return plane.count(0) != len(plane)
+    return plane != bytes(len(plane))
 
 
 def decode_integers(payload: bytes, count: int, width: object, is_delta: bool) -> Sequence[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, count, islice
+from itertools import chain, count, islice, product, repeat
 from typing import Any
 
 from pyspark.serializers import FramedSerializer, pack_long
@@ -19,6 +19,9 @@ from spark_agent import rdd, session, shuffle, transformations
 from spark_agent.capture import Operator, Pipeline
 from spark_agent.operators import report
 from spark_agent.streams import FOREVER, restarting
+
+#: Stands for the key of a batch that has no records. (The agent sees the end by the codes that it noted.)
+_ENDED = object()
 
 
 class UnmirroredError(RuntimeError):
@@ -98,8 +101,9 @@ def _sort(operator: Any, split: int, records: Any) -> Any:
 def _combine(operator: Any, split: int, records: Any) -> Iterator[Any]:
     functions = operator.functions
 
-    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> None:
+    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> bool:
         create, combine, size = functions.createCombiner, functions.mergeValue, len(combined)
+        key: Any = _ENDED
         for key, value in some:
             code = codes[key]
             try:
@@ -110,13 +114,15 @@ def _combine(operator: Any, split: int, records: Any) -> Iterator[Any]:
                     size += 1
             except StopIteration as error:
                 report(error)
+        return key is not _ENDED
 
     return _merge(operator, records, take_in)
 
 
 def _combine_lists(operator: Any, split: int, records: Any) -> Iterator[Any]:
-    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> None:
+    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> bool:
         size = len(combined)
+        key: Any = _ENDED
         for key, value in some:
             code = codes[key]
             if code < size:
@@ -124,13 +130,15 @@ def _combine_lists(operator: Any, split: int, records: Any) -> Iterator[Any]:
             else:
                 combined.append([value])
                 size += 1
+        return key is not _ENDED
 
     return _merge(operator, records, take_in)
 
 
 def _merge_combiners(operator: Any, split: int, records: Any) -> Iterator[Any]:
-    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> None:
+    def take_in(some: Iterable[Any], codes: dict[Any, int], combined: list[Any]) -> bool:
         combine, size = operator.functions.mergeCombiners, len(combined)
+        key: Any = _ENDED
         for key, value in some:
             code = codes[key]
             if code < size:
@@ -141,12 +149,13 @@ def _merge_combiners(operator: Any, split: int, records: Any) -> Iterator[Any]:
             else:
                 combined.append(value)
                 size += 1
+        return key is not _ENDED
 
     return _merge(operator, records, take_in)
 
 
 def _merge(
-    operator: Any, records: Any, take_in: Callable[[Iterable[Any], dict[Any, int], list[Any]], None]
+    operator: Any, records: Any, take_in: Callable[[Iterable[Any], dict[Any, int], list[Any]], bool]
 ) -> Iterator[Any]:
     from pyspark.shuffle import get_used_memory
 
@@ -155,8 +164,7 @@ def _merge(
     combined: list[Any] = []
     source = iter(records)
     batch: float = merger.batch
-    for first in source:
-        take_in(chain((first,), islice(source, int(batch) - 1)), codes, combined)
+    while take_in(islice(source, int(batch)), codes, combined):
         batch = min(batch * 1.5, operator.records_between_looks)
         if get_used_memory() >= merger.memory_limit:
             merger.data.update(zip(codes, combined, strict=True))
@@ -169,10 +177,25 @@ def _merge(
 
 
 def _groups(operator: Any, records: Any) -> Iterable[Any]:
-    from pyspark.shuffle import ExternalGroupBy
+    from pyspark.shuffle import ExternalGroupBy, get_used_memory
 
     merger = ExternalGroupBy(operator.aggregator, operator.memory, operator.serializer)
-    merger.mergeValues((key, (side, value)) for key, (side, value) in records)
+    groups: dict[Any, list[Any]] = defaultdict(list)
+    merger.data = groups
+    source = iter(records)
+    ended = object()
+    seen, batch = 0, float(merger.batch)
+    while True:
+        key: Any = ended
+        for key, sided in islice(source, int(batch) - seen):
+            groups[key].append(sided)
+        if key is ended:
+            break
+        if get_used_memory() >= merger.memory_limit:
+            merger._spill()
+            merger.mergeValues(source)
+            break
+        seen, batch = int(batch), batch * 1.5
     return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
 
 
@@ -193,18 +216,31 @@ def _subtract(operator: Any, split: int, records: Any) -> Iterator[Any]:
 
 
 def _pairs(operator: Any, groups: Iterable[Any]) -> Iterator[Any]:
-    for key, group in groups:
-        left: list[Any] = []
-        right: list[Any] = []
-        for side, value in group:
-            (left if side == 1 else right).append(value)
-        if not right and operator.keep_left:
-            right.append(None)
-        if not left and operator.keep_right:
-            left.append(None)
-        for left_value in left:
-            for right_value in right:
-                yield key, (left_value, right_value)
+    def matched() -> Iterator[Iterable[Any]]:
+        for key, group in groups:
+            left: list[Any] = []
+            right: list[Any] = []
+            for side, value in group:
+                if side == 2:
+                    right.append(value)
+                else:
+                    left.append(value)
+            pairs: Iterator[Any]
+            if left and right:
+                rest = len(left) * len(right)
+                if rest == 1:
+                    yield ((key, (left[0], right[0])),)
+                    continue
+                pairs = product(left, right)
+            elif left and operator.keep_left:
+                pairs = zip(left, repeat(None), strict=False)
+            elif right and operator.keep_right:
+                pairs = zip(repeat(None), right, strict=False)
+            else:
+                continue
+            yield zip(repeat(key), pairs, strict=False)
+
+    return chain.from_iterable(matched())
 
 
 def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalSorter
 
-from spark_agent import capture, contract, operators, sampling, streams, transport, values
+from spark_agent import capture, contract, joining, operators, sampling, streams, transport, values
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
 from spark_agent.joining import Join
@@ -321,6 +321,53 @@ def test_a_join_says_which_record_of_each_side_met(
     }
     flows = done.flows(1)
     assert {record: flows[k] for k, record in enumerate(done.outputs)} == expected
+
+
+def pairs_of_sides(sides: list[Any]) -> list[tuple[Any, list[int]]]:
+    """The outputs of a full outer join and the inputs of each, by hand, in the order of Spark."""
+    by_key: dict[Any, tuple[list[int], list[int]]] = {}
+    for position, (key, (side, _value)) in enumerate(sides):
+        by_key.setdefault(key, ([], []))[side - 1].append(position)
+    return [
+        (
+            (key, tuple(None if at is None else sides[at][1][1] for at in pair)),
+            [at for at in pair if at is not None],
+        )
+        for key, (left, right) in by_key.items()
+        for pair in itertools.product(left or [None], right or [None])  # type: ignore[list-item]
+    ]
+
+
+@pytest.mark.parametrize("spills_at", [None, 1, 2, 3])
+def test_a_join_of_many_records_is_exact_whenever_its_memory_ends(
+    spills_at: int | None, task: Start, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request.getfixturevalue("no_memory")
+    looks = itertools.count(1)
+    monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: ENOUGH * (next(looks) == spills_at))
+    rng = random.Random(3)
+    sides = [(rng.randrange(900), (rng.choice((1, 1, 1, 2)), i)) for i in range(4_000)]
+    done = task(sides, Join(LISTS, ENOUGH // 2, PICKLE, True, True))
+    flows = done.flows(1)
+    made = [(output, flows[k]) for k, output in enumerate(done.outputs)]
+    expected = [(output, sorted(inputs)) for output, inputs in pairs_of_sides(sides)]
+    assert len(flows) == len(made) == len(expected)
+    assert made == expected if spills_at is None else sorted(made, key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("stop", range(20))
+def test_a_join_that_is_not_read_to_its_end_says_what_was_read(
+    stop: int, task: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "CHUNK", 4)
+    sides = [("a", (1, 0)), ("b", (1, 1)), *(("a", (2, i)) for i in range(7)), ("b", (2, 2)), ("c", (2, 3))]
+    sides += [("d", (1, i)) for i in range(6)]
+    done = task(
+        sides, Join(LISTS, ENOUGH, PICKLE, True, True), lambda _split, made: itertools.islice(made, stop)
+    )
+    expected = pairs_of_sides(sides)[:stop]
+    assert done.outputs == [output for output, _ in expected]
+    assert done.flows(1) == {k: sorted(inputs) for k, (_, inputs) in enumerate(expected)}
 
 
 @pytest.mark.parametrize("spills", [False, True])
