@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark import SparkConf, SparkContext
 
 from lineage_service import rows, tables
@@ -171,10 +171,7 @@ def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:
     )
     try:
         partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        ends = {
-            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
-            for number in partitions
-        }
+        ends = {number: _ends_of(consumer, TopicPartition(topic, number)) for number in partitions}
         left = {number: high - low for number, (low, high) in ends.items() if high > low}
         consumer.assign([TopicPartition(topic, number, ends[number][0]) for number in left])
         messages: list[bytes] = []
@@ -188,6 +185,18 @@ def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:
         return messages
     finally:
         consumer.close()
+
+
+def _ends_of(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """Its first and next offset. Of a topic that was made a moment ago the broker may not lead it yet."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            low, high = consumer.get_watermark_offsets(place, timeout=10)
+            return low, high
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() > deadline:
+                raise
 
 
 def part_rows(folder: Path) -> list[tuple[Path, int, str]]:
