@@ -122,8 +122,7 @@ class MemoryGraph:
             for group in groups:
                 self._upsert_flows(application_id, group)
             for batch in run_link_batches(run, ids):
-                for target, sources in zip(batch["targets"], batch["sources"], strict=True):
-                    self.flow_links |= {(source, target) for source in sources}
+                self.flow_links |= set(zip(batch["sources"], batch["targets"], strict=True))
             return self._settle(application_id, all_flows(run))
 
     def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
@@ -171,8 +170,10 @@ class MemoryGraph:
 
     def _upsert_flows(self, application_id: str, group: Row) -> None:
         node = self.nodes.get(group["nodeId"], {})
-        columns = (group["flowIds"], group["hashIns"], group["hashOuts"], group["vals"])
-        for flow_id, hash_in, hash_out, val in zip(*columns, strict=True):
+        flow_ids: list[str] = group["flowIds"]
+        nothing = [None] * len(flow_ids)
+        columns = (group["hashIns"] or nothing, group.get("hashOuts", flow_ids), group["vals"] or nothing)
+        for flow_id, hash_in, hash_out, val in zip(flow_ids, *columns, strict=True):
             flow = self.flows.setdefault(
                 flow_id, {"flowId": flow_id, "nodeId": group["nodeId"], "applicationId": application_id}
             )

@@ -29,17 +29,15 @@ from lineage_service.graph_rows import (
     GraphDataError,
     GraphRecord,
     NodeCounts,
-    Row,
     WholeRun,
-    all_flows,
     count_rows,
     event_rows,
     flows_on_request,
     link_batches,
     record_batches,
-    run_batches,
-    run_link_batches,
 )
+from lineage_service.graph_runs import ClaimLostError, RunWriter, claimed
+from lineage_service.graph_steps import Step, run_steps
 from lineage_service.settings import Settings
 
 __all__ = [
@@ -148,17 +146,10 @@ _ALREADY_THERE = frozenset(
 )
 
 _DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
-_IS_THERE = "Neo.ClientError.Schema.ConstraintValidationFailed"
 _RETRY_FIRST_S, _RETRY_LAST_S = 0.5, 4.0
 
-#: A consumer that died is waited for so long. A batch takes a second or two, also on a busy machine.
-CLAIM_S = 60.0
 #: So many ids are looked at in one pass; they are decided soon, or wait for what their agents lost.
 PENDING_APPLICATIONS = 10_000
-
-
-class _ClaimLostError(Exception):
-    """Ends a transaction without a trace."""
 
 
 @dataclass(slots=True)
@@ -171,9 +162,6 @@ class GraphCounters:
 
 
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
-
-Step = tuple[str, Row]
-"""A statement's name with its parameters."""
 
 
 class Neo4jGraph:
@@ -272,7 +260,13 @@ class Neo4jGraph:
                 [application_id], [("flow/upsert", {"applicationId": application_id, "groups": groups})]
             )
         for targets in link_rows:
-            self._write([application_id], [("flow/link", {"targets": targets})])
+            self._write(
+                [application_id],
+                [
+                    ("application/traced", {"applicationId": application_id}),
+                    ("flow/link", {"targets": targets}),
+                ],
+            )
 
     def pending(self, max_flows: int) -> tuple[str, ...]:
         self._see_to_schema()
@@ -281,66 +275,36 @@ class Neo4jGraph:
 
     def claim(self, application_id: str, max_flows: int) -> str | None:
         claim = uuid.uuid4().hex
-        given = {**_claimed(application_id, claim), "maxFlows": max_flows}
+        given = {**claimed(application_id, claim), "maxFlows": max_flows}
         return claim if self._run([("application/claim", given)]) else None
 
     def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool:
         _, counted, links = count_rows(application_id, records, flows)
-        steps: list[Step] = [
+        return self._write_held(
+            application_id,
+            claim,
             ("node/count_records", {"nodes": counted}),
             ("node/count_flows", {"targets": links}),
-        ]
-        try:
-            self._write_held(application_id, claim, *steps)
-        except _ClaimLostError:
-            return False
-        return True
+        )
 
     def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
-        """One transaction a batch, each under the claim; first the records, then the links between them."""
+        """The protocol is `graph_runs`."""
         try:
-            element_ids = self._write_run_records(application_id, claim, run)
-            self._write_run_links(application_id, claim, run, element_ids)
-            properties = {"applicationId": application_id, **all_flows(run)}
-            self._write_held(application_id, claim, ("application/settle", properties))
-        except _ClaimLostError:
+            RunWriter(self._transact, application_id, claim).write(run)
+        except ClaimLostError:
             return False
         return True
 
     def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
+        properties = {"applicationId": application_id, **flows_on_request(records, max_flows)}
+        return self._write_held(application_id, claim, ("application/settle", properties))
+
+    def _write_held(self, application_id: str, claim: str, *steps: Step) -> bool:
         try:
-            properties = {"applicationId": application_id, **flows_on_request(records, max_flows)}
-            self._write_held(application_id, claim, ("application/settle", properties))
-        except _ClaimLostError:
+            RunWriter(self._transact, application_id, claim).write_steps(*steps)
+        except ClaimLostError:
             return False
         return True
-
-    def _write_run_records(self, application_id: str, claim: str, run: WholeRun) -> list[str]:
-        """What Neo4j calls each record, in the order of the run."""
-        element_ids: list[str] = []
-        for groups in run_batches(application_id, run):
-            given = {"applicationId": application_id, "groups": groups}
-            try:
-                rows = self._write_held(application_id, claim, ("flow/create", given))
-            except GraphRefusedError as error:  # a trace, or a writer that died, has brought some of them
-                if getattr(error.__cause__, "code", None) != _IS_THERE:
-                    raise
-                rows = self._write_held(application_id, claim, ("flow/upsert", given))
-            told = {row["nodeId"]: row for row in rows}
-            for group in groups:
-                row = told[group["nodeId"]]
-                by_place = dict(zip(row["ks"], row["elementIds"], strict=True))
-                element_ids += [by_place[k] for k in range(len(group["flowIds"]))]
-        return element_ids
-
-    def _write_run_links(
-        self, application_id: str, claim: str, run: WholeRun, element_ids: Sequence[str]
-    ) -> None:
-        for links in run_link_batches(run, element_ids):
-            self._write_held(application_id, claim, ("flow/link_elements", links))
-
-    def _write_held(self, application_id: str, claim: str, *steps: Step) -> list[neo4j.Record]:
-        return self._transact(lambda it: _run_held(it, _claimed(application_id, claim), steps))
 
     def delete_application(self, application_id: str) -> None:
         self._run([("application/forget", {"applicationId": application_id})])
@@ -374,7 +338,7 @@ class Neo4jGraph:
 
     def _run(self, steps: Sequence[Step]) -> list[neo4j.Record]:
         """The steps in one transaction; the records of the last one."""
-        return self._transact(lambda it: _run_steps(it, steps))
+        return self._transact(lambda it: run_steps(it, steps))
 
     def _transact(self, work: Callable[[neo4j.Transaction], list[neo4j.Record]]) -> list[neo4j.Record]:
         """`work` in a transaction, again and again while Neo4j is briefly away or busy.
@@ -444,23 +408,6 @@ def _is_of_a_certificate(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def _claimed(application_id: str, claim: str) -> Row:
-    return {"applicationId": application_id, "claim": claim, "milliseconds": int(1000 * CLAIM_S)}
-
-
-def _run_held(transaction: neo4j.Transaction, claimed: Row, steps: Sequence[Step]) -> list[neo4j.Record]:
-    if not _run_steps(transaction, [("application/hold", claimed)]):
-        raise _ClaimLostError
-    return _run_steps(transaction, steps)
-
-
-def _run_steps(transaction: neo4j.Transaction, steps: Sequence[Step]) -> list[neo4j.Record]:
-    records: list[neo4j.Record] = []
-    for name, parameters in steps:
-        records = list(transaction.run(cypher.statement(name), parameters))
-    return records
 
 
 def _fault_of(uri: str) -> str | None:

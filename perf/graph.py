@@ -24,6 +24,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ import psutil
 
 import cypher
 from lineage_service.graph_rows import BATCH_ROWS, RunColumn, WholeRun
+from lineage_service.graph_runs import RunWriter
 from lineage_service.graph_store import Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
@@ -43,6 +45,7 @@ from perf.tables import publish
 from spark_agent import contract
 
 SEED, NODES, MAX_FLOWS, WRITERS = 7, (1, 2, 3), 10**9, 4
+THESIS_ROWS = 15_000
 
 Pairs = list[tuple[int, int]]
 """(target, source), places of records in a run."""
@@ -155,16 +158,22 @@ class _Bench:
         assert claim
         return app, claim, _run(app, self.records)
 
+    def writer(self, app: str, claim: str) -> RunWriter:
+        return RunWriter(self.graph._transact, app, claim)
+
     def ours(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
         app, claim, run = self.begin(self.graph)
         element_ids: list[str] = []
-        # The two halves of `write_run`, timed apart.
-        records = clock(lambda: element_ids.extend(self.graph._write_run_records(app, claim, run)))
-        links = clock(lambda: self.graph._write_run_links(app, claim, run, element_ids))
+        # The two halves of `RunWriter.write`, timed apart.
+        writer = self.writer(app, claim)
+        records = clock(lambda: element_ids.extend(writer.write_records(run)))
+        links = clock(lambda: writer.write_links(run, element_ids))
         self.check_and_delete(app, run)
         return records, links
 
-    def thesis(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
+    def thesis(
+        self, clock: _Clock, batch_rows: int = THESIS_ROWS
+    ) -> tuple[dict[str, float], dict[str, float]]:
         app, _, run = self.begin(self.graph)
         ids, rows = _ids(run), []
         for column in run.columns:
@@ -184,15 +193,15 @@ class _Bench:
             {"source": ids[source], "target": ids[target]}
             for source, target in zip(run.sources, run.targets, strict=True)
         ]
-        records = clock(lambda: self._each(THESIS_RECORDS, rows))
-        links = clock(lambda: self._each(THESIS_LINKS, pairs))
+        records = clock(lambda: self._each(THESIS_RECORDS, rows, batch_rows))
+        links = clock(lambda: self._each(THESIS_LINKS, pairs, batch_rows))
         self.check_and_delete(app, run)
         return records, links
 
     def apoc_links(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
         app, claim, run = self.begin(self.graph)
         ids = _ids(run)
-        records = clock(lambda: self.graph._write_run_records(app, claim, run))
+        records = clock(lambda: self.writer(app, claim).write_records(run))
         pairs = zip(run.targets, run.sources, strict=True)
         rows = [
             {"target": ids[target], "sources": [ids[source] for _, source in group]}
@@ -222,10 +231,10 @@ class _Bench:
             time.sleep(0.05 * tried)
         raise RuntimeError("a batch met deadlocks a hundred times")
 
-    def _each(self, statement: str, rows: Sequence[Any]) -> None:
+    def _each(self, statement: str, rows: Sequence[Any], batch_rows: int) -> None:
         with self.driver.session() as session:
-            for at in range(0, len(rows), BATCH_ROWS):
-                batch = rows[at : at + BATCH_ROWS]
+            for at in range(0, len(rows), batch_rows):
+                batch = rows[at : at + batch_rows]
                 session.execute_write(_consume, statement, batch)
 
     def check_and_delete(self, app: str, run: WholeRun | None) -> None:
@@ -273,7 +282,12 @@ def _run(app: str, records: int) -> WholeRun:
 
 def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int) -> dict[str, Any]:
     bench, clock = _Bench(uri, records), _Clock(server)
-    ways = {"thesis": bench.thesis, "ours": bench.ours, "apoc": bench.apoc_links}
+    ways = {
+        "thesis": bench.thesis,
+        "small": partial(bench.thesis, batch_rows=BATCH_ROWS),
+        "ours": bench.ours,
+        "apoc": bench.apoc_links,
+    }
     found: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
         for name, way in ways.items():
@@ -344,7 +358,7 @@ def _one_run_in_parallel(bench: _Bench) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, rounds_of in (("by_target", _by_target), ("in_rounds", _in_rounds)):
         app, claim, run = bench.begin(bench.graph)
-        element_ids = bench.graph._write_run_records(app, claim, run)
+        element_ids = bench.writer(app, claim).write_records(run)
         began, deadlocks = time.perf_counter(), 0
         for batches in rounds_of(list(zip(run.targets, run.sources, strict=True))):
             given = [_elements(pairs, element_ids) for pairs in batches if pairs]
@@ -380,10 +394,10 @@ def _in_rounds(pairs: Pairs) -> list[list[Pairs]]:
 
 
 def _elements(pairs: Pairs, element_ids: Sequence[str]) -> dict[str, Any]:
-    grouped = [(target, list(group)) for target, group in groupby(sorted(pairs), key=lambda pair: pair[0])]
+    pairs = sorted(pairs)
     return {
-        "targets": [element_ids[target] for target, _ in grouped],
-        "sources": [[element_ids[source] for _, source in group] for _, group in grouped],
+        "targets": [element_ids[target] for target, _ in pairs],
+        "sources": [element_ids[source] for _, source in pairs],
     }
 
 
@@ -418,7 +432,8 @@ def _page(figures: dict[str, Any]) -> str:
     apoc = figures["apoc"]
     stored = figures["bytes_a_record"]
     titles = {
-        "thesis": "the thesis: UNWIND, MERGE",
+        "thesis": f"the thesis: UNWIND, MERGE, {THESIS_ROWS:,} rows a transaction",
+        "small": f"the same, {BATCH_ROWS:,} rows",
         "ours": "`write_run`",
         "apoc": "links by apoc.periodic.iterate, parallel, by target",
     }
@@ -438,7 +453,7 @@ def _page(figures: dict[str, Any]) -> str:
         + "".join(rows)
         + f"\nAPOC tried batches again {sum(each['retries'] for each in apoc)} times and gave up "
         f"{sum(each['failedBatches'] for each in apoc)}; its errors: {errors[:400]}.\n\n"
-        "Four writers of the links of one run, by the statement of `write_run` without its lock: "
+        "Four writers of the links of one run, by flow/link_elements without a lock: "
         f"{_parallel(figures, 'by_target')} where each owns its targets, "
         f"{_parallel(figures, 'in_rounds')} where the batches of a round share no record.\n\n"
         "Four writers at once, each with its own applications: "

@@ -3,4 +3,4 @@
 // Index: LineageApplication(applicationId)
 // Eager: none
 MATCH (application:LineageApplication {applicationId: $applicationId})
-REMOVE application.claimedBy, application.claimedUntil, application.flowsBudget
+REMOVE application.claimedBy, application.claimedUntil, application.linksWritten, application.flowsBudget

@@ -10,4 +10,4 @@ SET
   application.flowLinks = $flowLinks,
   application.flowsExact = $flowsExact,
   application.flowsBudget = $flowsBudget
-REMOVE application.claimedBy, application.claimedUntil
+REMOVE application.claimedBy, application.claimedUntil, application.linksWritten

@@ -1,4 +1,4 @@
-// Purpose: which record became which, up to 15,000 pairs, grouped so that each target is sought once. Both
+// Purpose: which record became which, up to 5,000 pairs, grouped so that each target is sought once. Both
 //   ends stand already (flow/upsert).
 // Parameters: $targets, list of {flowId, sources: list of flowIds}
 // Index: LineageFlow(flowId)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
+import neo4j as neo4j_driver
 import pytest
+from neo4j.exceptions import ServiceUnavailable
 
-from lineage_service import graph_rows, graph_store
+from lineage_service import graph_rows, graph_runs, graph_store
 from lineage_service.graph_rows import GraphDataError, RunColumn, WholeRun
+from lineage_service.graph_runs import ClaimLostError, RunWriter
+from lineage_service.graph_steps import Step, run_steps
 from lineage_service.graph_store import Neo4jGraph
 from tests.integration.test_graph_store import (
     GraphUnderTest,
@@ -186,21 +190,210 @@ def test_traces_before_and_after_change_nothing_but_what_they_know_more(
 # -- Neo4j alone ---------------------------------------------------------------------------------------
 
 
+def writer(graph: Neo4jUnderTest, app: str, claim: str) -> RunWriter:
+    return RunWriter(graph.store._transact, app, claim)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 7)
+    monkeypatch.setattr(graph_store, "_RETRY_FIRST_S", 0.01)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements with which whole applications were written, one after the other."""
+    names: list[str] = []
+
+    def listening(transaction: Any, steps: Sequence[Step]) -> list[Any]:
+        names.extend(name for name, _ in steps)
+        return run_steps(transaction, steps)
+
+    monkeypatch.setattr(graph_runs, "run_steps", listening)
+    return names
+
+
+@pytest.fixture
+def new_app(neo4j_graph: Neo4jUnderTest) -> Iterator[str]:
+    application_id = f"app-{uuid.uuid4().hex}"
+    end(neo4j_graph, application_id)
+    yield application_id
+    neo4j_graph.store.delete_application(application_id)
+
+
+def trace(graph: Neo4jUnderTest, app: str, *offsets: int) -> None:
+    """A trace of some records of `run_of(app, 20, 1)`."""
+    records = [record(app, 1, offset) for offset in offsets] + [record(app, 2, 0)]
+    graph.store.write_trace(app, records, [(each.flow_id, records[-1].flow_id) for each in records[:-1]])
+
+
+def assert_whole(graph: Neo4jUnderTest, app: str, run: WholeRun) -> None:
+    """Every record and every link, each once, and nothing that belongs to a claim."""
+    content = graph.content(app)
+    assert content["flow_links"] == links_of(run)
+    assert len(content["flows"]) == run.records
+    assert not {"claimedBy", "claimedUntil", "linksWritten"} & content["applications"][0].keys()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_links_that_nobody_else_made_are_created_and_others_are_merged(
+    neo4j_graph: Neo4jUnderTest, new_app: str, asked: list[str]
+) -> None:
+    run = run_of(new_app, 20)
+    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert (asked.count("flow/create"), asked.count("flow/create_links")) == (3, 3)
+    assert "flow/link_elements" not in asked
+    assert_whole(neo4j_graph, new_app, run)
+    neo4j_graph.driver.execute_query(
+        "MATCH (a:LineageApplication {applicationId: $app}) SET a.flows = 'not yet', a.flowsBudget = -1",
+        app=new_app,
+    )
+    asked.clear()
+    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert (asked.count("flow/upsert"), asked.count("flow/link_elements")) == (3, 3)
+    assert "flow/create_links" not in asked
+    assert_whole(neo4j_graph, new_app, run)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_the_links_of_a_trace_before_stay_single(
+    neo4j_graph: Neo4jUnderTest, new_app: str, asked: list[str]
+) -> None:
+    run = run_of(new_app, 20)
+    trace(neo4j_graph, new_app, 0, 19)  # the first and the last batch of records are there in part
+    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert [name for name in asked if name in ("flow/create", "flow/upsert")] == [
+        "flow/create",
+        "flow/upsert",
+        "flow/create",
+        "flow/create",
+        "flow/upsert",
+    ]
+    assert "flow/create_links" not in asked
+    assert_whole(neo4j_graph, new_app, run)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("transactions", range(8))
+def test_the_links_of_a_trace_meanwhile_stay_single(
+    neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many transactions of a run: among its records, before its links, among them, at its end."""
+    run, done = run_of(new_app, 20), 0
+
+    def between(work: Any) -> Any:
+        nonlocal done
+        if done == transactions:
+            done += 1
+            trace(neo4j_graph, new_app, *range(0, 20, 3))
+        done += 1
+        return transact(work)
+
+    claim, transact = claimed(neo4j_graph, new_app), neo4j_graph.store._transact
+    RunWriter(between, new_app, claim).write(run)
+    assert_whole(neo4j_graph, new_app, run)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_batch_whose_commit_was_not_answered_is_known_again(
+    neo4j_graph: Neo4jUnderTest, new_app: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(new_app, 20)
+    claim = claimed(neo4j_graph, new_app)
+    slow = writer(neo4j_graph, new_app, claim)
+    element_ids = slow.write_records(run)
+    commit, commits = neo4j_driver.Transaction.commit, 0
+
+    def unanswered(transaction: neo4j_driver.Transaction) -> None:
+        nonlocal commits
+        commit(transaction)
+        commits += 1
+        if commits % 2:
+            raise ServiceUnavailable("the server went away after it committed")
+
+    monkeypatch.setattr(neo4j_driver.Transaction, "commit", unanswered)
+    asked.clear()
+    slow.write_links(run, element_ids)
+    assert (asked.count("application/hold"), asked.count("flow/create_links")) == (6, 3)
+    assert "flow/link_elements" not in asked
+    monkeypatch.undo()
+    assert neo4j_graph.content(new_app)["flow_links"] == links_of(run)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_no_answer_to_any_commit_doubles_anything(
+    neo4j_graph: Neo4jUnderTest, new_app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, claim = run_of(new_app, 20, 3), claimed(neo4j_graph, new_app)
+    commit, commits = neo4j_driver.Transaction.commit, 0
+
+    def unanswered(transaction: neo4j_driver.Transaction) -> None:
+        nonlocal commits
+        commit(transaction)
+        commits += 1
+        if commits % 2:
+            raise ServiceUnavailable("the server went away after it committed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(neo4j_driver.Transaction, "commit", unanswered)
+        # The end of the claim is among them: what comes again finds no claim, and all is there.
+        assert not neo4j_graph.store.write_run(new_app, claim, run)
+    assert_whole(neo4j_graph, new_app, run)
+    assert stored(neo4j_graph, new_app)["flows"] == "all"
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("transactions", range(7))
+def test_a_holder_that_died_between_two_batches_is_followed_by_one_that_completes(
+    neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_runs, "CLAIM_S", 0.0)
+    run, left = run_of(new_app, 20), iter(range(transactions))
+
+    def dying(work: Any) -> Any:
+        if next(left, None) is None:
+            raise InterruptedError
+        return neo4j_graph.store._transact(work)
+
+    with pytest.raises(InterruptedError):
+        RunWriter(dying, new_app, claimed(neo4j_graph, new_app)).write(run)
+    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert_whole(neo4j_graph, new_app, run)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("transactions", range(7))
+def test_an_application_that_is_deleted_between_two_batches_is_gone(
+    neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int
+) -> None:
+    left = iter(range(transactions))
+
+    def deleting(work: Any) -> Any:
+        if next(left, None) is None:
+            neo4j_graph.store.delete_application(new_app)
+        return neo4j_graph.store._transact(work)
+
+    with pytest.raises(ClaimLostError):
+        RunWriter(deleting, new_app, claimed(neo4j_graph, new_app)).write(run_of(new_app, 20))
+    assert [kind for kind, found in neo4j_graph.content(new_app).items() if found] == []
+
+
 def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
     neo4j_graph: Neo4jUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = f"app-{uuid.uuid4().hex}"
     monkeypatch.setattr(graph_rows, "BATCH_ROWS", 7)
-    monkeypatch.setattr(graph_store, "CLAIM_S", 0.0)
+    monkeypatch.setattr(graph_runs, "CLAIM_S", 0.0)
     run = run_of(app, 20, 3)
     try:
         end(neo4j_graph, app)
         first = claimed(neo4j_graph, app)
-        element_ids = neo4j_graph.store._write_run_records(app, first, run)
+        slow = writer(neo4j_graph, app, first)
+        element_ids = slow.write_records(run)
         second = claimed(neo4j_graph, app)
         # The first one is only slow: it finds out, and nothing of its batch stays.
-        with pytest.raises(graph_store._ClaimLostError):
-            neo4j_graph.store._write_run_links(app, first, run, element_ids)
+        with pytest.raises(ClaimLostError):
+            slow.write_links(run, element_ids)
         assert neo4j_graph.content(app)["flow_links"] == []
         assert not neo4j_graph.store.write_run(app, first, run)
         assert neo4j_graph.store.write_run(app, second, run)
@@ -272,7 +465,7 @@ def test_a_deadlock_is_counted_and_tried_again(neo4j: Any, neo4j_graph: Neo4jUnd
             for at, app in enumerate(apps if number else apps[::-1]):
                 if at and attempts[number] == 1:
                     both_hold_one.wait()
-                graph_store._run_steps(transaction, [("application/lock", {"applicationIds": [app]})])
+                run_steps(transaction, [("application/lock", {"applicationIds": [app]})])
             return []
 
         graphs[number]._transact(work)

@@ -548,6 +548,7 @@ def test_statements_that_scan_or_wait_for_all_rows_are_few_and_say_why() -> None
     assert whole == {"show/applications", "show/flows", "show/newest"}
     without = {name for name in cypher.names() if header_of(name, "Index").startswith("none, ")}
     assert without == {
+        "flow/create_links",
         "flow/link_elements",
         "migration/await_indexes",
         "ping",

@@ -200,15 +200,15 @@ def test_an_application_beyond_the_budget_is_counted_and_left(finished: Finished
 #: `lineage consume` with small batches, which dies in the transaction of its n-th batch of flows.
 CONSUMER = """
 import os, signal, sys
-from lineage_service import graph_rows, graph_store
-graph_rows.BATCH_ROWS, graph_store.CLAIM_S = 40, 1.0
-left, held = iter(range(int(sys.argv.pop(1)))), graph_store._run_held
-def dying(*arguments):
-    found = held(*arguments)
-    if next(left, None) is None:
+from lineage_service import graph_rows, graph_runs
+graph_rows.BATCH_ROWS, graph_runs.CLAIM_S = 40, 1.0
+left, run_steps = iter(range(int(sys.argv.pop(1)))), graph_runs.run_steps
+def dying(transaction, steps):
+    found = run_steps(transaction, steps)
+    if steps[0][0] != "application/hold" and next(left, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return found
-graph_store._run_held = dying
+graph_runs.run_steps = dying
 from lineage_service.cli import main
 sys.exit(main())
 """
@@ -252,7 +252,7 @@ def test_flows_are_in_neo4j_once_after_consumers_were_killed_and_after_a_replay(
     expected = expected_pairs(finished.output)
     auth = (neo4j.user, neo4j.password) if neo4j.password else None
     with driver.GraphDatabase.driver(neo4j.uri, auth=auth, notifications_min_severity="OFF") as graph:
-        for batches in (3, 12):  # among the records, among the links
+        for batches in (12, 3, 12):  # among new links, then among records and links that are there in part
             killed = consume(batches)
             assert killed.wait(DEADLINE_S) == -signal.SIGKILL
             assert state() == "not yet"
