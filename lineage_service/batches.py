@@ -15,7 +15,7 @@ from spark_agent.contract import ContractError
 
 Row = TypeVar("Row", BlockRows, EventRow)
 
-#: A batch ends with the block that brings it to this many rows: 16 row groups, some 150 MB while they are
+#: A batch ends with the block that brings it to this many rows: some 150 MB while they are
 #: sorted and written.
 MAX_BATCH_ROWS = 2_000_000
 #: Of texts, so many characters weigh as much as a row: while written they take five times their size.

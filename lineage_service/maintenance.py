@@ -25,7 +25,7 @@ from pyarrow.fs import FileType
 from lineage_service.completeness import completeness
 from lineage_service.flow_store import WRITER, DeltaFlowStore, only
 from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
-from lineage_service.tables import ROW_GROUP, TABLES
+from lineage_service.tables import BATCH_ROWS, TABLES
 from spark_agent import contract
 
 __all__ = ["Compacted", "Maintenance", "Stored", "expired"]
@@ -36,7 +36,7 @@ TARGET_BYTES = 256 << 20
 SORT_MEMORY = "400MB"
 SORT_THREADS = 1
 #: Rows that are in memory at once on the way from the sort to the file. Texts have up to 64 KiB each.
-_BATCH_ROWS = {"flows": ROW_GROUP, "records": 4096, "events": 4096, "blocks": ROW_GROUP}
+_BATCH_ROWS = {"flows": BATCH_ROWS, "records": 4096, "events": 4096, "blocks": BATCH_ROWS}
 #: The order of rows within a table of an application; `tables` gives a batch the same one.
 _ORDER = {
     "flows": "node, run, out_pos, in_pos, in_run",

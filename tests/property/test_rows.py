@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.rows import BlockRows, row_of_event, rows_of_block
-from lineage_service.tables import ROW_GROUP, events_batch, flow_batches, receipts_batch, record_batches
+from lineage_service.tables import BATCH_ROWS, events_batch, flow_batches, receipts_batch, record_batches
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 from tests.lineage_messages import event
@@ -277,7 +277,7 @@ def test_an_absurd_count_is_one_span() -> None:
     assert row["out_count"] == 2**62
 
 
-def test_a_large_stream_comes_in_row_groups() -> None:
+def test_a_large_stream_comes_in_batches() -> None:
     blocks: list[BlockRows] = []
     for seq in range(2):
         codes = [(7 * k) % 1000 for k in range(contract.MAX_COLUMN_VALUES)]
@@ -285,7 +285,7 @@ def test_a_large_stream_comes_in_row_groups() -> None:
         block = Block("app", 1, 1, 0, seq, contract.CODES, base, 0, {"code": codes})
         blocks.append(rows_of_block(contract.encode_block(block)))
     sizes = [batch.num_rows for batch in flow_batches(blocks)]
-    assert sizes == [ROW_GROUP, ROW_GROUP, 2 * contract.MAX_COLUMN_VALUES - 2 * ROW_GROUP]
+    assert sizes == [BATCH_ROWS, BATCH_ROWS, 2 * contract.MAX_COLUMN_VALUES - 2 * BATCH_ROWS]
 
 
 NUMBER = st.integers() | st.integers(0, 9)
