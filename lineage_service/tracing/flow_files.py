@@ -119,9 +119,10 @@ class _RowGroup:
 
     @property
     def bounds(self) -> dict[str, tuple[int, int]]:
-        """Column -> (smallest, largest) value, where Parquet tells."""
+        """Column -> (smallest, largest) value, where Parquet tells; of the stream, see `stream`."""
         if self._bounds is None:
-            bounds = self._tell(self._file.metadata.row_group(self.number), self._file.columns)
+            others = [name for name in self._file.columns if name not in _STREAM]
+            bounds = self._tell(self._file.metadata.row_group(self.number), others)
             path, constants = self._file.path, self._constants
             self._keys = {
                 name: (path, self.number, name) for name in self._file.columns if name not in constants
