@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -34,14 +35,15 @@ def _reader(answer: type, model: type[models.Answer]) -> Fields:
     absent = tuple(name for name, field in model.model_fields.items() if field.exclude_if is not None)
     names = tuple(model.model_fields)
     assert set(names) == {each.name for each in dataclasses.fields(answer)}
-    if not absent:
-        return lambda value: {name: getattr(value, name) for name in names}
-
     always = tuple(name for name in names if name not in absent)
     assert names == always + absent
+    values_of = attrgetter(*always)  # of several: a tuple
+    assert len(always) > 1
+    if not absent:
+        return lambda value: dict(zip(always, values_of(value), strict=True))
 
     def read(value: object) -> dict[str, Any]:
-        found = {name: getattr(value, name) for name in always}
+        found = dict(zip(always, values_of(value), strict=True))
         for name in absent:
             held = getattr(value, name)
             if held is not None:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields
 
 from lineage_service.answers import InvalidQueryError, TraceQuery
 
@@ -19,6 +19,9 @@ __all__ = ["Page", "digest", "read", "written"]
 
 #: A trace of 500 nodes makes a cursor of some 10,000 bytes before it is compressed.
 _MAX_BYTES = 1 << 18
+#: What makes a question, and what of it does not: these are as if nobody had said anything.
+_ASKED = tuple(each.name for each in fields(TraceQuery))
+_NOT_ASKED = {"cursor": None, "limit": 0, "values": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Page:
 
 def digest(application_id: str, query: TraceQuery) -> str:
     """The same for every page of a question, whatever the limit."""
-    asked = astuple(replace(query, cursor=None, limit=0, values=False))
+    asked = tuple(_NOT_ASKED.get(name, getattr(query, name)) for name in _ASKED)
     return hashlib.blake2b(repr((application_id, asked)).encode(), digest_size=6).hexdigest()
 
 

@@ -41,18 +41,23 @@ def records_of(
 ) -> tuple[Record, ...]:
     """With what was captured of them, and the rows of files that they are."""
     rows = places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
-    return tuple(
-        Record(
-            record_id=contract.record_id(node.kind, each.split, each.offset),
-            partition=each.split,
-            offset=each.offset,
-            key=texts.get((node.number, each.run, each.offset, "key"), _NO_TEXT)[1],
-            value=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[1],
-            value_type=texts.get((node.number, each.run, each.offset, "value"), _NO_TEXT)[0],
-            source=rows.get(_place(each)),
+    number, records = node.number, list[Record]()
+    for each in positions:
+        split, offset = each.split, each.offset
+        _, key = texts.get((number, each.run, offset, "key"), _NO_TEXT)
+        value_type, value = texts.get((number, each.run, offset, "value"), _NO_TEXT)
+        records.append(
+            Record(
+                record_id=contract.record_id(node.kind, split, offset),
+                partition=split,
+                offset=offset,
+                key=key,
+                value=value,
+                value_type=value_type,
+                source=rows.get((split, offset)),
+            )
         )
-        for each in positions
-    )
+    return tuple(records)
 
 
 def nodes_of(
@@ -104,22 +109,23 @@ def trace_of(
         truncated=not journey.is_whole
         or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),
         nodes=tuple(each for nodes in shown for each in nodes),
-        flows=(*(flow for leg in legs for flow in _flows(*leg)), *_ghost_flows(journey, legs)),
+        flows=(
+            *(flow for (_, walked), nodes in zip(legs, shown, strict=True) for flow in _flows(walked, nodes)),
+            *_ghost_flows(journey, legs),
+        ),
         next=following,
         how=how_to_see(opened, shown[0]) if query.values else "",
     )
 
 
-def _flows(opened: OpenedApplication[Wiring], walked: Walked) -> Iterator[Flow]:
-    topology = opened.snapshot.topology
+def _flows(walked: Walked, nodes: Sequence[TracedNode]) -> Iterator[Flow]:
+    """`nodes` show what was reached."""
     ends = {
-        (each.node, position.split, position.offset): _flow_end(
-            topology.application_id, topology.nodes[each.node], position
-        )
-        for each in walked.reached
-        for position in each.positions
+        (each.node, record.partition, record.offset): f"{node.node_id}#{record.record_id}"
+        for each, node in zip(walked.reached, nodes, strict=True)
+        for record in node.records
     }
-    node_ids = {each.node: contract.node_id(topology.application_id, each.node) for each in walked.reached}
+    node_ids = {each.node: node.node_id for each, node in zip(walked.reached, nodes, strict=True)}
     for source, target in walked.flows:
         yield Flow(
             hash_in=ends[source.node, source.split, source.offset],
