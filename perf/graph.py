@@ -282,7 +282,7 @@ def _run(app: str, records: int) -> WholeRun:
 
 def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int) -> dict[str, Any]:
     bench, clock = _Bench(uri, records), _Clock(server)
-    ways = {
+    ways: dict[str, Callable[[_Clock], tuple[dict[str, float], dict[str, float]]]] = {
         "thesis": bench.thesis,
         "small": partial(bench.thesis, batch_rows=BATCH_ROWS),
         "ours": bench.ours,
