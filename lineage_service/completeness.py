@@ -8,29 +8,33 @@ stored blocks. Pure functions of what the flow store holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from spark_agent import contract
 
-_TEXTS = (contract.KEYS, contract.VALUES)
+#: Relations of blocks whose rows are in `records`; those of all others are in `flows`.
+TEXTS = (contract.KEYS, contract.VALUES)
 
 
-class StoredBlock(Protocol):
-    """A receipt: which block is stored, and how many rows it made."""
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One stored block, as the `blocks` table has it."""
 
-    @property
-    def run(self) -> int: ...
+    run: int
+    seq: int
+    node: int
+    relation: str
+    rows: int
 
-    @property
-    def seq(self) -> int: ...
 
-    @property
-    def relation(self) -> str: ...
+class StoreReader(Protocol):
+    """What of a `flow_store.FlowStore` tells, beside its events, how complete an application is."""
 
-    @property
-    def rows(self) -> int: ...
+    def blocks(self, application_id: str) -> Collection[Receipt]: ...
+
+    def rows(self, application_id: str) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +120,7 @@ class Completeness:
         return "; ".join(parts)
 
 
-def lost_rows(receipts: Iterable[StoredBlock], stored: Mapping[str, int]) -> dict[str, int]:
+def lost_rows(receipts: Iterable[Receipt], stored: Mapping[str, int]) -> dict[str, int]:
     """Table -> how many rows of stored blocks it lacks, for those that lack some.
 
     `stored`: how many rows there are of the application, counted after the receipts were read. Rows are
@@ -125,8 +129,24 @@ def lost_rows(receipts: Iterable[StoredBlock], stored: Mapping[str, int]) -> dic
     """
     said = {"flows": 0, "records": 0}
     for block in {(block.run, block.seq): block for block in receipts}.values():
-        said["records" if block.relation in _TEXTS else "flows"] += block.rows
+        said["records" if block.relation in TEXTS else "flows"] += block.rows
     return {table: rows - stored.get(table, 0) for table, rows in said.items() if rows > stored.get(table, 0)}
+
+
+def completeness_of(
+    store: StoreReader, application_id: str, events: Iterable[Mapping[str, Any]]
+) -> Completeness:
+    """How complete an application is in the store that had these events. Raises what the store raises."""
+    blocks = store.blocks(application_id)  # first: see `lost_rows`
+    return counted(events, blocks, store.rows(application_id))
+
+
+def counted(
+    events: Iterable[Mapping[str, Any]], receipts: Collection[Receipt], rows: Mapping[str, int] | None
+) -> Completeness:
+    """The same of what was read. `rows` of each table were counted after the receipts, if at all."""
+    lost = None if rows is None else lost_rows(receipts, rows)
+    return completeness(events, ((each.run, each.seq) for each in receipts), lost)
 
 
 def completeness(

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from lineage_service import kafka_client
 from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.completeness import Completeness, completeness
+from lineage_service.completeness import Completeness, completeness_of
 from lineage_service.consumer import Consumer, Limits
 from lineage_service.dead_letters import KafkaDeadLetters
 from lineage_service.flow_store import FlowStore, open_store
@@ -210,9 +210,9 @@ class Watch:
         try:
             version = self._store.version()
             if version != self._seen:
-                store, application_id = self._store, self._application_id
-                events, receipts = store.events(application_id), store.receipts(application_id)
-                self._found = completeness(events, receipts, store.lost_rows(application_id))
+                self._found = completeness_of(
+                    self._store, self._application_id, self._store.events(self._application_id)
+                )
                 self._seen = version
         except UnavailableError as error:
             logger.warning("%s", error)

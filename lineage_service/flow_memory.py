@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lineage_service.batches import EventBatch, FlowBatch
+from lineage_service.completeness import Receipt
 from lineage_service.flow_store import Written
 from lineage_service.rows import BlockRows, EventRow
 from lineage_service.tables import TABLES, events_batch, flow_batches, receipts_batch, record_batches
@@ -72,8 +73,12 @@ class MemoryFlowStore:
     def rows(self, application_id: str) -> dict[str, int]:
         return {name: self.table(name, application_id).num_rows for name in ("flows", "records")}
 
-    def lost_rows(self, application_id: str) -> dict[str, int]:
-        return {}
+    def blocks(self, application_id: str) -> list[Receipt]:
+        return [
+            Receipt(run=each.run, seq=each.seq, node=each.node, relation=each.relation, rows=each.rows)
+            for each in self._blocks.values()
+            if each.application_id == application_id
+        ]
 
     def table(self, table: str, application_id: str) -> pa.Table:
         return pa.Table.from_batches(self._batches(table, application_id), TABLES[table])

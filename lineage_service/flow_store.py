@@ -31,7 +31,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +55,7 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from lineage_service.batches import EventBatch, FlowBatch
-from lineage_service.completeness import lost_rows
+from lineage_service.completeness import Receipt
 from lineage_service.known_blocks import KnownBlocks
 from lineage_service.store_errors import (
     StoreConflictError,
@@ -65,6 +65,7 @@ from lineage_service.store_errors import (
 )
 from lineage_service.store_log import empty_entries, has_lost_its_log
 from lineage_service.store_place import StorePlace
+from lineage_service.stored_blocks import read_receipts
 from lineage_service.tables import (
     ROW_GROUP,
     TABLES,
@@ -121,11 +122,11 @@ class FlowStore(Protocol):
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         """(run, seq) of the application's stored blocks, in no order."""
 
+    def blocks(self, application_id: str) -> Collection[Receipt]:
+        """The same with what is said of each block; one that was stored twice is there once."""
+
     def rows(self, application_id: str) -> Mapping[str, int]:
         """How many rows `flows` and `records` have of the application. They are not read."""
-
-    def lost_rows(self, application_id: str) -> Mapping[str, int]:
-        """Table -> how many rows of stored blocks it has lost, for those that have; see `completeness`."""
 
     def table(self, table: str, application_id: str) -> pa.Table:
         """One application's part of a table, in no order. All of it is held in memory."""
@@ -272,9 +273,8 @@ class DeltaFlowStore:
     def rows(self, application_id: str) -> dict[str, int]:
         return {name: self._tables[name].contents().get(application_id, _NOTHING).rows for name in _CONTENTS}
 
-    def lost_rows(self, application_id: str) -> dict[str, int]:
-        stored = self._read("blocks", application_id, ["run", "seq", "relation", "rows"])
-        return lost_rows((_Receipt(**row) for row in stored.to_pylist()), self.rows(application_id))
+    def blocks(self, application_id: str) -> Sequence[Receipt]:
+        return read_receipts(self.files("blocks", application_id))
 
     def table(self, table: str, application_id: str) -> pa.Table:
         return self._read(table, application_id, TABLES[table].names)
@@ -351,16 +351,6 @@ class _Contents:
 
 
 _NOTHING = _Contents(version=0, rows=0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Receipt:
-    """What `blocks` says of a block."""
-
-    run: int
-    seq: int
-    relation: str
-    rows: int
 
 
 class _Table:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 from pyarrow.fs import FileType
 
-from lineage_service.completeness import completeness
+from lineage_service.completeness import completeness_of
 from lineage_service.flow_store import WRITER, DeltaFlowStore, only
 from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
 from lineage_service.tables import BATCH_ROWS, TABLES
@@ -112,8 +112,7 @@ class Maintenance:
         return max(times) / 1000 if times else None
 
     def is_complete(self, application_id: str) -> bool:
-        events, receipts = self._store.events(application_id), self._store.receipts(application_id)
-        return completeness(events, receipts, self._store.lost_rows(application_id)).is_complete
+        return completeness_of(self._store, application_id, self._store.events(application_id)).is_complete
 
     # -- compaction ----------------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.answers import ApplicationLag, UnavailableError
-from lineage_service.completeness import Completeness, completeness
+from lineage_service.completeness import Completeness, Receipt, completeness_of
 from spark_agent import contract
 
 __all__ = ["StoreReader", "Unfinished", "UnfinishedApplications"]
@@ -36,9 +36,9 @@ class StoreReader(Protocol):
 
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
 
-    def receipts(self, application_id: str) -> Iterable[tuple[int, int]]: ...
+    def blocks(self, application_id: str) -> Collection[Receipt]: ...
 
-    def lost_rows(self, application_id: str) -> Mapping[str, int]: ...
+    def rows(self, application_id: str) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +125,7 @@ class Unfinished:
             return
         try:
             events = store.events(application_id)
-            receipts, lost = store.receipts(application_id), store.lost_rows(application_id)
-            found = completeness(events, receipts, lost)
+            found = completeness_of(store, application_id, events)
         except UnavailableError as error:  # one that is damaged keeps nobody from the others
             unreadable = _unreadable(application_id, str(error))
             self._seen[application_id] = _Seen(store_version, None, unreadable, None)

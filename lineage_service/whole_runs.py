@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.completeness import completeness
+from lineage_service.completeness import Receipt, completeness_of
 from lineage_service.graph_rows import EdgeCounts, GraphDataError, NodeCounts, WholeRun
 from lineage_service.tracing.edges import counts
 from lineage_service.tracing.opened import open_application, stored_files
@@ -62,9 +62,9 @@ class _Store(Protocol):
 
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
 
-    def receipts(self, application_id: str) -> Iterable[tuple[int, int]]: ...
+    def blocks(self, application_id: str) -> Collection[Receipt]: ...
 
-    def lost_rows(self, application_id: str) -> Mapping[str, int]: ...
+    def rows(self, application_id: str) -> Mapping[str, int]: ...
 
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
@@ -153,8 +153,8 @@ class WholeRuns:
         version = store.version_of(application_id)
         if self._incomplete.get(application_id, self) == version or store.deleted([application_id]):
             return False
-        events, receipts = store.events(application_id), store.receipts(application_id)
-        if not completeness(events, receipts, store.lost_rows(application_id)).is_complete:
+        events = store.events(application_id)
+        if not completeness_of(store, application_id, events).is_complete:
             self._incomplete[application_id] = version
             return False
         claim = self._graph.claim(application_id, self._max_flows)

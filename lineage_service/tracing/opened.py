@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from lineage_service.answers import Application
+from lineage_service.completeness import Receipt
 from lineage_service.tables import TABLES
 from lineage_service.tracing.snapshot import KeptRows, Snapshot
 from lineage_service.tracing.summaries import Receipts, SummaryReader, summary
 from lineage_service.tracing.topology import read_topology
-from lineage_service.tracing.wiring import Receipt, Wiring
+from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 
 __all__ = ["OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 import duckdb
 
+from lineage_service.completeness import Receipt
 from lineage_service.tracing.flow_files import NO_RUN, ColumnCache, FlowFiles
 from lineage_service.tracing.record_texts import RecordTexts, TextCache
 from lineage_service.tracing.topology import Topology
-from lineage_service.tracing.wiring import Receipt, Wiring
+from lineage_service.tracing.wiring import Wiring
 
 __all__ = ["KeptRows", "Snapshot"]
 

@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.answers import NotFoundError
+from lineage_service.completeness import Receipt
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, opened_as
 from lineage_service.tracing.topology import Topology, read_topology
-from lineage_service.tracing.wiring import Receipt, Wiring, grouped
+from lineage_service.tracing.wiring import Wiring, grouped
 
 #: Hadoop's names of the object stores that Delta's library names otherwise.
 _HADOOP_SCHEMES = {"s3": "s3a"}

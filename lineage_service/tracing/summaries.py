@@ -11,13 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from threading import Lock
 from typing import Any, Protocol
 
-import pyarrow.dataset
-
 from lineage_service.answers import Application, NotFoundError
-from lineage_service.completeness import completeness, lost_rows
-from lineage_service.store_errors import StoreUnavailableError, reading_told
-from lineage_service.tables import TABLES
-from lineage_service.tracing.wiring import Receipt
+from lineage_service.completeness import TEXTS, Receipt, counted
+from lineage_service.store_errors import StoreUnavailableError
+from lineage_service.stored_blocks import read_receipts
 from spark_agent import contract
 
 __all__ = ["Receipts", "Summaries", "SummaryReader", "summary"]
@@ -114,15 +111,12 @@ def summary(
     receipts: Collection[Receipt],
     rows: Mapping[str, int] | None,
 ) -> Application:
-    """Of an application with at least one event. `rows` of each table were counted after the receipts were
-    read, if at all."""
-    lost = {} if rows is None else lost_rows(receipts, rows)
-    complete = completeness(events, ((each.run, each.seq) for each in receipts), lost)
+    """Of an application with at least one event; see `completeness.counted`."""
+    complete = counted(events, receipts, rows)
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
-    texts = (contract.KEYS, contract.VALUES)
-    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in texts}
+    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in TEXTS}
     return Application(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
@@ -141,7 +135,7 @@ def summary(
             "dropped": complete.dropped,
             "missing_runs": complete.missing_runs,
             "missing_events": complete.missing_events,
-            "lost_rows": sum(lost.values()),
+            "lost_rows": sum(complete.lost_rows.values()),
             **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
         },
     )
@@ -166,17 +160,3 @@ class Receipts:
             receipts = read_receipts(wanted)
             self._last = wanted, receipts
         return receipts
-
-
-def read_receipts(files: Sequence[str]) -> Sequence[Receipt]:
-    """Of these files of the `blocks` table, on this machine."""
-    if not files:
-        return ()
-    columns = ["run", "seq", "node", "relation", "rows"]
-    # The files do not hold the column that the table is partitioned by.
-    with reading_told():
-        stored = pyarrow.dataset.dataset(list(files), schema=TABLES["blocks"], format="parquet")
-        read = stored.to_table(columns)
-    return tuple(
-        Receipt(*row) for row in set(zip(*(read[name].to_pylist() for name in columns), strict=True))
-    )

@@ -10,29 +10,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
+from lineage_service.completeness import Receipt
 from lineage_service.tracing.effective import effective_runs
 from lineage_service.tracing.elements import Link, Run
 from lineage_service.tracing.topology import Topology, sides_of
 from spark_agent import contract
 
-__all__ = ["Receipt", "Wiring", "grouped"]
+__all__ = ["Wiring", "grouped"]
 
 K = TypeVar("K")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """One stored block, as the `blocks` table has it."""
-
-    run: int
-    seq: int
-    node: int
-    relation: str
-    rows: int
 
 
 class Wiring(ABC):

@@ -14,6 +14,7 @@ import pytest
 
 from lineage_service import flow_store
 from lineage_service.answers import TraceQuery
+from lineage_service.completeness import completeness_of
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.maintenance import Maintenance
@@ -271,7 +272,7 @@ def test_a_commit_that_a_power_cut_emptied_is_made_up_for_when_the_batch_comes_a
     assert again.offset(second.source) == 2
     again.write_flows(second)
     assert state(again) == state(whole)
-    assert again.lost_rows(APP) == {}
+    assert completeness_of(again, APP, again.events(APP)).lost_rows == {}
 
 
 def test_each_commit_is_on_the_disk_before_the_next_table_is_written(
@@ -422,4 +423,4 @@ def test_whenever_the_power_goes_everything_is_stored_once_in_the_end(
     whole = DeltaFlowStore(tmp_path / "whole")
     write_on(whole, 12)
     assert state(again) == state(DeltaFlowStore(folder)) == state(whole)
-    assert again.lost_rows(APP) == {}
+    assert completeness_of(again, APP, again.events(APP)).lost_rows == {}

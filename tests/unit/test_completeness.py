@@ -5,8 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.completeness import completeness, lost_rows
-from lineage_service.tracing.wiring import Receipt
+from lineage_service.completeness import Receipt, completeness, lost_rows
 from spark_agent import contract
 from tests.lineage_messages import event
 

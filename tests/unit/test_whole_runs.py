@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from lineage_service.completeness import Receipt
 from lineage_service.graph_memory import MemoryGraph
 from lineage_service.graph_rows import GraphDataError, WholeRun
 from lineage_service.graph_store import GraphUnavailableError
@@ -43,11 +44,11 @@ class Store:
         self.read.append(application_id)
         return self.told[application_id]
 
-    def receipts(self, application_id: str) -> Iterable[tuple[int, int]]:
-        return ()
+    def blocks(self, application_id: str) -> list[Receipt]:
+        return [Receipt(9, 0, 1, contract.PAIRS, 3)] if application_id in self.damaged else []
 
-    def lost_rows(self, application_id: str) -> Mapping[str, int]:
-        return {"flows": 3} if application_id in self.damaged else {}
+    def rows(self, application_id: str) -> Mapping[str, int]:
+        return {"flows": 0, "records": 0}
 
     def files(self, table: str, application_id: str) -> Sequence[str]:
         return ()
