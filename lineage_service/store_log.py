@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["empty_entries", "has_lost_its_log", "log_damage"]
+__all__ = ["empty_entries", "log_damage", "lost_log"]
 
 _ENTRY = re.compile(r"\d{20}\.json")
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint(\.[0-9.]+)?\.parquet")
@@ -70,22 +70,32 @@ def _found(log: Path) -> str | None:
     return f"{gone} is gone: {remedy}"
 
 
-def empty_entries(table: str) -> list[Path]:
+def empty_entries(table: str) -> list[str]:
     """Entries of a table's log that have no byte, and so say nothing, where no checkpoint stands for them."""
     log = Path(table) / "_delta_log"
     if not log.is_dir():
         return []
     covered = max((_version(each) for each in _checkpoints(log)), default=-1)
-    return [each for each in _entries(log) if _version(each) > covered and not each.stat().st_size]
+    return [
+        f"{each} is empty, as a machine that lost its power leaves it: what it held is read from Kafka again "
+        "if nothing came after it; `lineage apps` says who lacks rows"
+        for each in _entries(log)
+        if _version(each) > covered and not each.stat().st_size
+    ]
 
 
-def has_lost_its_log(table: str) -> bool:
-    """A table's folder has files of applications, and no log says which of them count."""
+def lost_log(table: str) -> str | None:
+    """What to do where a table's folder has files of applications, and no log. None: it has one."""
     folder = Path(table)
     log = folder / "_delta_log"
     if log.is_dir() and (_entries(log) or _checkpoints(log)):
-        return False
-    return any(folder.glob("application_id=*"))
+        return None
+    if not any(folder.glob("application_id=*")):
+        return None
+    return (
+        f"the log of the flow store's table in {table} is gone, so nobody knows which of its files count: "
+        f"restore a copy, or consume the topics into a new --store ({_PAGE})"
+    )
 
 
 def _without_checkpoint(is_whole: bool) -> str:

@@ -68,7 +68,7 @@ TABLES: Mapping[str, pa.Schema] = {
 }
 
 #: Rows of a Parquet row group. A trace reads whole ones, mostly for a few positions of each: fewer rows are
-#: less time. Of fewer than these, a file takes more bytes (measured, with flow_store.WRITER).
+#: less time. Of fewer than these, a file takes more bytes (measured, with delta_table.WRITER).
 ROW_GROUP = 40_960
 #: Rows of a record batch: of fewer, writing takes a tenth longer (measured).
 BATCH_ROWS = 3 * ROW_GROUP

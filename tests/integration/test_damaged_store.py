@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service import flow_store
+from lineage_service import delta_table
 from lineage_service.answers import TraceQuery
 from lineage_service.completeness import completeness_of
 from lineage_service.flow_store import DeltaFlowStore
@@ -278,7 +278,7 @@ def test_a_commit_that_a_power_cut_emptied_is_made_up_for_when_the_batch_comes_a
 def test_each_commit_is_on_the_disk_before_the_next_table_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, synced, write = DeltaFlowStore(tmp_path), set[Path](), flow_store.write_deltalake
+    store, synced, write = DeltaFlowStore(tmp_path), set[Path](), delta_table.write_deltalake
     sync = os.fsync
 
     def noted(descriptor: int) -> None:
@@ -301,7 +301,7 @@ def test_each_commit_is_on_the_disk_before_the_next_table_is_written(
         write(*arguments, **options)  # type: ignore[call-overload] # whatever the store gives
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(flow_store, "write_deltalake", checked)
+    monkeypatch.setattr(delta_table, "write_deltalake", checked)
     store.write_flows(flows(block(seq=0), block(seq=1, relation=contract.KEYS, columns=TEXTS)))
     store.write_events(events(event(contract.LINK)))
     assert len(written() - before) == 8

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service import flow_store
+from lineage_service import delta_table
 from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.store_errors import StoreConflictError, StoreUnavailableError
 from lineage_service.tables import ROW_GROUP, TABLES
@@ -84,14 +84,14 @@ def _crash(*_: object, **__: object) -> None:
 
 def test_a_writer_whose_source_moved_on_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zombie, owner = DeltaFlowStore(folder), DeltaFlowStore(folder)
-    write = flow_store.write_deltalake
+    write = delta_table.write_deltalake
 
     def write_after_the_owner_wrote(*arguments: Any, **options: Any) -> None:
-        monkeypatch.setattr(flow_store, "write_deltalake", write)
+        monkeypatch.setattr(delta_table, "write_deltalake", write)
         owner.write_flows(flows(block(seq=0), block(seq=1)))
         write(*arguments, **options)
 
-    monkeypatch.setattr(flow_store, "write_deltalake", write_after_the_owner_wrote)
+    monkeypatch.setattr(delta_table, "write_deltalake", write_after_the_owner_wrote)
     batch = flows(block(seq=0))
     with pytest.raises(StoreConflictError):
         zombie.write_flows(batch)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service import cli, flow_store, maintenance
+from lineage_service import cli, delta_table, maintenance
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.graph_memory import MemoryGraph
@@ -212,7 +212,7 @@ def test_of_two_compactions_at_once_one_gives_way(folder: Path, monkeypatch: pyt
 
 
 def _undisturbed(monkeypatch: pytest.MonkeyPatch, first: Maintenance) -> None:
-    monkeypatch.setattr(maintenance, "write_deltalake", flow_store.write_deltalake)
+    monkeypatch.setattr(maintenance, "write_deltalake", delta_table.write_deltalake)
     first.compact(APP)
 
 
@@ -239,7 +239,7 @@ def _maintain_and_die(folder: Path, at: int, *, is_after: bool, wishes: Wishes) 
         return wrapped
 
     maintenance.write_deltalake = dying(maintenance.write_deltalake)
-    flow_store.write_deltalake = dying(flow_store.write_deltalake)
+    delta_table.write_deltalake = dying(delta_table.write_deltalake)
     DeltaTable.delete = dying(DeltaTable.delete)  # type: ignore[method-assign]
     DeltaTable.vacuum = dying(DeltaTable.vacuum)  # type: ignore[method-assign]
     one_pass(Maintenance(DeltaFlowStore(folder)), wishes, print)
@@ -413,14 +413,14 @@ def test_a_block_that_was_on_its_way_into_a_deleted_application_is_taken_back(
 ) -> None:
     store, other = DeltaFlowStore(folder), DeltaFlowStore(folder)
     store.write_flows(flows(block(1)))
-    write = flow_store.write_deltalake
+    write = delta_table.write_deltalake
 
     def write_after_the_deletion(*arguments: Any, **options: Any) -> None:
-        monkeypatch.setattr(flow_store, "write_deltalake", write)
+        monkeypatch.setattr(delta_table, "write_deltalake", write)
         other.delete(APP)
         write(*arguments, **options)
 
-    monkeypatch.setattr(flow_store, "write_deltalake", write_after_the_deletion)
+    monkeypatch.setattr(delta_table, "write_deltalake", write_after_the_deletion)
     store.write_flows(flows(block(2), first=1))
     assert state(store) == {}
     assert all(not store.files(table, APP) for table in TABLES)

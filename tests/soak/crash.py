@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from lineage_service import cli, flow_store
+from lineage_service import cli, delta_table
 from lineage_service.dead_letters import KafkaDeadLetters
 from lineage_service.graph_store import Neo4jGraph
 from lineage_service.subscription import KafkaSubscription
@@ -54,7 +54,7 @@ def main(point: str, flags: list[str]) -> int:
         def is_it(delta: Any, *_: Any) -> bool:
             return str(delta.table_uri).rstrip("/").endswith(f"/{place}")
 
-        flow_store.write_deltalake = dying(flow_store.write_deltalake, is_it)
+        delta_table.write_deltalake = dying(delta_table.write_deltalake, is_it)
     return cli.main(["consume", *flags])
 
 

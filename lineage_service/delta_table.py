@@ -1,0 +1,289 @@
+"""One Delta table at its newest snapshot: how files are written, when commits are on the disk, what it has.
+
+Promises that a commit is on the disk when `append` or `delete` returns, that a source whose offset moved on
+meanwhile is refused, and that a table which another version made, or whose log is gone, is not opened. Knows
+nothing of blocks and events: `flow_store` says in which order tables are written.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store_log import empty_entries, lost_log
+from lineage_service.store_place import StorePlace
+from lineage_service.tables import ROW_GROUP, TABLES
+
+__all__ = ["COMMITS_PER_OPENING", "NOTHING", "WRITER", "Contents", "Table", "only"]
+
+logger = logging.getLogger(__name__)
+
+#: Readers choose row groups, and no pages within them: so a column of one is a page, unless it is large, and
+#: nothing is kept of pages. Both together are 5 % of a file of flows.
+_WHOLE: dict[str, Any] = {"statistics_enabled": "CHUNK"}
+_POSITIONS = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED", **_WHOLE)
+#: How every Parquet file of the store is written.
+WRITER = WriterProperties(
+    compression="ZSTD",
+    compression_level=1,
+    max_row_group_size=ROW_GROUP,
+    data_page_row_count_limit=ROW_GROUP,
+    default_column_properties=ColumnProperties(**_WHOLE),
+    column_properties={"out_pos": _POSITIONS, "in_pos": _POSITIONS, "pos": _POSITIONS},
+)
+
+_CHECKPOINT_COMMITS = 100
+#: Nobody asks for old versions; log files that a checkpoint covers are kept for readers and compactions that
+#: are under way. Each commit lists what is kept: 3 ms of CPU more for each thousand files (measured).
+_CONFIGURATION = {
+    "delta.checkpointInterval": str(_CHECKPOINT_COMMITS),
+    "delta.logRetentionDuration": "interval 2 hours",
+}
+#: An open table keeps a piece of its snapshot for each commit that it saw and never joins them, so a commit
+#: takes 0.1 ms more with each (delta-io/kafka-delta-ingest, issue 227). Opening it anew costs one commit.
+COMMITS_PER_OPENING = 50
+
+#: The log is listed at least so often: far more often than logRetentionDuration.
+_LISTED_S = 60.0
+
+#: Writing the same rows again after a commit of `maintenance` came between.
+_APPEND_TRIES = 5
+
+_Rows = Callable[[int], Iterator[pa.RecordBatch]]
+_ANY = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a table has of one application. `version` differs from an earlier one if files came or went."""
+
+    version: int
+    rows: int
+
+
+NOTHING = Contents(version=0, rows=0)
+
+
+class Table:
+    """One Delta table at its newest snapshot. Checkpoints are the library's business."""
+
+    def __init__(self, place: StorePlace, name: str) -> None:
+        self._place, self._name = place, name
+        self._uri = place.table(name)
+        self._log = str(Path(self._uri) / "_delta_log") if place.is_local else None
+        self._listed_at = -math.inf
+        self._schema = TABLES[name]
+        self._lock = Lock()
+        with errors_told(self._uri):
+            place.make(name)
+            self._delta = _opened(place, name)
+            _check_columns(self._uri, name, self._delta)
+            self._opened_at = self._delta.version()
+        self._synced = -1  # it and all commits before it are known to be on the disk
+        self._found: dict[str, int | None] = {}  # offsets of sources that were asked for, at a version
+        self._found_at = -1
+        self._contents: Mapping[str, Contents] = {}  # at a version
+        self._contents_at = -1
+
+    def offset(self, source: str) -> int | None:
+        return self.offsets([source]).get(source)
+
+    def offsets(self, sources: Collection[str]) -> dict[str, int]:
+        """The offsets of those sources that have one."""
+        with self._refreshed() as delta:
+            found = {source: self._offset(delta, source) for source in sources}
+        return {source: offset for source, offset in found.items() if offset is not None}
+
+    def _offset(self, delta: DeltaTable, source: str) -> int | None:
+        """The log is not searched again while nothing, or only what this object wrote, was added."""
+        if self._found_at != delta.version():
+            self._found, self._found_at = {}, delta.version()
+        if source not in self._found:
+            self._found[source] = delta.transaction_version(source)
+        return self._found[source]
+
+    def append(self, source: str, next_offset: int, rows: _Rows, at: object = _ANY) -> int:
+        """Commit `rows(since)` and the source's new offset; the number of rows.
+
+        `since` is the offset from which on the table lacks messages. Record batches may be empty: then only
+        the offset moves. None at all: nothing is committed. The lock keeps the snapshot still between the
+        comparison of offsets and the commit; else Delta could not see a conflict.
+
+        Delta also refuses an append after anything was removed from the table meanwhile, of whichever
+        application. That is `maintenance` at work, and no reason to give way while the source did not move.
+        """
+        started_at: object = _ANY
+        for tries_left in reversed(range(_APPEND_TRIES)):
+            with self._refreshed() as delta:
+                held = self._offset(delta, source)
+                if (at is not _ANY and held != at) or (started_at is not _ANY and held != started_at):
+                    raise StoreConflictError(f"{self._uri}: {source} moved to {held} meanwhile")
+                started_at = held
+                if held is not None and held >= next_offset:
+                    # It is there: by another writer, who may have died of it, or by a try before this one.
+                    self._place.sync_recent(self._name, delta.version(), self._synced)
+                    self._synced = delta.version()
+                    return 0
+                try:
+                    return self._commit(delta, source, next_offset, rows(held or 0))
+                except CommitFailedError:
+                    if not tries_left:
+                        raise
+        raise AssertionError("the last try returns or raises")
+
+    def _commit(
+        self, delta: DeltaTable, source: str, next_offset: int, batches: Iterator[pa.RecordBatch]
+    ) -> int:
+        first = next(batches, None)
+        if first is None:
+            return 0
+        count, version = _Count(), delta.version()
+        is_cleaning = (version + 1) % _CHECKPOINT_COMMITS == 0
+        if is_cleaning:  # what the newest checkpoint stands for goes: that must not be lost
+            self._place.sync(self._name, [version])
+        write_deltalake(
+            delta,
+            pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
+            mode="append",
+            writer_properties=WRITER,
+            commit_properties=CommitProperties(app_transactions=[Transaction(source, next_offset)]),
+            # Looking for expired log files means listing them all: not after each commit.
+            post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=is_cleaning),
+        )
+        self._place.sync(self._name, range(version + 1, delta.version() + 1))
+        if self._synced == version:
+            self._synced = delta.version()
+        if delta.version() == version + 1 and self._found_at == version:
+            self._found[source], self._found_at = next_offset, version + 1
+        return count.rows
+
+    def delete(self, application_id: str) -> None:
+        """Commit that the application's files are no part of the table. The files themselves stay."""
+        with self._refreshed() as delta:
+            if delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)]):
+                version = delta.version()
+                delta.delete(only(application_id))
+                self._place.sync(self._name, range(version + 1, delta.version() + 1))
+
+    def files(self, application_id: str, node: int | None) -> list[str]:
+        wanted: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
+        if node is not None:
+            wanted.append(("node", "=", node))
+        with self._refreshed() as delta:
+            return delta.file_uris(file_pruning_predicate=wanted)
+
+    def contents(self) -> Mapping[str, Contents]:
+        """What there is of each application. Of all it costs what looking for the files of one does."""
+        with self._refreshed() as delta:
+            if self._contents_at != delta.version():
+                added = pa.table(delta.get_add_actions(flatten=True))
+                each_application = added.group_by("partition.application_id")
+                found = each_application.aggregate([("path", "list"), ("num_records", "sum")]).to_pylist()
+                self._contents = {
+                    each["partition.application_id"]: Contents(
+                        version=hash(frozenset(each["path_list"])), rows=each["num_records_sum"] or 0
+                    )
+                    for each in found
+                }
+                self._contents_at = delta.version()
+            return self._contents
+
+    def version(self) -> int:
+        with self._refreshed() as delta:
+            return delta.version()
+
+    @contextmanager
+    def _refreshed(self) -> Iterator[DeltaTable]:
+        with self._lock, errors_told(self._uri):
+            if not self._is_newest():
+                self._listed_at = time.monotonic()
+                self._delta.update_incremental()
+            if self._delta.version() >= self._opened_at + COMMITS_PER_OPENING:
+                self._delta = DeltaTable(self._uri)
+                self._opened_at = self._delta.version()
+            yield self._delta
+
+    def _is_newest(self) -> bool:
+        """Nobody has committed since: two looks at files, where listing the log takes 1 ms for each thousand
+        commits in it. Not relied on for long, so that nobody can have cleared the log meanwhile.
+        """
+        if self._log is None or time.monotonic() >= self._listed_at + _LISTED_S:
+            return False
+        here, following = (f"{self._log}/{self._delta.version() + more:020}.json" for more in (0, 1))
+        # Each question looks eight times and more; to make a Path takes longer than the look.
+        return os.path.exists(here) and not os.path.exists(following)  # noqa: PTH110
+
+
+def only(application_id: str) -> str:
+    """An application's rows, as a predicate."""
+    return "application_id = '" + application_id.replace("'", "''") + "'"
+
+
+class _Count:
+    """Counts the rows of record batches that pass."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def through(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
+    """Another version's rows are not taken for this one's. Raises StoreUnavailableError."""
+    there = {field.name: str(field.type) for field in delta.schema().fields}
+    here = {field.name: str(field.type) for field in Schema.from_arrow(TABLES[name]).fields}
+    if there != here:
+        differ = sorted(each for each in {*there, *here} if there.get(each) != here.get(each))
+        raise StoreUnavailableError(
+            f"the flow store's table in {uri} was made by another version of Lineage Master: it differs in "
+            f"{', '.join(differ)}. Use that version, or consume the topics into a new --store"
+        )
+
+
+def _opened(place: StorePlace, name: str) -> DeltaTable:
+    uri = place.table(name)
+    if place.is_local:
+        if (lost := lost_log(uri)) is not None:
+            raise StoreUnavailableError(lost)
+        for said in empty_entries(uri):
+            logger.warning("%s", said)
+    try:
+        made = DeltaTable.create(
+            uri,
+            TABLES[name],
+            mode="ignore",
+            partition_by=["application_id"],
+            name=name,
+            configuration=_CONFIGURATION,
+        )
+        if made.version() == 0:
+            place.sync(name, [0])
+        return made
+    except DeltaError:
+        return DeltaTable(uri)  # another process made it between the look and the commit
