@@ -37,12 +37,10 @@ from lineage_service.settings import Settings
 from lineage_service.stack import down, up
 from lineage_service.stack.errors import StackError
 from lineage_service.stack.topics import create_topics
+from scripts import brief_jvm
 from scripts.spark_suite_modules import SUITES, THEIRS, Suite, modules_in
 from scripts.spark_suite_report import WAYS, Compared, Run, checkout_version, in_short, page
 from spark_agent import contract
-
-#: Hundreds of JVMs live for seconds each: without the second compiler they need half of the CPU.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders of `pyspark` that are made of links, so that there is room for folders of the checkout.
@@ -184,7 +182,7 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
                 "SPARK_HOME": str(home),
                 "SPARK_CONF_DIR": str(folder / "conf"),
                 "SPARK_LOCAL_IP": "127.0.0.1",
-                "SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -Dderby.system.home={scratch}",
+                "SPARK_SUBMIT_OPTS": f"{brief_jvm.OPTIONS} -Dderby.system.home={scratch}",
                 "PYSPARK_PYTHON": sys.executable,
                 "PYSPARK_DRIVER_PYTHON": sys.executable,
                 "PYTHONHASHSEED": "0",  # as spark-submit sets it

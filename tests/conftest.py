@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from hypothesis import settings
 
+from scripts import brief_jvm
+
 if TYPE_CHECKING:
     from lineage_service.stack.server import Server
 
@@ -27,11 +29,7 @@ TESTS = Path(__file__).parent
 CACHE = TESTS.parent / ".cache"
 _CONTAINER_DEADLINE_S = 120
 
-# Spark's JVM of a test runs many small queries once: without the second compiler it needs half of the CPU.
-# The first alone has 48 MB for its code, which some hundred queries fill: it then compiles the same again.
-os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", brief_jvm.OPTIONS)
 
 # The same examples each time, and no example is too slow: machines differ.
 settings.register_profile("house", derandomize=True, deadline=None)

@@ -6,6 +6,7 @@ import random
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Barrier
 from typing import Any
 
@@ -221,6 +222,23 @@ def new_app(neo4j_graph: Neo4jUnderTest) -> Iterator[str]:
     neo4j_graph.store.delete_application(application_id)
 
 
+@contextmanager
+def every_other_commit_unanswered() -> Iterator[None]:
+    """The first one, the third one, ...: they are done, and who asked for them hears of a lost connection."""
+    commit, commits = neo4j_driver.Transaction.commit, 0
+
+    def unanswered(transaction: neo4j_driver.Transaction) -> None:
+        nonlocal commits
+        commit(transaction)
+        commits += 1
+        if commits % 2:
+            raise ServiceUnavailable("the server went away after it committed")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(neo4j_driver.Transaction, "commit", unanswered)
+        yield
+
+
 def trace(graph: Neo4jUnderTest, app: str, *offsets: int) -> None:
     """A trace of some records of `run_of(app, 20, 1)`."""
     records = [record(app, 1, offset) for offset in offsets] + [record(app, 2, 0)]
@@ -276,7 +294,7 @@ def test_the_links_of_a_trace_before_stay_single(
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("transactions", range(8))
 def test_the_links_of_a_trace_meanwhile_stay_single(
-    neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int, monkeypatch: pytest.MonkeyPatch
+    neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int
 ) -> None:
     """After so many transactions of a run: among its records, before its links, among them, at its end."""
     run, done = run_of(new_app, 20), 0
@@ -296,46 +314,24 @@ def test_the_links_of_a_trace_meanwhile_stay_single(
 
 @pytest.mark.usefixtures("small_batches")
 def test_a_batch_whose_commit_was_not_answered_is_known_again(
-    neo4j_graph: Neo4jUnderTest, new_app: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    neo4j_graph: Neo4jUnderTest, new_app: str, asked: list[str]
 ) -> None:
     run = run_of(new_app, 20)
     claim = claimed(neo4j_graph, new_app)
     slow = writer(neo4j_graph, new_app, claim)
     element_ids = slow.write_records(run)
-    commit, commits = neo4j_driver.Transaction.commit, 0
-
-    def unanswered(transaction: neo4j_driver.Transaction) -> None:
-        nonlocal commits
-        commit(transaction)
-        commits += 1
-        if commits % 2:
-            raise ServiceUnavailable("the server went away after it committed")
-
-    monkeypatch.setattr(neo4j_driver.Transaction, "commit", unanswered)
     asked.clear()
-    slow.write_links(run, element_ids)
+    with every_other_commit_unanswered():
+        slow.write_links(run, element_ids)
     assert (asked.count("application/hold"), asked.count("flow/create_links")) == (6, 3)
     assert "flow/link_elements" not in asked
-    monkeypatch.undo()
     assert neo4j_graph.content(new_app)["flow_links"] == links_of(run)
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_no_answer_to_any_commit_doubles_anything(
-    neo4j_graph: Neo4jUnderTest, new_app: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_answer_to_any_commit_doubles_anything(neo4j_graph: Neo4jUnderTest, new_app: str) -> None:
     run, claim = run_of(new_app, 20, 3), claimed(neo4j_graph, new_app)
-    commit, commits = neo4j_driver.Transaction.commit, 0
-
-    def unanswered(transaction: neo4j_driver.Transaction) -> None:
-        nonlocal commits
-        commit(transaction)
-        commits += 1
-        if commits % 2:
-            raise ServiceUnavailable("the server went away after it committed")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(neo4j_driver.Transaction, "commit", unanswered)
+    with every_other_commit_unanswered():
         # The end of the claim is among them: what comes again finds no claim, and all is there.
         assert not neo4j_graph.store.write_run(new_app, claim, run)
     assert_whole(neo4j_graph, new_app, run)
