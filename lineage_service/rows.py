@@ -151,7 +151,7 @@ def row_of_event(message: bytes) -> EventRow:
         type=event["type"],
         time=event["time"],
         node=event[_NODE_FIELD[event["type"]]] if event["type"] in _NODE_FIELD else None,
-        run=event["run"] if event["type"] == contract.RUN_COMMITTED else None,
+        run=event["run"] if event["type"] in contract.MANIFESTS else None,
         body=body,
         event=event,
     )
@@ -169,10 +169,10 @@ def _check_event(event: Mapping[str, Any]) -> None:
     for name, kind in _OPTIONAL.items():
         if event.get(name) is not None and not isinstance(event[name], kind):
             raise ContractError(f"{event['type']} event has no valid field {name!r}")
-    if event["type"] == contract.RUN_COMMITTED:
+    if event["type"] in contract.MANIFESTS:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
-        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution"):
+        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution", "task"):
             _check_number(name, event.get(name, 0), MAX_POSITION)
         counts = event.get("counts", {})
         if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):

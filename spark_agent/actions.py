@@ -78,7 +78,7 @@ def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
 def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], Any]) -> Any:
     """Publish the sink, run the action with its number, describe what it read and wrote."""
     session.publish(sink)
-    with session.operation(sink.name, inputs), session.property_set(ACTION, str(sink.number)):
+    with session.operation(sink.name, inputs), session.serving(str(sink.number)):
         try:
             result = action()
         except BaseException:
@@ -103,7 +103,7 @@ def _top_level(session: Session, stock: Action, action: Action) -> Action:
             return action(self, *args, **kwargs)
         if frames[0].name in ACTIONS:
             return stock(self, *args, **kwargs)
-        with session.adapting(adapter=None, indexed_adapter=None), session.inner_job():
+        with session.adapting(adapter=None, indexed_adapter=None), session.serving(None), session.inner_job():
             return stock(self, *args, **kwargs)
 
     return like(stock, hiding(dispatched))
@@ -257,7 +257,7 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
             session.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 
-        with session.operation("saveAsTextFile", [self]) as frame, session.property_set(ACTION, ""):
+        with session.operation("saveAsTextFile", [self]) as frame, session.serving(""):
             frame.sink = begin
             try:
                 stock(self, path, compressionCodecClass)

@@ -9,12 +9,14 @@ The life of a run, in order:
  3. `CapturingSerializer.dump_stream` returns: the last record was written, or `take()` had enough.
  4. The streams are closed, the blocks settled with the broker.
  5. The manifest goes into the accumulator, which Spark hands to the driver only if it accepts the attempt.
+    Where something is persisted, one is sent in step 4 as well: a cache that was filled outlives its attempt.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -30,6 +32,8 @@ from spark_agent.values import Tally, TextStream
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
+#: Local property that says that something is persisted: what a task leaves there outlives its attempt.
+KEEPING = "spark.lineage.keeping"
 
 
 class DeliveryError(RuntimeError):
@@ -201,33 +205,55 @@ class Run:
             return max(self.blocks, 1), f"flows could not be captured: {error!r}"
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
+        kept = transport.Delivery()
+        if not self.written and _is_keeping():
+            # A cache that this fills is there for others, whatever becomes of the attempt.
+            self._sender.send(
+                self.plan.settings.node_topic,
+                -1,
+                self.plan.application_id.encode(),
+                contract.encode_event(
+                    contract.RUN_KEPT,
+                    self.plan.application_id,
+                    int(time.time() * 1000),
+                    self._manifest(0, ""),
+                ),
+                kept,
+            )
         dropped = self._sender.settle(self._delivery)
+        self._sender.settle(kept)
         return dropped, self._delivery.problem if dropped else ""
 
     def manifest(self, dropped: int, problem: str, action: int | None = None) -> str:
-        """The fields of the run's `run_committed` event as JSON; `action` is the one that a driver serves."""
-        return json.dumps(
-            {
-                "run": self.number,
-                "split": self.split,
-                **(_task() if action is None else {"attempt": 0, "stage": 0, "action": action}),
-                "input": self.plan.input_node,
-                "nodes": self.plan.nodes,
-                "overridden": sorted(self._overridden),
-                "blocks": self.blocks,
-                "dropped": dropped + bool(self.problem),
-                "unconfirmed": self._delivery.pending,
-                "waited_ms": round(1000 * self._delivery.waited_s),
-                "problem": "; ".join(filter(None, (problem, self.problem, self.tally.problem))),
-                "has_client": self._sender is not None,
-                "cut": self.tally.cut,
-                "withheld": self.tally.withheld,
-                "whole": self._is_whole,
-                "inputs": self.inputs.count,
-                "outputs": self.outputs.count,
-                "counts": {str(node): count() for node, count in self._counts.items()},
-            }
-        )
+        """As JSON, for the `run_committed` event; `action` is the one that a driver serves."""
+        fields = {
+            **self._manifest(dropped, problem),
+            "unconfirmed": self._delivery.pending,
+            "has_client": self._sender is not None,
+        }
+        if action is not None:
+            fields.update(attempt=0, stage=0, task=0, action=action)
+        return json.dumps(fields)
+
+    def _manifest(self, dropped: int, problem: str) -> dict[str, Any]:
+        return {
+            "run": self.number,
+            "split": self.split,
+            **_task(),
+            "input": self.plan.input_node,
+            "nodes": self.plan.nodes,
+            "overridden": sorted(self._overridden),
+            "blocks": self.blocks,
+            "dropped": dropped + bool(self.problem),
+            "waited_ms": round(1000 * self._delivery.waited_s),
+            "problem": "; ".join(filter(None, (problem, self.problem, self.tally.problem))),
+            "cut": self.tally.cut,
+            "withheld": self.tally.withheld,
+            "whole": self._is_whole,
+            "inputs": self.inputs.count,
+            "outputs": self.outputs.count,
+            "counts": {str(node): count() for node, count in self._counts.items()},
+        }
 
     def forget(self) -> None:
         """Let go of the chain, so that a generator of the user's is finalised when stock PySpark would."""
@@ -242,13 +268,21 @@ def _task() -> dict[str, int | None]:
 
     task = TaskContext.get()
     if task is None:
-        return {"attempt": 0, "stage": 0, "action": None}
+        return {"attempt": 0, "stage": 0, "task": 0, "action": None}
     action = task.getLocalProperty(ACTION)
     return {
         "attempt": task.taskAttemptId(),
         "stage": task.stageId(),
+        "task": task.partitionId(),
         "action": int(action) if action and action.isdecimal() else None,
     }
+
+
+def _is_keeping() -> bool:
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    return task is not None and task.getLocalProperty(KEEPING) == "true"
 
 
 #: The run of this worker process; a worker runs one chain at a time.

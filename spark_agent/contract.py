@@ -37,7 +37,7 @@ from spark_agent.texts import may_be_parsed as may_be_parsed
 from spark_agent.texts import typed_text as typed_text
 from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 5
+MAJOR, MINOR = 1, 6
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -70,6 +70,23 @@ NODE_REGISTERED = "node_registered"
 LINK = "link"
 PARTITIONS = "partitions"
 RUN_COMMITTED = "run_committed"
+RUN_KEPT = "run_kept"
+#: Both say the same of a run: that its attempt was accepted, and that it may have filled a cache.
+MANIFESTS = (RUN_COMMITTED, RUN_KEPT)
+
+_MANIFEST: Mapping[str, tuple[type, ...]] = {
+    "run": (int,),
+    "split": (int,),
+    "attempt": (int,),
+    "stage": (int,),
+    "action": (int, type(None)),
+    "input": (int,),
+    "nodes": (list,),
+    "blocks": (int,),
+    "dropped": (int,),
+    "inputs": (int,),
+    "outputs": (int,),
+}
 
 #: Each event type with the fields that it must carry beside `version`, `type`, `application_id`, `time`.
 #: Any of them may also carry `event`: its number in the application, by which a lost one is noticed.
@@ -86,19 +103,8 @@ EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     },
     LINK: {"source": (int,), "target": (int,), "port": (int,)},
     PARTITIONS: {"node": (int,), "partitions": (list,)},
-    RUN_COMMITTED: {
-        "run": (int,),
-        "split": (int,),
-        "attempt": (int,),
-        "stage": (int,),
-        "action": (int, type(None)),
-        "input": (int,),
-        "nodes": (list,),
-        "blocks": (int,),
-        "dropped": (int,),
-        "inputs": (int,),
-        "outputs": (int,),
-    },
+    RUN_COMMITTED: _MANIFEST,
+    RUN_KEPT: _MANIFEST,
 }
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.

@@ -394,8 +394,24 @@ class Session:
             node.operation, node.name, node.call_site = None, frame.name, frame.call_site
 
     @contextlib.contextmanager
-    def property_set(self, key: str, value: str) -> Iterator[None]:
-        """A local property of the jobs that this thread starts."""
+    def serving(self, action: str | None) -> Iterator[None]:
+        """Jobs that this thread starts serve the action of this number; None: that of before."""
+        with contextlib.ExitStack() as properties:
+            if action is not None:
+                properties.enter_context(self.property_set(capture.ACTION, action))
+            properties.enter_context(self.property_set(capture.KEEPING, self._is_keeping()))
+            yield
+
+    def _is_keeping(self) -> str | None:
+        """For KEEPING: is an RDD persisted, or the rows of a DataFrame?"""
+        try:
+            return None if self.context._jsc.sc().getPersistentRDDs().isEmpty() else "true"
+        except Exception:  # noqa: BLE001 - the JVM may have gone
+            return None
+
+    @contextlib.contextmanager
+    def property_set(self, key: str, value: str | None) -> Iterator[None]:
+        """A local property of the jobs that this thread starts; None takes it away."""
         before = self.context.getLocalProperty(key)
         self.context.setLocalProperty(key, value)
         try:

@@ -57,6 +57,7 @@ class Run:
     counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
     execution: int = 0
     stage: int | None = None  # of Spark
+    task: int | None = None  # the partition of the stage
     is_whole: bool = False  # its inputs are all records of its split
 
 

@@ -62,7 +62,7 @@ def open_application(
     `rows` is what a table was counted to have of it later than `files` were named; None: not counted.
     """
     found = (receipts or Receipts()).of(files["blocks"])
-    topology = read_topology(application_id, events)
+    topology = read_topology(application_id, events, found)
     snapshot = Snapshot(topology, found, files["flows"], files["records"], kept)
     return opened_as(snapshot, events, found, rows)
 

@@ -20,13 +20,20 @@ class Placing:
     """
 
     def __init__(
-        self, nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run], counting: Collection[int]
+        self,
+        nodes: Mapping[int, TopologyNode],
+        runs: Mapping[int, Run],
+        counting: Collection[int],
+        kept: Collection[int],
+        tagged: Collection[int],
     ) -> None:
-        """`counting`: of the runs whose records are known by ids, those that count."""
+        """Of `runs`, `counting` are those that count where records are known by ids, `kept` those of attempts
+        that were not accepted, `tagged` those whose flows say what they read.
+        """
         self._nodes = nodes
+        self._tagged = tagged
+        self._kept = kept
         self._by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
-        #: Nodes that tasks made in their chains: what others read of them was kept, not shuffled.
-        self._made = {number for run in runs.values() for number in run.nodes if number != run.input}
         those: list[Run] = []
         for run in runs.values():
             is_id = has_ids(nodes, run)
@@ -68,9 +75,8 @@ class Placing:
             count = min(found.outputs, run.inputs) if node.by_id else found.outputs
             self._link(node.number, run.number, node.number, found.number, 0, count)
             return count == run.inputs or not node.by_id
-        # A shuffle: its batches say where they come from. What a task kept that failed afterwards has no run.
-        is_shuffle = node.relation == contract.FLOWS and node.number not in self._made
-        return (is_shuffle or not run.inputs) and not node.by_id
+        # A shuffle says where its batches come from, a cache does not.
+        return (run.number in self._tagged or not run.inputs) and not node.by_id
 
     def _zip(self, node: TopologyNode, run: Run) -> bool:
         """Link record k of each parent to input k of `run`."""
@@ -155,8 +161,11 @@ class Placing:
         Of those that were made for something else (an action on `number` itself, another union), records went
         there and into no cache. Which node on the way is cached is not told.
         """
-        filled, maybe = list[Run](), list[Run]()
+        filled, maybe, failed = list[Run](), list[Run](), list[Run]()
         for run in candidates:
+            if run.number in self._kept:
+                failed.append(run)  # whatever read it has not told of itself
+                continue
             others = [each for each in self._read_in[run.attempt] if each[0] != path[0]]
             made = [self._made_of(node) for node, _ in others]
             if (path[0], reader.split) in self._read_in[run.attempt] or any(path[0] in each for each in made):
@@ -166,15 +175,21 @@ class Placing:
             elif not self._is_taken(run, number):
                 filled.append(run)
         found, other = _computed(filled, reader), _computed(maybe, reader)
+        # An earlier attempt of the very task was for what this one reads; what others were for is not known.
+        again = [run for run in failed if (run.stage, run.task) == (reader.stage, reader.task)]
+        lost = _computed(again, reader) or _computed(failed, reader)
+        if lost is not None and lost.attempt < reader.attempt:
+            if again or len(candidates) == 1:
+                return _once_more([run for run in failed if run.attempt == lost.attempt], before)
+            if found is None or found.attempt < lost.attempt:
+                return None
         if found is None or other is None:
             found = found or other
         elif found.attempt < other.attempt < reader.attempt:
             return None
         if found is None:
             return None
-        # A coalesce may read a partition twice, and computes it twice.
-        together = [run for run in (*filled, *maybe) if run.attempt == found.attempt]
-        return together[min(before, len(together) - 1)]
+        return _once_more([run for run in (*filled, *maybe) if run.attempt == found.attempt], before)
 
     def _made_of(self, number: int) -> frozenset[int]:
         """A node, and those of which the JVM puts its partitions together."""
@@ -199,15 +214,20 @@ class Placing:
         self.links.append(link)
 
 
+def _once_more(together: Sequence[Run], before: int) -> Run:
+    """Of the runs of one task: a coalesce may read a partition twice, and computes it twice."""
+    return together[min(before, len(together) - 1)]
+
+
 def _computed(candidates: Sequence[Run], reader: Run, before: int = 0) -> Run | None:
     """The run whose output `reader` read, which has read the partition `before` times already.
 
-    That of its own task attempt, if it has one: a coalesce may read a partition twice, and computes it twice.
-    Else the last one that began before it: a cache or a checkpoint keeps what was computed last.
+    That of its own task attempt, if it has one. Else the last one that began before it: a cache or a
+    checkpoint keeps what was computed last.
     """
     others = [run for run in candidates if run.number != reader.number]
     same_attempt = [run for run in others if run.attempt == reader.attempt]
     if same_attempt:
-        return same_attempt[min(before, len(same_attempt) - 1)]
+        return _once_more(same_attempt, before)
     earlier = [run for run in others if run.nodes and run.attempt < reader.attempt]
     return max(earlier, key=lambda run: run.attempt) if earlier else others[0] if others else None

@@ -56,6 +56,7 @@ class SparkWalk(SparkSets):
             run for run in here.spread if run in topology.unplaced and topology.runs[run].input == node
         ]
         if unplaced:
+            self.is_exact = False  # also where no run has read what they come from
             self._every_input(node, self.only(here, unplaced))
         if nodes[node].by_id and relation in (contract.FLOWS, contract.SOURCE):
             self._backward_ids(node, here)

@@ -123,7 +123,7 @@ def open_in_spark(
     )
     rows = blocks.select("run", "seq", "node", "relation", "rows").distinct().collect()
     receipts = [Receipt(*row) for row in rows]
-    snapshot = SparkSnapshot(spark, read_topology(application_id, events), receipts, flows, records)
+    snapshot = SparkSnapshot(spark, read_topology(application_id, events, receipts), receipts, flows, records)
     return opened_as(snapshot, events, receipts, store.rows(application_id))
 
 

@@ -186,6 +186,7 @@ class Walk:
                 )
         for run, records in here.items():
             if run in self._topology.unplaced and self._topology.runs[run].input == node:
+                self.is_exact = False  # also where no run has read what it comes from
                 self._every_input(node, {run: records})
             parent = self._snapshot.parent_in_run.get((run, node))
             if parent is None or self._snapshot.is_flowing(node, run):

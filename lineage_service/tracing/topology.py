@@ -7,11 +7,13 @@ which run answers for which partition, so that an answer never mixes two computa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lineage_service.answers import Dataset
+from lineage_service.completeness import TEXTS, Receipt
+from lineage_service.tracing import kept_runs
 from lineage_service.tracing.elements import Link, Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, is_taken, of_other_stages, of_splits
 from lineage_service.tracing.placing import Placing
@@ -58,12 +60,19 @@ class Topology:
         ]
 
 
-def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> Topology:
-    """The topology that the events tell, in whatever order and however often they came."""
+def read_topology(
+    application_id: str, events: Iterable[Mapping[str, Any]], receipts: Collection[Receipt]
+) -> Topology:
+    """The topology that the events tell, in whatever order and however often they came.
+
+    `receipts`, of stored blocks, say whether a run that was not accepted may count all the same.
+    """
     registered: dict[int, Mapping[str, Any]] = {}
     ports: dict[int, dict[int, int]] = defaultdict(dict)
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     runs: dict[int, Run] = {}
+    kept: dict[int, Run] = {}
+    blocks: dict[int, int] = {}
     id_links: set[tuple[int, int]] = set()
     for event in sorted(events, key=lambda each: (each["time"], each.get("event", 0))):
         kind = event["type"]
@@ -77,10 +86,16 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
             keep_partitions(partitions[event["node"]], event)
         elif kind == contract.RUN_COMMITTED:
             runs.setdefault(event["run"], _run(event))
+        elif kind == contract.RUN_KEPT:
+            kept.setdefault(event["run"], _run(event))
+            blocks.setdefault(event["run"], event["blocks"])
     nodes = {
         number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
         for number, event in registered.items()
     }
+    tagged = _tagged({**kept, **runs}, receipts)
+    kept = kept_runs.that_were_read(nodes, runs, kept_runs.whole(kept, blocks, receipts), tagged)
+    runs.update(kept)
     for number, rows in _file_rows(nodes, runs.values()).items():
         nodes[number] = replace(nodes[number], file_rows=rows)
     children: dict[int, list[int]] = defaultdict(list)
@@ -91,7 +106,7 @@ def read_topology(application_id: str, events: Iterable[Mapping[str, Any]]) -> T
     beside = of_other_stages(nodes, runs, run_of_split)
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
-    placing = Placing(nodes, runs, set(run_of_split.values()))
+    placing = Placing(nodes, runs, set(run_of_split.values()), kept, tagged)
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
     are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
     are_known.update(run.number for run in runs.values() if is_taken(nodes, run))
@@ -161,6 +176,15 @@ def _file_rows(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[i
             same = {split: max(each) for split, each in by_split.items() if len(each) == 1}
             found[number] = rows_of_splits(node.partitions, same)
     return found
+
+
+def _tagged(runs: Mapping[int, Run], receipts: Iterable[Receipt]) -> set[int]:
+    """The runs with flows of the very node that they read: batches of a shuffle say whose they are."""
+    return {
+        each.run
+        for each in receipts
+        if each.relation not in TEXTS and each.run in runs and runs[each.run].input == each.node
+    }
 
 
 def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
@@ -277,6 +301,7 @@ def _run(event: Mapping[str, Any]) -> Run:
         counts={int(node): count for node, count in (event.get("counts") or {}).items()},
         execution=event.get("execution", 0),
         stage=event.get("stage"),
+        task=event.get("task"),
         is_whole=event.get("whole") is True,
     )
 

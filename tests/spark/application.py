@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,30 @@ def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path)
         [contract.decode_block(message) for message in flows],
         store=store,
     )
+
+
+def fill_and_fail(context: SparkContext, cached: Any, splits: Sequence[int]) -> None:
+    """Fill these partitions of a cache in which nothing is, each in a task that fails once it has read it."""
+
+    def fails(records: Iterable[Any]) -> None:
+        raise ValueError(list(records))
+
+    def filled() -> int:
+        return sum(each.numCachedPartitions() for each in context._jsc.sc().getRDDStorageInfo())
+
+    for done, split in enumerate(splits):
+        while filled() == done:  # a task may be ended before what it read is kept
+            with contextlib.suppress(Exception):
+                context.runJob(cached, fails, [split])
+
+
+def without_kept(application: Application) -> Application:
+    """The application as if no task had told of what it may have left in a cache."""
+    assert application.store is not None
+    events = [row for row in application.store.event_rows if row.type != contract.RUN_KEPT]
+    assert len(events) < len(application.store.event_rows)
+    store = replace(application.store, event_rows=events)
+    return replace(application, store=store, questions=LineageQuestions(store, time_budget_s=60))
 
 
 def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import TaskContext
 
 from lineage_service.answers import NotFoundError
-from tests.spark.application import Application, part_rows, rows_at
+from tests.spark.application import Application, fill_and_fail, part_rows, rows_at, without_kept
 
 Run = Callable[..., tuple[Any, Application]]
 
@@ -49,31 +50,63 @@ def test_what_was_kept_is_what_was_computed_last(run: Run, tmp_path: Path) -> No
             assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
-def test_what_a_task_cached_that_failed_is_not_said_to_be_known_exactly(run: Run, tmp_path: Path) -> None:
+def test_what_a_task_cached_that_failed_is_known(run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(40)))
 
     def job(context: Any) -> None:
         cached = context.textFile(str(source), 4).filter(lambda line: int(line) % 3).cache()
-        with contextlib.suppress(Exception):
-            cached.map(lambda line: 1 // (int(line) - 1)).collect()
+        fill_and_fail(context, cached, range(4))
         cached.map(str).saveAsTextFile(str(tmp_path / "out"))
 
     _, application = run(job)
+    rows = part_rows(tmp_path / "out")
+    assert len(rows) == 26
+    for part, row, text in rows:
+        assert application.sources_of(part, row) == {("in.txt", int(text))}
+        trace = application.trace(direction="forward", path=str(source), row=int(text))
+        assert (part.name, row) in rows_at(trace, "sink")
+    (failed, *_) = [sink for sink in application.sinks() if sink.name == "runJob"]
+    with pytest.raises(NotFoundError):  # what it had read before it failed is no result of it
+        application.trace(direction="backward", node=failed.node_id, partition=0, offset=0)
+
+    # Where the task could not tell: nothing is said to be exact that is not, and nothing that is not is said.
+    untold = without_kept(application)
     known = 0
-    for part, row, text in part_rows(tmp_path / "out"):
-        trace = application.trace(direction="backward", path=str(part), row=row)
+    for part, row, text in rows:
+        trace = untold.trace(direction="backward", path=str(part), row=row)
         known += trace.exact
         assert not trace.exact or rows_at(trace, "source") == {("in.txt", int(text))}
-        if not trace.exact:
-            # What the failed task had read is not there to begin with.
-            with pytest.raises(NotFoundError):
-                application.trace(direction="forward", path=str(source), row=int(text))
-            for _, bound in rows_at(trace, "source"):
-                forward = application.trace(direction="forward", path=str(source), row=bound)
-                assert not forward.exact
-                assert (part.name, row) in rows_at(forward, "sink")
-    assert 0 < known < len(part_rows(tmp_path / "out"))
+        for _, bound in rows_at(trace, "source"):
+            forward = untold.trace(direction="forward", path=str(source), row=bound)
+            assert forward.exact == trace.exact
+            assert (part.name, row) in rows_at(forward, "sink")
+    assert known < len(rows)
+
+
+def test_what_an_attempt_cached_that_was_made_again_is_known(run: Run, tmp_path: Path) -> None:
+    """A task fails once; the next attempt reads what the first one left, and other rows would have come."""
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(60)))
+
+    def job(context: Any) -> None:
+        def fails_once(line: str) -> str:
+            if TaskContext.get().attemptNumber() == 0:
+                raise ValueError(line)
+            return line
+
+        some = context.textFile(str(source), 3).filter(lambda _: random.SystemRandom().random() < 0.5)
+        union = some.union(context.parallelize(["60"], 1))
+        for name, kept in (("cached", some), ("union", union), ("coalesced", union.coalesce(2))):
+            kept.cache()
+            kept.map(fails_once).saveAsTextFile(str(tmp_path / name))
+            kept.unpersist(blocking=True)
+
+    _, application = run(job, master="local[2,2]")
+    for name in ("cached", "union", "coalesced"):
+        for part, row, text in part_rows(tmp_path / name):
+            if text != "60":
+                assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
 def test_a_kept_union_holds_what_was_computed_for_it(run: Run, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,14 @@ from lineage_service.answers import InvalidQueryError, LineageError, NotFoundErr
 from lineage_service.tracing.spark import SparkTracing, local_session, trace
 from lineage_service.tracing.spark_store import in_hadoop
 from tests.spark import test_more_operations, test_operations
-from tests.spark.application import Application, ParquetStore, part_rows, run_application
+from tests.spark.application import (
+    Application,
+    ParquetStore,
+    fill_and_fail,
+    part_rows,
+    run_application,
+    without_kept,
+)
 from tests.spark.pipelines import Traced, trace_pipelines, write
 
 # The first test of the module runs the jobs of all of them.
@@ -62,11 +68,7 @@ def actions(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Appli
         counts = numbers.map(lambda i: (i % 3, i)).reduceByKey(operator.add, 2)
         counts.map(str).saveAsTextFile(str(folder / "counts"))
         kept = context.textFile(str(write(folder / "kept.txt", list("012345"))), 2).filter(bool).cache()
-        for _ in range(10):  # a task that fails may be ended before what it read is kept
-            with contextlib.suppress(Exception):
-                kept.map(lambda line: 1 // (int(line) - 1)).collect()
-            if [each.numCachedPartitions() for each in context._jsc.sc().getRDDStorageInfo()] == [2]:
-                break
+        fill_and_fail(context, kept, [0])
         kept.map(str).saveAsTextFile(str(folder / "kept"))
 
     _, application = run_application(
@@ -131,12 +133,19 @@ def test_what_a_failed_task_kept_is_bounded_in_the_same_way(
     way: str, actions: tuple[Application, Path], spark: SparkSession
 ) -> None:
     application, folder = actions
-    tracing = SparkTracing(spark, store_of(application), **WAYS[way])
     part = str(folder / "kept" / "part-00000")
-    backward = agree(application, tracing, direction="backward", path=part, row=0)
+    start: dict[str, Any] = {"direction": "backward", "path": part, "row": 0}
+    tracing = SparkTracing(spark, store_of(application), **WAYS[way])
+    assert agree(application, tracing, **start).exact
+    untold = without_kept(application)
+    tracing = SparkTracing(spark, store_of(untold), **WAYS[way])
+    backward = agree(untold, tracing, **start)
     assert not backward.exact
-    forward = agree(application, tracing, direction="forward", path=str(folder / "kept.txt"), row=5)
-    assert (part, 0) in {(record.source.path, record.source.row) for record in forward.nodes[-1].records}
+    for record in backward.nodes[-1].records:
+        path, row = record.source.path, record.source.row
+        forward = agree(untold, tracing, direction="forward", path=path, row=row)
+        assert not forward.exact
+        assert (part, 0) in {(each.source.path, each.source.row) for each in forward.nodes[-1].records}
 
 
 @pytest.mark.parametrize("held", [0, 2, 1_000])
