@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from random import Random, SystemRandom
 
 import duckdb
 import pytest
+from neo4j import GraphDatabase, Record, Transaction
 
+from lineage_service.graph_runs import RunWriter
+from lineage_service.graph_store import Neo4jGraph
 from spark_agent import contract
+from tests.integration.test_graph_runs import links_of, run_of
+from tests.integration.test_graph_store import ended, node, started
 from tests.lineage_messages import block, event
 from tests.soak.applications import FLOW_PARTITIONS, Sent, at_least_once, make
 from tests.soak.crash import POINTS
@@ -31,6 +37,54 @@ def test_whatever_dies_every_flow_is_stored_exactly_once(servers: Servers, tmp_p
     report = soak(servers, tmp_path, seed, SECONDS, print)
     print(report)
     assert not report.differences, "\n".join([str(report), *report.differences])
+
+
+@pytest.mark.timeout(300)
+def test_a_graph_that_dies_while_flows_are_created_has_each_once(servers: Servers) -> None:
+    """Killed in a transaction of records and in one of links, and when one of links was there already."""
+    application_id, run = "dies-in-links", run_of("dies-in-links", each=13_000, groups=3_000)
+    store = Neo4jGraph(servers.graph.uri, retry_seconds=120)
+    store.migrate()
+    store.write_events([started(application_id), node(application_id, 1), node(application_id, 2)])
+    store.write_events([ended(application_id)])
+    claim = store.claim(application_id, 10**6)
+    assert claim
+    transactions, died = count(), list[str]()
+
+    def restart(when: str) -> None:
+        died.append(when)
+        servers.graph.kill()
+        servers.graph.start()
+
+    def transact(work: Callable[[Transaction], list[Record]]) -> list[Record]:
+        at = next(transactions)
+
+        def dying(transaction: Transaction) -> list[Record]:
+            done = work(transaction)
+            if at in (2, 5) and f"in {at}" not in died:
+                restart(f"in {at}")
+            return done
+
+        done = store._transact(dying)
+        if at == 6:  # the answer to its commit is lost, so it is tried again
+            restart(f"after {at}")
+            done = store._transact(work)
+        return done
+
+    RunWriter(transact, application_id, claim).write(run)
+    assert next(transactions) == 8  # four of records, three of links, and one that says that all is there
+    assert died == ["in 2", "in 5", "after 6"]
+    with GraphDatabase.driver(servers.graph.uri) as driver:
+        found, _, _ = driver.execute_query(
+            "MATCH (a:LineageFlow {applicationId: $application})-[:flow]->(b) RETURN a.flowId, b.flowId",
+            application=application_id,
+        )
+        (records,), _, _ = driver.execute_query(
+            "MATCH (n:LineageFlow {applicationId: $application}) RETURN count(n)", application=application_id
+        )
+    assert sorted(map(list, found)) == links_of(run)
+    assert records[0] == 16_000
+    store.close()
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
