@@ -241,6 +241,8 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
         return max(0.01, deadline - time.monotonic())
 
     try:
+        from concurrent.futures import TimeoutError as NoAnswerError
+
         from confluent_kafka import KafkaError
         from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -253,6 +255,8 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
             try:
                 future.result(left_s())
                 found[name] = wanted[name]
+            except NoAnswerError:  # it may still be made
+                problem = problem or problems.silent(servers, noticed[0])
             except Exception as error:  # noqa: BLE001 - the other topic may be allowed
                 cause = error.args[0] if error.args else error
                 if isinstance(cause, KafkaError) and cause.code() == KafkaError.TOPIC_ALREADY_EXISTS:
