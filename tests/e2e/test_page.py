@@ -213,8 +213,10 @@ def test_a_record_is_reached_without_a_mouse(page, url):
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_contain_text("21 records")
     page.keyboard.press("Shift+Tab")
+    expect(page.locator("main [aria-busy], main[aria-busy]")).to_have_count(0)  # nothing else moves the focus
     page.locator("td a").first.focus()
     page.keyboard.press("End")
+    expect(page.locator("tbody tr").last.locator("td a").first).to_be_focused()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/trace"))
 
