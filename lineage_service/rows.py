@@ -179,6 +179,7 @@ def _check_event(event: Mapping[str, Any]) -> None:
             raise ContractError("counts is not an object with node numbers as names")
         for count in counts.values():
             _check_number("counts", count, MAX_POSITION)
+        _check_parts(event.get("parts", []))
     elif event["type"] == contract.APPLICATION_ENDED:
         for name, count in event["counters"].items():
             _check_number(f"counter {name[:80]!r}", count, MAX_POSITION)

@@ -161,7 +161,8 @@ def _files_of(
     application_id: str, events: Iterable[Mapping[str, Any]]
 ) -> tuple[list[FileSplit], list[FileSplit]]:
     """(read, written)."""
-    began, kinds, told = 0, dict[int, tuple[str, str]](), list[Mapping[str, Any]]()
+    began, kinds = 0, dict[int, tuple[str, str]]()
+    told, kept = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     for event in events:
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
@@ -169,8 +170,11 @@ def _files_of(
             kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
         elif event["type"] == contract.PARTITIONS:
             told.append(event)
+        elif event["type"] == contract.RUN_KEPT and event.get("parts"):
+            split = {"split": event["split"], "parts": event["parts"]}
+            kept.append({"node": event["input"], "partitions": [split]})
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
-    for event in told:
+    for event in (*kept, *told):  # where both say as much, the driver's word counts
         if event["node"] in kinds:
             keep_partitions(partitions[event["node"]], event)
     every = [

@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.elements import Run, TopologyNode
-from lineage_service.tracing.id_runs import of_splits
+from lineage_service.tracing.id_runs import has_ids, names_ids, of_splits
 from lineage_service.tracing.placing import Placing
+from spark_agent import contract
 
 __all__ = ["that_were_read", "whole"]
 
@@ -30,17 +31,19 @@ def that_were_read(
     committed: Mapping[int, Run],
     kept: Mapping[int, Run],
     tagged: Collection[int],
+    targets: Mapping[int, Collection[int]],
 ) -> dict[int, Run]:
     """Those of `kept` that filled a cache which a committed run read, straight or by way of others.
 
-    Not where an attempt of the same stage was accepted that computed the same: that one is there for sure.
-    They serve no action: what the attempt gave to one came to nothing. `tagged`: see `Placing`.
+    Not where an accepted attempt computed the same: that one is there for sure. They serve no action: what
+    the attempt gave to one came to nothing. `tagged`: see `Placing`; `targets`: which nodes name the ids of
+    a node.
     """
-    accepted = {(run.stage, run.split, run.nodes[-1]) for run in committed.values() if run.nodes}
+    accepted = {_place(nodes, run) for run in committed.values()}
     maybe = {
         number: replace(run, action=None)
         for number, run in kept.items()
-        if number not in committed and run.nodes and (run.stage, run.split, run.nodes[-1]) not in accepted
+        if number not in committed and _place(nodes, run) not in accepted and _is_known(nodes, run)
     }
     if not maybe:
         return {}
@@ -48,9 +51,62 @@ def that_were_read(
     reads: dict[int, set[int]] = defaultdict(set)
     for link in Placing(nodes, {**committed, **maybe}, counting, maybe, tagged).links:
         reads[link.run].add(link.parent_run)
+    caches, beside = _by_readers(nodes, maybe, targets)
     reached, frontier = set(committed), list(committed)
     while frontier:
-        new = reads[frontier.pop()] - reached
+        number = frontier.pop()
+        run = maybe.get(number) or committed.get(number)
+        new = set(reads[number])
+        if run is not None:  # else one that stands for what the JVM put together
+            new |= caches[run.input]
+        if number in maybe:
+            new |= beside[maybe[number].attempt, maybe[number].input]
+        new -= reached
         reached |= new
         frontier.extend(new)
     return {number: run for number, run in maybe.items() if number in reached}
+
+
+def _by_readers(
+    nodes: Mapping[int, TopologyNode], maybe: Mapping[int, Run], targets: Mapping[int, Collection[int]]
+) -> tuple[dict[int, set[int]], dict[tuple[int, int], set[int]]]:
+    """Runs of nodes with ids, which no link names, by the nodes that name their ids.
+
+    Of a cache, whoever reads it reads what one of its attempts left: ids are the same in each, so that with
+    the most records will do. What an attempt had read and grouped for a cache counts with that attempt.
+    """
+    caches: dict[int, set[int]] = defaultdict(set)
+    beside: dict[tuple[int, int], set[int]] = defaultdict(set)
+    kept = [run for run in maybe.values() if _is_cache(nodes, run)]
+    for number in of_splits(nodes, kept).values():
+        for target in targets.get(maybe[number].input, ()):
+            caches[target].add(number)
+    groups: dict[int, int] = {
+        parent: number
+        for number, node in nodes.items()
+        if node.relation == contract.KEYED
+        for parent in node.parents
+    }
+    for number, run in maybe.items():
+        if has_ids(nodes, run) and not _is_cache(nodes, run):
+            named = groups.get(run.nodes[-1]) if run.nodes else run.input
+            for target in () if named is None else targets.get(named, ()):
+                beside[run.attempt, target].add(number)
+    return caches, beside
+
+
+def _is_cache(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    return has_ids(nodes, run) and nodes[run.input].kind == "operator" and names_ids(nodes[run.input])
+
+
+def _is_known(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    return bool(run.nodes) or has_ids(nodes, run)
+
+
+def _place(nodes: Mapping[int, TopologyNode], run: Run) -> tuple[int | None, int, int]:
+    """What an accepted run has computed for good: of a node with ids in whatever stage.
+
+    But for its steps, which stages may split in different ways.
+    """
+    is_same = has_ids(nodes, run) and not run.nodes
+    return None if is_same else run.stage, run.split, run.nodes[-1] if run.nodes else run.input

@@ -72,7 +72,7 @@ def read_topology(
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     runs: dict[int, Run] = {}
     kept: dict[int, Run] = {}
-    blocks: dict[int, int] = {}
+    told: dict[int, Mapping[str, Any]] = {}
     id_links: set[tuple[int, int]] = set()
     for event in sorted(events, key=lambda each: (each["time"], each.get("event", 0))):
         kind = event["type"]
@@ -88,14 +88,19 @@ def read_topology(
             runs.setdefault(event["run"], _run(event))
         elif kind == contract.RUN_KEPT:
             kept.setdefault(event["run"], _run(event))
-            blocks.setdefault(event["run"], event["blocks"])
+            told.setdefault(event["run"], event)
     nodes = {
         number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
         for number, event in registered.items()
     }
     tagged = _tagged({**kept, **runs}, receipts)
-    kept = kept_runs.that_were_read(nodes, runs, kept_runs.whole(kept, blocks, receipts), tagged)
+    named = _by_first(id_links)
+    kept = kept_runs.whole(kept, {number: event["blocks"] for number, event in told.items()}, receipts)
+    kept = kept_runs.that_were_read(nodes, runs, kept, tagged, named)
     runs.update(kept)
+    for number, run in kept.items():
+        if told[number].get("parts") and run.input in nodes:
+            nodes[run.input] = _with_parts(nodes[run.input], run.split, told[number]["parts"])
     for number, rows in _file_rows(nodes, runs.values()).items():
         nodes[number] = replace(nodes[number], file_rows=rows)
     children: dict[int, list[int]] = defaultdict(list)
@@ -138,7 +143,7 @@ def read_topology(
         runs_of={number: tuple(found) for number, found in runs_of.items()},
         result_of=result_of,
         entered=entered,
-        id_targets=_by_first(id_links),
+        id_targets=named,
         id_sources=_by_first((target, source) for source, target in id_links),
         run_of_split=run_of_split,
         beside=beside,
@@ -161,6 +166,13 @@ def keep_partitions(held: dict[int, Mapping[str, Any]], event: Mapping[str, Any]
         split = partition["split"]
         if split not in held or reach(partition) >= reach(held[split]):
             held[split] = partition
+
+
+def _with_parts(node: TopologyNode, split: int, parts: list[Any]) -> TopologyNode:
+    """With what a run that was kept has read of files; where the driver says as much, its word counts."""
+    held: dict[int, Mapping[str, Any]] = {split: {"split": split, "parts": parts}}
+    keep_partitions(held, {"partitions": node.partitions.values()})
+    return replace(node, partitions=held)
 
 
 def _file_rows(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[int, Mapping[int, range]]:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from spark_agent import contract
 from spark_agent.settings import AgentSettings
 from spark_agent.sql.java_options import java_options
 from spark_agent.sql.places import Places
@@ -75,6 +76,8 @@ class Jvm:
         return self._classes.Common(
             application_id,
             {**options, "bootstrap.servers": settings.bootstrap_servers},
+            contract.VERSION,
+            settings.node_topic,
             settings.flow_topic,
             flow_partitions,
             self.manifests,
@@ -112,12 +115,13 @@ class Jvm:
         keys: int = -1,
         places: Places | None = None,
         is_index: bool = False,
+        is_kept: bool = False,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
         and K of its steps; without, it is an output's, which may have `places`. With `is_index` its column
-        is of bitmaps, which stay with the driver.
+        is of bitmaps, which stay with the driver. With `is_kept` it is of a plan whose rows are to be kept.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
@@ -137,7 +141,18 @@ class Jvm:
             children += places.values
         names = self.java_list(columns)
         spec = self._spec(
-            common, node, codes, keys, numbers, names, is_bucketed, writers, found, is_alone, is_index
+            common,
+            node,
+            codes,
+            keys,
+            numbers,
+            names,
+            is_bucketed,
+            writers,
+            found,
+            is_alone,
+            is_index,
+            is_kept,
         )
         return self._tap(spec, self.plans.joined(self.java_list(children), texts))
 

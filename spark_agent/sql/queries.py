@@ -27,7 +27,7 @@ from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.reads import ReadAgain, why_bound
 from spark_agent.sql.row_index import RowIndex, RowIndexes
 from spark_agent.sql.scans import FileScans
-from spark_agent.sql.walk import Ids, Walk
+from spark_agent.sql.walk import Ids
 from spark_agent.transport import logger
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ _MOST_SINKS = 1_000
 _UNPRUNABLE = "FlatMapCoGroupsIn"
 #: Those that read the rows of a plan as an RDD: what is kept, and what Python goes on with.
 _READING = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
+#: That which fills a cache with them, in the tasks of whatever reads them first.
+_KEEPING = "Dataset.localCheckpoint"
 
 
 class BrokenPlanError(Exception):
@@ -139,7 +141,8 @@ class Queries:
             return None if made is None else around(made)
         nodes = PlanNodes(self._session.next_number, call_site)
         try:
-            made, node = self._captured(query, around, nodes, name, fields, output, again)
+            taps = self._taps(is_kept=bool(cached) or method.startswith(_KEEPING))
+            made, node = self._captured(query, around, nodes, taps, name, fields, output, again)
             if is_read and name == "rdd":
                 self._read_again.add(node.number)
             return made
@@ -199,12 +202,13 @@ class Queries:
         query: Plan,
         around: Callable[[Plan], Plan] | None,
         nodes: PlanNodes,
+        taps: _Taps,
         name: str,
         fields: dict[str, Any],
         output: outputs.Output | None,
         again: Again | None,
     ) -> tuple[Plan, PlanNode]:
-        walk, given = self._walk(nodes), query
+        walk, given = rewriting.walk_of(self._catalyst, taps, self._scans, nodes), query
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
         is_action = around is None and "kind" not in fields
         if is_action and commands.is_offset(self._catalyst, query):
@@ -232,10 +236,8 @@ class Queries:
         self._borders.note(node.number, nodes.parents(), is_limited=bool(limits))
         return made if around is None else around(made), node
 
-    def _walk(self, nodes: PlanNodes) -> Walk:
-        return rewriting.walk_of(self._catalyst, self._taps(), self._scans, nodes)
-
-    def _taps(self) -> _Taps:
+    def _taps(self, *, is_kept: bool = False) -> _Taps:
+        """With `is_kept` those of a plan whose rows are to be kept."""
         with self._lock:
             if self._common is None:
                 session = self._session
@@ -243,7 +245,7 @@ class Queries:
                     session.application_id, session.settings, session.flow_partitions
                 )
                 self._jvm.ship()
-        return _Taps(self._jvm, self._common)
+        return _Taps(self._jvm, self._common, is_kept=is_kept)
 
     # -- queries that run again ----------------------------------------------------------------------
 
@@ -398,8 +400,8 @@ def _in_short(error: Exception) -> str:
 class _Taps:
     """`Taps` made of the expressions of our jar."""
 
-    def __init__(self, jvm: Jvm, common: Any) -> None:
-        self._jvm, self._common = jvm, common
+    def __init__(self, jvm: Jvm, common: Any, *, is_kept: bool = False) -> None:
+        self._jvm, self._common, self._is_kept = jvm, common, is_kept
 
     def source(self, node: int, row_index: Expression | None) -> Expression:
         return self._jvm.source(self._common, node, row_index)
@@ -433,6 +435,7 @@ class _Taps:
             keys=keys,
             places=places,
             is_index=is_index,
+            is_kept=self._is_kept,
         )
 
 

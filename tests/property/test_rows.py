@@ -289,6 +289,10 @@ def test_a_large_stream_comes_in_batches() -> None:
 
 
 NUMBER = st.integers() | st.integers(0, 9)
+PARTS = st.lists(
+    st.fixed_dictionaries({"path": st.text(max_size=3), "first": NUMBER}, optional={"row": NUMBER}),
+    max_size=2,
+)
 PARTITION = st.fixed_dictionaries(
     {"split": NUMBER},
     optional={
@@ -297,11 +301,7 @@ PARTITION = st.fixed_dictionaries(
         "record_length": NUMBER,
         "files": st.lists(st.fixed_dictionaries({"path": st.text(max_size=3) | NUMBER}), max_size=2) | NUMBER,
         "parents": st.lists(st.lists(NUMBER, max_size=3), max_size=2) | NUMBER,
-        "parts": st.lists(
-            st.fixed_dictionaries({"path": st.text(max_size=3), "first": NUMBER}, optional={"row": NUMBER}),
-            max_size=2,
-        )
-        | NUMBER,
+        "parts": PARTS | NUMBER,
     },
 )
 ODD = st.fixed_dictionaries(
@@ -319,6 +319,7 @@ ODD = st.fixed_dictionaries(
         "by_id": st.booleans() | NUMBER,
         "execution": NUMBER | st.none(),
         "limit": NUMBER | st.none(),
+        "parts": PARTS | NUMBER,
     },
 )
 
@@ -333,6 +334,9 @@ def test_an_event_becomes_a_row_or_is_refused(event_type: str, odd: dict[str, An
         assert json.loads(row.body) == row.event
         for partition in row.event.get("partitions", []) if event_type == contract.PARTITIONS else []:
             assert all(port >= 0 and split >= 0 for port, split in partition.get("parents", []))
+        parts = row.event.get("parts", ()) if event_type in contract.MANIFESTS else ()
+        firsts = [part["first"] for part in parts]
+        assert firsts == sorted(firsts)
 
 
 @pytest.mark.parametrize("name", ["\ud800", "\udfff\ud800", "\U0001f600", "\\ud800"])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.elements import Run, TopologyNode
+from lineage_service.tracing.ghost_links import _files_of
 from lineage_service.tracing.kept_runs import that_were_read, whole
 from spark_agent import contract
 
+BY_ID = (contract.SOURCE, contract.FLOWS)
 NODES = {
     number: TopologyNode(
         number=number,
@@ -34,24 +37,35 @@ NODES = {
         ]
     )
 }
+#: Of DataFrames: a scan, a grouping with its steps, the cache of its rows, a cache of these, and an output.
+SCAN, ROWS, CODES, KEYS, GROUPS, CACHE, ANOTHER, OUTPUT = range(10, 18)
+NODES |= {
+    number: replace(
+        NODES[0], number=number, kind=kind, relation=relation, parents=parents, by_id=relation in BY_ID
+    )
+    for number, kind, relation, parents in (
+        (SCAN, "source", contract.SOURCE, ()),
+        (ROWS, "step", contract.FLOWS, ()),
+        (CODES, "step", contract.FLOWS, (ROWS,)),
+        (KEYS, "step", contract.FLOWS, (CODES,)),
+        (GROUPS, "step", contract.KEYED, (KEYS,)),
+        (CACHE, "operator", contract.FLOWS, ()),
+        (ANOTHER, "operator", contract.FLOWS, ()),
+        (OUTPUT, "sink", contract.FLOWS, ()),
+    )
+}
+TARGETS = {SCAN: (ROWS,), GROUPS: (CACHE,), CACHE: (ANOTHER, OUTPUT), ANOTHER: (OUTPUT,)}
 
 
 def run(number: int, reads: int, *makes: int, **others: Any) -> Run:
-    given = {"split": 0, "attempt": number, "stage": number, "task": 0, "action": 3, **others}
-    return Run(
-        number=number,
-        input=reads,
-        nodes=makes,
-        overridden=frozenset(),
-        inputs=1,
-        outputs=1,
-        counts={},
-        **given,
-    )
+    given = {"split": 0, "attempt": number, "stage": number, "task": 0, "action": 3, "outputs": 1, **others}
+    return Run(number=number, input=reads, nodes=makes, overridden=frozenset(), inputs=1, counts={}, **given)
 
 
 def read(committed: list[Run], kept: list[Run]) -> dict[int, Run]:
-    found = that_were_read(NODES, {each.number: each for each in committed}, {r.number: r for r in kept}, ())
+    found = that_were_read(
+        NODES, {each.number: each for each in committed}, {r.number: r for r in kept}, (), TARGETS
+    )
     assert all(each.action is None for each in found.values())
     return found
 
@@ -86,6 +100,48 @@ def test_others_do_not(committed: list[Run], kept: list[Run]) -> None:
     assert not read(committed, kept)
 
 
+def attempt(number: int, **others: Any) -> list[Run]:
+    """All that one reads and groups for the cache of a DataFrame; its runs have numbers from `number` on."""
+    given = {"attempt": number, "stage": number, **others}
+    return [
+        run(number, SCAN, **given),
+        run(number + 1, ROWS, CODES, KEYS, **given),
+        run(number + 2, CACHE, **given),
+    ]
+
+
+def test_what_an_attempt_read_and_grouped_counts_with_the_cache_of_a_dataframe() -> None:
+    assert set(read([run(40, OUTPUT)], attempt(20))) == {20, 21, 22}
+
+
+def test_of_a_cache_of_a_dataframe_the_attempt_with_the_most_records_counts() -> None:
+    several = [*attempt(20), *attempt(30, outputs=2), *attempt(33)]
+    assert set(read([run(40, OUTPUT)], several)) == {30, 31, 32}
+
+
+def test_a_cache_of_a_cache_is_followed() -> None:
+    kept = [*attempt(20), run(30, ANOTHER, split=1)]
+    assert set(read([run(40, OUTPUT)], kept)) == {20, 21, 22, 30}
+
+
+def test_of_steps_another_stage_may_have_other_rows() -> None:
+    committed = [run(40, OUTPUT), run(5, ROWS, CODES, KEYS)]
+    assert set(read(committed, attempt(20))) == {20, 21, 22}
+
+
+@pytest.mark.parametrize(
+    ("committed", "kept"),
+    [
+        pytest.param([run(40, SCAN)], attempt(20), id="nobody reads it"),
+        pytest.param([run(40, OUTPUT), run(5, CACHE)], attempt(20), id="computed in another stage"),
+        pytest.param([run(40, OUTPUT)], attempt(20)[:2], id="no cache of its own"),
+        pytest.param([run(40, OUTPUT), *attempt(20)], attempt(20), id="committed itself"),
+    ],
+)
+def test_others_do_not_of_dataframes_either(committed: list[Run], kept: list[Run]) -> None:
+    assert not read(committed, kept)
+
+
 def test_one_whose_blocks_are_not_all_stored_does_not() -> None:
     kept = {number: run(number, 0, 1) for number in (5, 6, 7)}
     receipts = [
@@ -93,3 +149,13 @@ def test_one_whose_blocks_are_not_all_stored_does_not() -> None:
         for number, seq in [(5, 0), (5, 1), (6, 0), (6, 0), (8, 0)]
     ]
     assert set(whole(kept, {5: 2, 6: 2, 7: 0}, receipts)) == {5, 7}
+
+
+def test_files_that_only_such_a_run_told_of_lead_from_one_application_to_the_next() -> None:
+    dataset = {"namespace": "file", "name": "/data", "format": "text"}
+    node = {"type": contract.NODE_REGISTERED, "time": 1, "node": SCAN, "kind": "source", "dataset": dataset}
+    part = {"path": "/data/a", "start": 0, "first": 0, "size": 9, "modified": 7}
+    kept = {"type": contract.RUN_KEPT, "time": 2, "input": SCAN, "split": 3, "parts": [part]}
+    [[read], written] = _files_of("app", [kept, node])
+    assert (read.node, read.split, read.path, read.size) == (SCAN, 3, "/data/a", 9)
+    assert not written

@@ -8,6 +8,7 @@ public interface Client {
   /**
    * Queue one message; takes `Sender.STEP_MS` at most.
    *
+   * @param partition -1 leaves the choice to the key
    * @return why it cannot be queued now but may be later, or null: it was queued, or it is lost and reported
    */
   String send(String topic, int partition, byte[] key, byte[] message, Delivery delivery);

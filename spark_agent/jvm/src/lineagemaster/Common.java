@@ -13,6 +13,8 @@ public final class Common implements Serializable {
 
   final String applicationId;
   final HashMap<String, String> options;
+  final String version;
+  final String nodeTopic;
   final String topic;
   final int partitions;
   final Manifests manifests;
@@ -22,13 +24,18 @@ public final class Common implements Serializable {
 
   /**
    * @param options of Kafka's Java client, bootstrap.servers among them
-   * @param partitions of the topic, which a block's partition follows from
+   * @param version of the contract
+   * @param nodeTopic where events go
+   * @param topic where blocks go
+   * @param partitions of that topic, which a block's partition follows from
    * @param patience seconds that all waits of one JVM for the broker take together
    * @param failsOnLoss does a task fail that lost lineage (spark.lineage.onError=fail)
    */
   public Common(
       String applicationId,
       Map<String, String> options,
+      String version,
+      String nodeTopic,
       String topic,
       int partitions,
       Manifests manifests,
@@ -37,6 +44,8 @@ public final class Common implements Serializable {
       boolean failsOnLoss) {
     this.applicationId = applicationId;
     this.options = new HashMap<>(options);
+    this.version = version;
+    this.nodeTopic = nodeTopic;
     this.topic = topic;
     this.partitions = partitions;
     this.manifests = manifests;

@@ -1,26 +1,27 @@
 package lineagemaster;
 
+import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
-/** One run's manifest as a line of JSON, with the fields of `run_committed` (docs/contract.md). */
+/** One run's manifest, with the fields of `run_committed` and `run_kept` (docs/contract.md). */
 final class Manifest {
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private final StringBuilder text = new StringBuilder("{\"type\":\"run\"");
+  private final StringBuilder text = new StringBuilder();
 
   Manifest(TaskContext task, long run, int split, int input, List<Integer> nodes) {
     number("run", run);
     number("split", split);
     number("attempt", task.taskAttemptId());
     number("stage", task.stageId());
+    number("task", task.partitionId());
     number("input", input);
     json("nodes", nodes.toString());
     json("action", "null");
     json("overridden", "[]");
     json("counts", "{}");
-    json("has_client", "true");
     number("cut", 0);
     number("withheld", 0);
   }
@@ -52,8 +53,18 @@ final class Manifest {
     return json(name, quoted(value));
   }
 
+  /** A line of JSON for the driver. */
   String line() {
-    return text.append('}').toString();
+    return "{\"type\":\"run\",\"has_client\":true" + text + "}";
+  }
+
+  /** Sends it as `run_kept`. Nobody waits for it: a run that is not told of is not known. */
+  void keep(Common common) {
+    String event = "{\"version\":" + quoted(common.version) + ",\"type\":\"run_kept\",\"application_id\":"
+        + quoted(common.applicationId) + ",\"time\":" + System.currentTimeMillis() + text + "}";
+    byte[] key = common.applicationId.getBytes(StandardCharsets.UTF_8);
+    byte[] message = event.getBytes(StandardCharsets.UTF_8);
+    Sender.of(common).send(common.nodeTopic, -1, key, message, new Delivery());
   }
 
   /** A JSON string. Lone surrogates, which UTF-8 has no bytes for, are escaped too. */

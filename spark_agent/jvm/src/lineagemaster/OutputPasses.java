@@ -18,7 +18,7 @@ final class OutputPasses implements TaskParts.Part {
 
   private final Map<Integer, List<TapBuffer>> passes = new LinkedHashMap<>();
 
-  private final List<TapBuffer> counting = new ArrayList<>();
+  private final List<TapBuffer> counting = new ArrayList<>(); // none until the attempt has ended
 
   synchronized TapBuffer open(TapSpec spec, int partition) {
     List<TapBuffer> known = passes.computeIfAbsent(partition, none -> new ArrayList<>());
@@ -31,9 +31,26 @@ final class OutputPasses implements TaskParts.Part {
   }
 
   @Override
+  public synchronized boolean hasFilled() {
+    return passes.values().stream().flatMap(List::stream).anyMatch(TapBuffer::hasFilled);
+  }
+
+  @Override
+  public synchronized void keep() {
+    choose();
+    counting.forEach(TapBuffer::keep);
+  }
+
+  @Override
   public synchronized void finish() {
-    passes.values().forEach(each -> counting.add(Collections.max(each, Comparator.comparingLong(TapBuffer::seen))));
+    choose();
     counting.forEach(TapBuffer::finish);
+  }
+
+  private void choose() {
+    if (counting.isEmpty()) {
+      passes.values().forEach(each -> counting.add(Collections.max(each, Comparator.comparingLong(TapBuffer::seen))));
+    }
   }
 
   @Override

@@ -101,6 +101,9 @@ public final class ScanBlocks {
     public void finish() {}
 
     @Override
+    public void keep() {}
+
+    @Override
     public synchronized void tell() {
       Set<String> all = new TreeSet<>();
       passes.forEach(all::addAll);

@@ -3,6 +3,8 @@ package lineagemaster;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.InputFileBlockHolder;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -36,9 +38,20 @@ public final class ScanPositions {
       this.row = row;
     }
 
+    /** For the driver, which sees the file for itself. */
     String json() {
-      String text = "{\"path\":" + Manifest.quoted(path) + ",\"start\":" + start + ",\"length\":" + length;
-      return text + ",\"first\":" + first + (row < 0 ? "}" : ",\"row\":" + row + "}");
+      return "{\"path\":" + Manifest.quoted(path) + rows() + "}";
+    }
+
+    /** As `parts` of an event have it, with the file as it is now. */
+    String seen() {
+      FileSeen file = FileSeen.of(path);
+      return "{\"path\":" + Manifest.quoted(file.path) + rows() + file.fields() + "}";
+    }
+
+    private String rows() {
+      String text = ",\"start\":" + start + ",\"length\":" + length + ",\"first\":" + first;
+      return row < 0 ? text : text + ",\"row\":" + row;
     }
   }
 
@@ -88,6 +101,7 @@ public final class ScanPositions {
   /** The passes of one task over one partition of a scan. */
   private static final class Passes implements TaskParts.Part {
     private final TaskContext task = TaskContext.get();
+    private final long run = Manifest.newRun();
     private final Common common;
     private final int node;
     private final int split;
@@ -107,14 +121,25 @@ public final class ScanPositions {
     public void finish() {}
 
     @Override
+    public synchronized void keep() {
+      manifest(furthest().parts.stream().map(Part::seen)).keep(common);
+    }
+
+    @Override
     public synchronized void tell() {
-      ScanPositions furthest = Collections.max(passes, (a, b) -> Long.compare(a.next, b.next));
-      StringBuilder parts = new StringBuilder();
-      furthest.parts.forEach(part -> parts.append(parts.length() == 0 ? "" : ",").append(part.json()));
-      Manifest manifest = new Manifest(task, Manifest.newRun(), split, node, Collections.emptyList()).execution(task);
+      common.manifests.add(manifest(furthest().parts.stream().map(Part::json)).line());
+    }
+
+    private ScanPositions furthest() {
+      return Collections.max(passes, (a, b) -> Long.compare(a.next, b.next));
+    }
+
+    private Manifest manifest(Stream<String> parts) {
+      long rows = furthest().next;
+      Manifest manifest = new Manifest(task, run, split, node, Collections.emptyList()).execution(task);
       manifest.number("blocks", 0).number("dropped", 0).number("unconfirmed", 0).number("waited_ms", 0);
-      manifest.number("inputs", furthest.next).number("outputs", furthest.next).text("problem", "");
-      common.manifests.add(manifest.json("parts", "[" + parts + "]").line());
+      manifest.number("inputs", rows).number("outputs", rows).text("problem", "");
+      return manifest.json("parts", parts.collect(Collectors.joining(",", "[", "]")));
     }
   }
 }

@@ -25,6 +25,9 @@ public final class TapBuffer implements TaskParts.Part {
       "org.apache.spark.rdd.RDD.getOrCompute",
       "org.apache.spark.rdd.ReliableCheckpointRDD$.writePartitionToCheckpointFile");
 
+  /** The property of jobs of RDDs where something is persisted, as spark_agent/capture.py has it. */
+  private static final String KEEPING = "spark.lineage.keeping";
+
   /** One array for each column of ids. */
   public final long[][] ids;
   /** The keys of the rows, if the tap has them. */
@@ -47,6 +50,8 @@ public final class TapBuffer implements TaskParts.Part {
   private final Delivery delivery = new Delivery();
   private final int split;
   private final boolean isReadAsRdd;
+  private final boolean isKept;
+  private final Filling filling; // of the rows that are kept
   private final int most; // rows of a block
   private int capacity;
   private long first; // the number of the arrays' first row
@@ -63,6 +68,8 @@ public final class TapBuffer implements TaskParts.Part {
     isReadAsRdd = !spec.hasKey()
         && StackWalker.getInstance().walk(frames -> frames.anyMatch(
             each -> READERS_OF_RDDS.contains(each.getClassName() + "." + each.getMethodName())));
+    isKept = task != null && (spec.isKept || isReadAsRdd && "true".equals(task.getLocalProperty(KEEPING)));
+    filling = isKept && !spec.hasKey() ? new Filling(task) : null;
     ids = new long[spec.sources.length][0];
     keys = spec.hasKey() ? new long[0] : null;
     codes = spec.hasKey() ? new KeyCodes(PAIRS) : null;
@@ -212,6 +219,11 @@ public final class TapBuffer implements TaskParts.Part {
   }
 
   @Override
+  public boolean hasFilled() {
+    return filling != null && filling.hasFilled();
+  }
+
+  @Override
   public synchronized void finish() {
     leave();
     if (codes != null && codes.waiting() > 0) {
@@ -225,16 +237,28 @@ public final class TapBuffer implements TaskParts.Part {
   }
 
   @Override
-  public synchronized void tell() {
-    int unconfirmed = bitmaps != null ? 0 : Sender.of(spec.common).settle(delivery);
-    int dropped = delivery.failed() + unconfirmed;
+  public synchronized void keep() {
+    if (isKept) {
+      finish();
+      manifest(delivery.failed(), 0).keep(spec.common);
+    }
+  }
+
+  private Manifest manifest(int dropped, int unconfirmed) {
     Manifest manifest = new Manifest(task, run, split, spec.node, spec.nodes());
     if (!isReadAsRdd) { // else these rows are of no execution of this plan, whichever reads them
       manifest.execution(task);
     }
     manifest.number("blocks", blocks).number("dropped", dropped).number("unconfirmed", unconfirmed);
     manifest.number("inputs", first).number("outputs", codes == null ? first : codes.size());
-    manifest.number("waited_ms", delivery.waitedMs()).text("problem", dropped == 0 ? "" : delivery.problem());
+    return manifest.number("waited_ms", delivery.waitedMs()).text("problem", dropped == 0 ? "" : delivery.problem());
+  }
+
+  @Override
+  public synchronized void tell() {
+    int unconfirmed = bitmaps != null ? 0 : Sender.of(spec.common).settle(delivery);
+    int dropped = delivery.failed() + unconfirmed;
+    Manifest manifest = manifest(dropped, unconfirmed);
     if (dropped > 0 && spec.common.failsOnLoss && bitmaps == null) {
       throw new LineageLostException("lineage of split " + task.partitionId() + " is incomplete, and "
           + "spark.lineage.onError=fail: " + dropped + " of " + blocks + " blocks are lost; " + delivery.problem());

@@ -19,6 +19,7 @@ public final class TapSpec implements Serializable {
   final int texts;
   final boolean isAlone;
   final boolean isIndex;
+  final boolean isKept;
 
   /**
    * @param codes the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -30,6 +31,7 @@ public final class TapSpec implements Serializable {
    * @param texts how many columns an output of lines has that may hold the end of a line
    * @param isAlone is it the only column, and a row that is blank none of the file's
    * @param isIndex is its one column of bitmaps, not of ids, and stays with the driver
+   * @param isKept are its rows, or what is made of them, to be kept beyond the attempt that computes them
    */
   public TapSpec(
       Common common,
@@ -42,7 +44,8 @@ public final class TapSpec implements Serializable {
       int writers,
       int texts,
       boolean isAlone,
-      boolean isIndex) {
+      boolean isIndex,
+      boolean isKept) {
     this.common = common;
     this.node = node;
     this.codes = codes;
@@ -54,6 +57,7 @@ public final class TapSpec implements Serializable {
     this.texts = texts;
     this.isAlone = isAlone;
     this.isIndex = isIndex;
+    this.isKept = isKept;
   }
 
   /** Does a row's place, which file it goes into, depend on what it holds? */

@@ -10,11 +10,20 @@ import org.apache.spark.util.TaskCompletionListener;
 /**
  * What one task attempt gathers, found again wherever the task opens the same generated code once more (coalesce,
  * union). When the attempt has succeeded, each part sends its rest and then, once, tells its manifests. Only a loss that
- * the user wants to hear of fails it.
+ * the user wants to hear of fails it. What a cache may hold is there whatever becomes of the attempt, also where it
+ * fails, is killed, or succeeds when Spark does not listen any more: of that the task itself tells.
  */
 final class TaskParts implements TaskCompletionListener {
   /** Something that a task gathers. */
   interface Part {
+    /** Has the attempt, which has ended, left in a cache what this part has seen? */
+    default boolean hasFilled() {
+      return false;
+    }
+
+    /** Of an attempt that has: send what is left and say what the cache is made of. Waits for nothing. */
+    void keep();
+
     /** Send what is left. */
     void finish();
 
@@ -53,13 +62,16 @@ final class TaskParts implements TaskCompletionListener {
   @Override
   public void onTaskCompletion(TaskContext task) {
     TASKS.remove(task);
-    if (task.isFailed() || task.isInterrupted()) {
-      return;
-    }
+    boolean isWell = !task.isFailed() && !task.isInterrupted();
     synchronized (this) {
       try {
-        parts.values().forEach(Part::finish);
-        parts.values().forEach(Part::tell); // after all: one wait for the blocks of them all
+        if (parts.values().stream().anyMatch(Part::hasFilled)) {
+          parts.values().forEach(Part::keep);
+        }
+        if (isWell) {
+          parts.values().forEach(Part::finish);
+          parts.values().forEach(Part::tell); // after all: one wait for the blocks of them all
+        }
       } catch (LineageLostException lost) {
         throw lost;
       } catch (Throwable error) {

@@ -59,7 +59,7 @@ public final class KafkaClient implements Client {
     Report report = new Report(topic, delivery);
     delivery.sent();
     try {
-      producer.send(new ProducerRecord<>(topic, partition, key, message), report);
+      producer.send(new ProducerRecord<>(topic, partition < 0 ? null : partition, key, message), report);
     } catch (RuntimeException error) {
       delivery.arrived(); // it never left
       throw error;
