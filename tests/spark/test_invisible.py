@@ -85,6 +85,18 @@ def counted(context: SparkContext, use: Callable[[Any], Any]) -> tuple[Any, int]
     return use(accumulator), accumulator.value
 
 
+def made_again(context: SparkContext, folder: Path, accumulator: Any, *, cached: bool) -> Any:
+    """Of an action behind a shuffle whose map outputs are lost after the first one."""
+    counting = numbers(context).map(lambda i: accumulator.add(1) or (i % 5, i))
+    summed = (counting.cache() if cached else counting).reduceByKey(operator.add, 3)
+    before = summed.map(lambda pair: accumulator.add(100) or pair).collect()
+    lost = list(folder.glob("local/**/shuffle_*"))
+    assert lost
+    for path in lost:
+        path.unlink()
+    return before, summed.map(lambda pair: accumulator.add(100) or pair).collect()
+
+
 def stubborn(records: Iterator[Any]) -> Iterator[Any]:
     """Goes on after errors of the iterator that it is given."""
     while True:
@@ -275,6 +287,10 @@ ROWS: dict[str, Job] = {
         counted(sc, lambda a: numbers(sc).map(lambda i: a.add(1) or i).sortBy(lambda i: i).collect()),
         counted(sc, lambda a: numbers(sc).map(lambda i: a.add(1) or (i % 2, i)).reduceByKey(max).collect()),
         counted(sc, lambda a: numbers(sc).map(lambda i: a.add(1) or i).take(3)),
+    ],
+    "a stage that is made again": lambda sc, folder: [
+        counted(sc, lambda a: made_again(sc, folder, a, cached=False)),
+        counted(sc, lambda a: made_again(sc, folder, a, cached=True)),
     ],
     "generators that are left early are finalised within the task": lambda sc, _: [
         counted(sc, lambda a: sc.parallelize(range(9), 1).mapPartitions(with_finally(a)).map(str).take(2)),
@@ -478,7 +494,7 @@ Outcomes = Mapping[str, Any]
 def outcomes(kafka: Any, folder: Path, names: Iterable[str], **conf: str) -> Outcomes:
     """What the jobs give: rows as text, or the error."""
     given: dict[str, Any] = {}
-    with a_context(kafka, **conf) as context:
+    with a_context(kafka, spark_local_dir=str(folder / "local"), **conf) as context:
         for name in names:
             if name in ERRORS:
                 given[name] = error_of(partial(ERRORS[name], context, folder))
