@@ -90,6 +90,14 @@ JOINS: dict[str, Case] = {
         f"{kind} join without AQE": sql(*KINDS[kind], conf=NO_AQE | MERGE)
         for kind in ("inner", "full", "semi")
     },
+    **{
+        f"{kind} join without AQE, operator by operator": sql(
+            KINDS[kind][0].replace("select id", "select -id as id"),
+            lambda s, kind=kind: r.select(KINDS[kind][1](s), lambda row: (row[0] and -row[0], row[1])),
+            conf=NO_AQE | MERGE | {"spark.sql.codegen.wholeStage": "false"},
+        )
+        for kind in ("left", "right", "full")
+    },
     "cross join": Case(
         lambda t: t.orders.where("id < 4").crossJoin(t.labels).select("id", "weight"),
         lambda s: r.select(

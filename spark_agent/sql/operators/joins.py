@@ -5,7 +5,10 @@ from __future__ import annotations
 from spark_agent.sql.candidates import are_same_again
 from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.plan_nodes import PlanNode, UncoveredError
-from spark_agent.sql.walk import Handler, Rewritten, Walk, is_hashable
+from spark_agent.sql.walk import Handler, Ids, Rewritten, Walk, is_hashable
+
+_LEFT_IS_KEPT = ("LeftOuter", "LeftSingle", "FullOuter")
+_RIGHT_IS_KEPT = ("RightOuter", "FullOuter")
 
 
 def join(walk: Walk, plan: Plan) -> Rewritten:
@@ -20,10 +23,17 @@ def join(walk: Walk, plan: Plan) -> Rewritten:
         return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
     if kind == "LeftSemi" or is_existence:
         return _semi_join(walk, plan, left, right, node, kind)
-    if kind not in ("Inner", "Cross", "LeftOuter", "LeftSingle", "RightOuter", "FullOuter"):
+    if kind not in ("Inner", "Cross", *_LEFT_IS_KEPT, *_RIGHT_IS_KEPT):
         raise UncoveredError(f"Join {kind}")
     made = walk.catalyst.with_children(plan, [left.plan, right.plan])
-    return Rewritten(made, [*left.ids, *right.ids], node.number)
+    left_ids = _nullable(left.ids) if kind in _RIGHT_IS_KEPT else left.ids
+    right_ids = _nullable(right.ids) if kind in _LEFT_IS_KEPT else right.ids
+    return Rewritten(made, [*left_ids, *right_ids], node.number)
+
+
+def _nullable(ids: Ids) -> Ids:
+    """Of a row without a match. One that says that it is never null would be read without a look at that."""
+    return [(column.withNullability(True), node) for column, node in ids]
 
 
 def _right_side(walk: Walk, plan: Plan) -> Rewritten:
