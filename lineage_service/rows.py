@@ -37,7 +37,12 @@ _LARGEST = {
     "run": contract.MAX_RUN - 1,
 }
 #: Which field is the column `node`.
-_NODE_FIELD = {contract.NODE_REGISTERED: "node", contract.PARTITIONS: "node", contract.LINK: "target"}
+_NODE_FIELD = {
+    contract.NODE_REGISTERED: "node",
+    contract.PARTITIONS: "node",
+    contract.LINK: "target",
+    contract.PERSISTED: "node",
+}
 #: Optional fields that others rely on, in whatever event they stand.
 _OPTIONAL: Mapping[str, type] = {
     "spark_version": str,
@@ -172,7 +177,7 @@ def _check_event(event: Mapping[str, Any]) -> None:
     if event["type"] in contract.MANIFESTS:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
-        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution", "task"):
+        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution", "task", "began"):
             _check_number(name, event.get(name, 0), MAX_POSITION)
         counts = event.get("counts", {})
         if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):
@@ -183,6 +188,9 @@ def _check_event(event: Mapping[str, Any]) -> None:
     elif event["type"] == contract.APPLICATION_ENDED:
         for name, count in event["counters"].items():
             _check_number(f"counter {name[:80]!r}", count, MAX_POSITION)
+    elif event["type"] == contract.PERSISTED:
+        if event["how"] not in contract.HOW_PERSISTED:
+            raise ContractError(f"{contract.in_short(event['how'])} is no way in which an RDD is kept")
     elif event["type"] == contract.PARTITIONS:
         for partition in event["partitions"]:
             _check_partition(partition)

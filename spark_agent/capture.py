@@ -32,6 +32,8 @@ from spark_agent.values import Tally, TextStream
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
+#: Local property: how many events the driver had published when it began the job.
+BEGAN = "spark.lineage.began"
 #: Local property that says that something is persisted: what a task leaves there outlives its attempt.
 KEEPING = "spark.lineage.keeping"
 
@@ -269,12 +271,14 @@ def _task() -> dict[str, int | None]:
     task = TaskContext.get()
     if task is None:
         return {"attempt": 0, "stage": 0, "task": 0, "action": None}
-    action = task.getLocalProperty(ACTION)
+    action, began = task.getLocalProperty(ACTION), task.getLocalProperty(BEGAN)
+    told = {"began": int(began)} if began and began.isdecimal() else {}
     return {
         "attempt": task.taskAttemptId(),
         "stage": task.stageId(),
         "task": task.partitionId(),
         "action": int(action) if action and action.isdecimal() else None,
+        **told,
     }
 
 

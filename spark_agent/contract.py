@@ -37,7 +37,7 @@ from spark_agent.texts import may_be_parsed as may_be_parsed
 from spark_agent.texts import typed_text as typed_text
 from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 6
+MAJOR, MINOR = 1, 7
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -71,6 +71,7 @@ LINK = "link"
 PARTITIONS = "partitions"
 RUN_COMMITTED = "run_committed"
 RUN_KEPT = "run_kept"
+PERSISTED = "persisted"
 #: Both say the same of a run: that its attempt was accepted, and that it may have filled a cache.
 MANIFESTS = (RUN_COMMITTED, RUN_KEPT)
 
@@ -105,7 +106,11 @@ EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     PARTITIONS: {"node": (int,), "partitions": (list,)},
     RUN_COMMITTED: _MANIFEST,
     RUN_KEPT: _MANIFEST,
+    PERSISTED: {"node": (int,), "how": (str,)},
 }
+
+#: How an RDD is kept from here on, of `persisted`. What was released may be there for a while yet.
+HOW_PERSISTED = CACHED, CHECKPOINTED, RELEASED, DROPPED = "cached", "checkpointed", "released", "dropped"
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.
 IDENTITY = "identity"  # output k is input k

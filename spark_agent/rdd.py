@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import actions, contract, sources, text_rows, transformations
+from spark_agent import actions, contract, keeping, sources, text_rows, transformations
 from spark_agent.batches import Pass, PassTagged
 from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hiding
 from spark_agent.nodes import inexact
@@ -35,6 +35,8 @@ def install(session: Session) -> None:
         replace(base, name, _operation(session, name, function, stock[name]))
     for name, action in actions.replaced(session, stock.__getitem__).items():
         replace(base, name, action)
+    for name, keep in keeping.replaced(session, stock.__getitem__).items():
+        replace(base, name, keep)
     for name in sources.SOURCES:
         replace(SparkContext, name, sources.source(session, name, SparkContext.__dict__[name]))
     replace(SparkContext, "union", transformations.context_union(session, SparkContext.union))

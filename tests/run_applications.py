@@ -112,8 +112,11 @@ class RunApplication:
     # -- what an agent tells ---------------------------------------------------------------------------
 
     def told(self) -> tuple[list[bytes], list[bytes]]:
-        """Events and blocks."""
+        """Events and blocks. What any stage makes is cached, and runs begin one after the other."""
         events = [event(contract.APPLICATION_STARTED, name="runs"), *self._nodes()]
+        events += (
+            event(contract.PERSISTED, node=stage.end, how=contract.CACHED, event=0) for stage in self.stages
+        )
         blocks: list[bytes] = []
         number = 0
         for stage in self.stages:
@@ -142,6 +145,8 @@ class RunApplication:
             blocks=blocks,
             inputs=stage.sizes[split],
             outputs=stage.outputs[split],
+            began=2 * number,
+            event=2 * number,
         )
 
     def _nodes(self) -> Iterator[bytes]:

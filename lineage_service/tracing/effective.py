@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from lineage_service.tracing.topology import Topology
+from lineage_service.tracing.topology import Topology, bounds_of
 from spark_agent import contract
 
 __all__ = ["effective_runs"]
@@ -36,7 +36,8 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
     for run in topology.runs.values():
         node = topology.nodes.get(run.input)
         if node is not None and (node.relation == contract.DATASET or run.number in topology.unplaced):
-            for parent in node.parents:
+            is_unplaced = run.number in topology.unplaced
+            for parent in bounds_of(topology, node.number) if is_unplaced else node.parents:
                 reads[run.number].update(topology.runs_of.get(parent, ()))
     sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}
     for sink, result in topology.result_of.items():

@@ -59,6 +59,9 @@ class Run:
     stage: int | None = None  # of Spark
     task: int | None = None  # the partition of the stage
     is_whole: bool = False  # its inputs are all records of its split
+    #: Numbers of the driver's events: its job began behind the first, it had ended by the second.
+    began: int | None = None
+    event: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,11 @@ from dataclasses import replace
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.elements import Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, names_ids, of_splits
+from lineage_service.tracing.keeping import Keeping
 from lineage_service.tracing.placing import Placing
 from spark_agent import contract
 
-__all__ = ["that_were_read", "whole"]
+__all__ = ["not_accepted", "that_were_read", "whole"]
 
 
 def whole(kept: Mapping[int, Run], blocks: Mapping[int, int], receipts: Iterable[Receipt]) -> dict[int, Run]:
@@ -26,30 +27,55 @@ def whole(kept: Mapping[int, Run], blocks: Mapping[int, int], receipts: Iterable
     return {number: run for number, run in kept.items() if stored[number] == blocks[number]}
 
 
-def that_were_read(
+def not_accepted(
     nodes: Mapping[int, TopologyNode],
     committed: Mapping[int, Run],
     kept: Mapping[int, Run],
+    ends: Mapping[int, int],
+) -> dict[int, Run]:
+    """Those whose attempts Spark did not accept. They serve no action: what they gave to one came to nothing.
+
+    Each had ended when its action had (`ends`), or when another attempt of its task was accepted. Of nodes
+    with ids, an accepted attempt that computed the same is there for sure, and says all.
+    """
+    same = {_place(nodes, run) for run in committed.values() if has_ids(nodes, run)}
+    accepted: dict[tuple[int | None, int | None], int] = {
+        (run.stage, run.task): run.event
+        for run in committed.values()
+        if run.task is not None and run.event is not None
+    }
+    found: dict[int, Run] = {}
+    for number, run in kept.items():
+        if number in committed or not _is_known(nodes, run):
+            continue
+        if has_ids(nodes, run) and _place(nodes, run) in same:
+            continue
+        by_action = None if run.action is None else ends.get(run.action)
+        known = [each for each in (by_action, accepted.get((run.stage, run.task))) if each is not None]
+        found[number] = replace(run, action=None, event=min(known, default=None))
+    return found
+
+
+def that_were_read(
+    nodes: Mapping[int, TopologyNode],
+    committed: Mapping[int, Run],
+    maybe: Mapping[int, Run],
     tagged: Collection[int],
     targets: Mapping[int, Collection[int]],
+    keeping: Keeping,
+    *,
+    is_one_process: bool,
 ) -> dict[int, Run]:
-    """Those of `kept` that filled a cache which a committed run read, straight or by way of others.
+    """Those of `maybe` that filled a cache which a committed run read, straight or by way of others.
 
-    Not where an accepted attempt computed the same: that one is there for sure. They serve no action: what
-    the attempt gave to one came to nothing. `tagged`: see `Placing`; `targets`: which nodes name the ids of
-    a node.
+    `targets`: which nodes name the ids of a node. `tagged` and what follows `targets`: see `Placing`.
     """
-    accepted = {_place(nodes, run) for run in committed.values()}
-    maybe = {
-        number: replace(run, action=None)
-        for number, run in kept.items()
-        if number not in committed and _place(nodes, run) not in accepted and _is_known(nodes, run)
-    }
     if not maybe:
         return {}
     counting = set(of_splits(nodes, committed.values()).values())
     reads: dict[int, set[int]] = defaultdict(set)
-    for link in Placing(nodes, {**committed, **maybe}, counting, maybe, tagged).links:
+    runs = {**committed, **maybe}
+    for link in Placing(nodes, runs, counting, tagged, keeping, is_one_process=is_one_process).links:
         reads[link.run].add(link.parent_run)
     caches, beside = _by_readers(nodes, maybe, targets)
     reached, frontier = set(committed), list(committed)

@@ -1,15 +1,38 @@
-"""Whose outputs a run read, where no shuffle's tags tell: what the JVM put together, cached or kept. Pure."""
+"""Whose outputs a run read, where no shuffle's tags tell: what the JVM put together, cached or kept. Pure.
+
+What a task computed itself is known by its attempt. All else it can only have read from where an RDD is kept,
+and which task left it there is answered only where nothing else can have been there (`Keeping`): a run that
+read one of several computations, nobody knows which, is *unplaced*, and answers through it are bounds.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from lineage_service.tracing.elements import Link, Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, names_ids
+from lineage_service.tracing.keeping import Keeping, began, ended
 from spark_agent import contract
 
 __all__ = ["Placing"]
+
+_Split = tuple[int, int]
+"""(node, split)."""
+
+_BY_JVM = (contract.STATIC, contract.ZIP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The records of a split as a task had them: those of a run, or `parts` that the JVM put together."""
+
+    node: int
+    split: int
+    run: int | None
+    records: int
+    parts: tuple[tuple[int, _Held], ...] = ()  # (position of the first record, part)
 
 
 class Placing:
@@ -24,210 +47,449 @@ class Placing:
         nodes: Mapping[int, TopologyNode],
         runs: Mapping[int, Run],
         counting: Collection[int],
-        kept: Collection[int],
         tagged: Collection[int],
+        keeping: Keeping,
+        *,
+        others: Iterable[Run] = (),
+        is_one_process: bool = False,
     ) -> None:
-        """Of `runs`, `counting` are those that count where records are known by ids, `kept` those of attempts
-        that were not accepted, `tagged` those whose flows say what they read.
+        """Of `runs`, `counting` are those that count where records are known by ids, `tagged` those whose
+        flows say what they read. `others` may have left something in a cache and are not placed themselves.
+        `is_one_process`: all tasks share one cache, and no two attempts of a task are at work at once.
         """
         self._nodes = nodes
         self._tagged = tagged
-        self._kept = kept
-        self._by_output: dict[tuple[int, int], list[Run]] = defaultdict(list)
+        self._keeping = keeping
+        self._is_one_process = is_one_process
+        self._by_output: dict[_Split, list[Run]] = defaultdict(list)
+        self._of_attempt: dict[tuple[int, int, int], list[Run]] = defaultdict(list)  # (attempt, node, split)
+        self._readers: dict[int, list[Run]] = defaultdict(list)  # attempt -> its runs
+        self._by_jvm = [number for number, node in nodes.items() if node.relation in _BY_JVM]
         those: list[Run] = []
         for run in runs.values():
             is_id = has_ids(nodes, run)
-            if not is_id and run.nodes:
-                self._by_output[run.nodes[-1], run.split].append(run)
-            elif is_id and not run.nodes and names_ids(nodes[run.input]):
-                self._by_output[run.input, run.split].append(run)
+            self._know(run, is_id=is_id)
             # The rows of a DataFrame made of an RDD have ids, and are records that a run of that RDD has.
             if not is_id or (run.number in counting and not names_ids(nodes[run.input])):
                 those.append(run)
+        for run in others:
+            self._know(run, is_id=has_ids(nodes, run))
         self.links: list[Link] = []
         self.jvm_runs: dict[int, Run] = {}
         self.unplaced: set[int] = set()
-        self._read_in: dict[int, set[tuple[int, int]]] = defaultdict(set)  # attempt -> (node, split)
-        for run in runs.values():
-            self._read_in[run.attempt].add((run.input, run.split))
-        self._put_together: dict[int, frozenset[int]] = {}
-        self._reads: Counter[tuple[int, int, int]] = Counter()  # (reading run, node, split)
+        #: (node, split) of which unplaced runs have read what a run has made that nobody told of.
+        self.lost: set[_Split] = set()
+        self._missing: set[_Split] = set()  # by the run that is being placed
+        self._pairs: dict[_Split, frozenset[_Split]] = {}
+        self._evaluated: dict[_Split, dict[int, Run]] | None = None
+        self._surely: set[tuple[int, int, int]] = set()  # (attempt, node, split) that was put together there
+        self._ancestors: dict[int, frozenset[int]] = {}
+        self._filled: dict[tuple[int, int, int], list[Run]] = {}
+        self._as_made: dict[tuple[int, int, int], _Held | None] = {}
+        self._reads: Counter[_Split] = Counter()  # by the run that is being placed
         for run in those:
             node = nodes.get(run.input)
+            self._reads.clear()
+            self._missing.clear()
             if node is not None and not self._place_input(node, run):
                 self.unplaced.add(run.number)
+                self.lost |= self._missing
+
+    def _know(self, run: Run, *, is_id: bool) -> None:
+        self._readers[run.attempt].append(run)
+        if not is_id and run.nodes:
+            number = run.nodes[-1]
+        elif is_id and not run.nodes and names_ids(self._nodes[run.input]):
+            number = run.input
+        else:
+            return
+        self._by_output[number, run.split].append(run)
+        self._of_attempt[run.attempt, number, run.split].append(run)
 
     def _place_input(self, node: TopologyNode, run: Run) -> bool:
         """False when the input of `run` should come from other runs and these are not known."""
-        if node.relation == contract.STATIC:
-            return self._concatenate(node, run.split, run, run.number, run.inputs, ()) is not None
-        if node.relation in (contract.SOURCE, contract.DATASET) or not node.parents:
+        if node.relation in (contract.SOURCE, contract.DATASET):
+            return True
+        if not node.parents and node.relation != contract.STATIC:
             return True
         if node.relation == contract.PRODUCT:
             for side in node.parents:
                 self._link(node.number, run.number, side, run.number, 0, run.inputs)
             return True
-        if node.relation == contract.ZIP:
-            return self._zip(node, run)
-        found = _computed(self._by_output[node.number, run.split], run)
-        if found is not None:  # computed by Python or by a plan, or kept by cache(), and read here
-            # The JVM may have read ahead of a worker that had enough.
-            count = min(found.outputs, run.inputs) if node.by_id else found.outputs
-            self._link(node.number, run.number, node.number, found.number, 0, count)
-            return count == run.inputs or not node.by_id
-        # A shuffle says where its batches come from, a cache does not.
-        return (run.number in self._tagged or not run.inputs) and not node.by_id
-
-    def _zip(self, node: TopologyNode, run: Run) -> bool:
-        """Link record k of each parent to input k of `run`."""
-        for parent in node.parents:
-            placed = self._place(parent, run.split, run, run.inputs, (node.number,))
-            if placed is None:
-                return False
-            self._link(node.number, run.number, parent, placed[0], 0, run.inputs)
+        if node.by_id:
+            return self._place_rows(node, run)
+        held = self._held(node.number, run.split, run, run, run.inputs, is_kept=False)
+        if held is None:
+            # A shuffle says where its batches come from, a cache does not.
+            return (run.number in self._tagged or not run.inputs) and node.relation not in _BY_JVM
+        if run.inputs > held.records or (run.is_whole and run.inputs != held.records):
+            self._missing.update(self._within(node.number, run.split))
+            return False  # it read something else
+        if held.run is not None:
+            self._link(node.number, run.number, node.number, held.run, 0, held.records)
+        for start, part in held.parts:
+            self._put(node.number, run.number, start, part, run)
         return True
 
-    def _concatenate(
+    def _place_rows(self, node: TopologyNode, run: Run) -> bool:
+        """The same for rows of a plan, where ids name the run; those behind one may be read ahead."""
+        found = _last(self._by_output[node.number, run.split], run)
+        if found is None:
+            return False
+        # The JVM may have read ahead of a worker that had enough.
+        count = min(found.outputs, run.inputs)
+        self._link(node.number, run.number, node.number, found.number, 0, count)
+        return count == run.inputs
+
+    # -- what a task had -----------------------------------------------------------------------------
+
+    def _held(
+        self, number: int, split: int, at: Run, reader: Run | None, count: int | None, *, is_kept: bool
+    ) -> _Held | None:
+        """A split of a node as the task of `at` had it, for `reader` if that is known; None: not known.
+
+        `is_kept`: something that is made of it may be kept, so that it need not be computed for each reader.
+        """
+        node = self._nodes.get(number)
+        if node is None:
+            return None
+        runs = [run for run in self._of_attempt.get((at.attempt, number, split), ()) if run is not reader]
+        if runs:
+            chosen = self._chosen(runs, (number, split), at, is_kept=is_kept)
+            return None if chosen is None else _of_run(chosen, number)
+        if node.relation == contract.SOURCE:
+            return None if count is None else _Held(number, split, None, count)
+        if node.by_id:
+            found = _last(self._by_output[number, split], at)
+            return None if found is None else _of_run(found, number)
+        if node.relation not in _BY_JVM:
+            return self._kept(number, split, at)
+        if not self._keeping.is_kept(number, at):
+            return self._made(node, split, at, reader, count, is_kept=is_kept)
+        return self._made_or_kept(node, split, at, reader, count)
+
+    def _chosen(self, runs: Sequence[Run], place: _Split, at: Run, *, is_kept: bool) -> Run | None:
+        """Of several computations of one split in one task, the one that is read now.
+
+        A coalesce may read a partition twice, and computes it twice.
+        """
+        before = self._reads[place]
+        self._reads[place] += 1
+        if len(runs) == 1 and (before == 0 or is_kept or self._keeping.is_kept(place[0], at)):
+            return runs[0]
+        reading = [run for run in self._readers[at.attempt] if place in self._within(run.input, run.split)]
+        if before < len(runs) and len(reading) <= 1:
+            return runs[before]
+        self._missing.add(place)
+        return None
+
+    def _made(
         self,
         node: TopologyNode,
         split: int,
-        reader: Run,
-        into: int,
+        at: Run,
+        reader: Run | None,
         count: int | None,
-        path: tuple[int, ...],
-    ) -> int | None:
-        """Link the parts of a static partition to `into`; their records together, None if not known.
+        *,
+        is_kept: bool,
+    ) -> _Held | None:
+        """What the JVM put together in the task of `at`."""
+        parts: list[tuple[int, _Held]] = []
+        if node.relation == contract.ZIP:
+            for parent in node.parents:
+                held = self._held(parent, split, at, reader, count, is_kept=is_kept)
+                if held is None:
+                    return None
+                parts.append((0, held))
+            return _Held(node.number, split, None, min(each.records for _, each in parts), tuple(parts))
+        start = 0
+        places = self._parts(node, split)
+        for parent, parent_split in places:
+            of_part = count if len(places) == 1 else None
+            held = self._held(parent, parent_split, at, reader, of_part, is_kept=is_kept)
+            if held is None:
+                return None
+            parts.append((start, held))
+            start += held.records
+        return _Held(node.number, split, None, start, tuple(parts)) if parts else None
 
-        `path`: the nodes that the JVM put together of it, from what `reader` read on.
+    def _made_or_kept(
+        self, node: TopologyNode, split: int, at: Run, reader: Run | None, count: int | None
+    ) -> _Held | None:
+        """What the JVM put together in this task, or in one before that left it where the node is kept."""
+        before = self._reads.copy()
+        here = self._made(node, split, at, reader, count, is_kept=True)
+        inside = self._within(node.number, split) - {(node.number, split)}
+        if not any(self._is_computed(number) for number, _ in inside):
+            return here  # the same in every task
+        fills = self._fills(node.number, split, at)
+        if not fills:
+            return here
+        if self._touches(at, inside, reader):
+            others = [
+                run
+                for run in self._readers[at.attempt]
+                if run is not reader
+                and not self._is_copy(run)
+                and not inside.isdisjoint(self._within(run.input, run.split))
+            ]
+            return here if reader is not None and not others else None
+        self._reads = before
+        kept = self._chosen_fill(node, split, fills, at)
+        return kept if kept == here or not self._may_be_kept_in_parts(node.number, split, at) else None
+
+    # -- what others left ----------------------------------------------------------------------------
+
+    def _kept(self, number: int, split: int, at: Run) -> _Held | None:
+        """What a run left in a cache or a checkpoint of its last node, if that is known."""
+        left = self._left(number, split, at)
+        if not left:
+            self._missing.add((number, split))
+        last = self._last_of(number, split, left, at)
+        return None if last is None else _of_run(last, number)
+
+    def _left(self, number: int, split: int, at: Run) -> list[Run]:
+        """The runs that may have left a split of their last node there for the task of `at`."""
+        return [
+            run
+            for run in self._by_output.get((number, split), ())
+            if run.attempt != at.attempt and self._keeping.may_meet(number, run, at)
+        ]
+
+    def _fills(self, number: int, split: int, at: Run) -> list[Run]:
+        """A run of each task that may have left the split of a node there that the JVM puts together."""
+        key = number, split, at.attempt
+        if key not in self._filled:
+            inside = self._within(number, split) - {(number, split)}
+            self._filled[key] = [
+                run
+                for run in self._evaluations().get((number, split), {}).values()
+                if run.attempt != at.attempt
+                and self._keeping.may_meet(number, run, at)
+                and (self._touches(run, inside, None) or self._may_be_kept_in_parts(number, split, run))
+            ]
+        return self._filled[key]
+
+    def _chosen_fill(self, node: TopologyNode, split: int, fills: Sequence[Run], at: Run) -> _Held | None:
+        made = [self._as_put_together(node, split, run) for run in fills]
+        if all(each == made[0] for each in made):
+            return made[0]
+        inside = self._within(node.number, split) - {(node.number, split)}
+        last = self._last_of(node.number, split, fills, at)
+        if last is None or not self._touches(last, inside, None):
+            return None
+        return made[fills.index(last)]
+
+    def _as_put_together(self, node: TopologyNode, split: int, at: Run) -> _Held | None:
+        key = node.number, split, at.attempt
+        if key not in self._as_made:
+            reads, self._reads = self._reads, Counter()
+            self._as_made[key] = self._made(node, split, at, None, None, is_kept=True)
+            self._reads = reads
+        return self._as_made[key]
+
+    def _last_of(self, number: int, split: int, runs: Sequence[Run], at: Run) -> Run | None:
+        """The one of these that computed the node last before `at` read it, if that is certain.
+
+        Who computes what is kept has not found it: so nothing of those before is left.
         """
-        parts = [
+        if len(runs) < 2:
+            return runs[0] if runs else None
+        in_jobs = self._keeping.is_only_checkpointed(number, [*runs, at])
+        for last in runs:
+            others = (each for each in runs if each is not last)
+            if (
+                self._keeping.is_kept_throughout(number, last)
+                and (not self._is_by_jvm(number) or (last.attempt, number, split) in self._surely)
+                and self._is_before(last, at, in_jobs=False)
+                and all(self._is_before(each, last, in_jobs=in_jobs) for each in others)
+            ):
+                return last
+        return None
+
+    def _is_before(self, run: Run, other: Run, *, in_jobs: bool) -> bool:
+        """Had the first ended when the second began? `in_jobs`: both may be of jobs of one action."""
+        if ended(run) < began(other):
+            return True
+        if (run.stage, run.task) == (other.stage, other.task) and run.task is not None:
+            return self._is_one_process and run.attempt < other.attempt
+        if not in_jobs or run.began is None or run.stage is None or other.stage is None:
+            return False
+        return run.began == other.began and run.stage < other.stage
+
+    # -- which tasks had what ------------------------------------------------------------------------
+
+    def _evaluations(self) -> dict[_Split, dict[int, Run]]:
+        """(node that the JVM puts together, split) -> attempts that may have had it, each with a run."""
+        if self._evaluated is None:
+            self._evaluated = defaultdict(dict)
+            for attempt, runs in self._readers.items():
+                places = [self._within(run.input, run.split) for run in runs if not self._is_copy(run)]
+                read = frozenset[_Split]().union(*(self._within(run.input, run.split) for run in runs))
+                last = max(runs, key=ended)
+                unread, is_sure = self._kept_without_reader(runs)
+                for place in (*read, *unread):
+                    if self._is_by_jvm(place[0]):
+                        self._evaluated[place][attempt] = last
+                        inside = self._within(*place) - {place}
+                        # Not where another reader had its parts: they may have been computed for that one.
+                        if all(place in each or inside.isdisjoint(each) for each in places) and (
+                            place in read or is_sure
+                        ):
+                            self._surely.add((attempt, *place))
+        return self._evaluated
+
+    def _kept_without_reader(self, runs: Sequence[Run]) -> tuple[frozenset[_Split], bool]:
+        """What the task of a checkpoint's job had, or of a job that a sort runs for itself; and is that sure?
+
+        No run reads what it keeps, which its partition names.
+        """
+        task, action = runs[0].task, runs[0].action
+        unread = {(run.nodes[-1], run.split) for run in runs if run.nodes and not self._is_taken(run)}
+        unread.update((run.input, run.split) for run in runs if self._is_copy(run))
+        for run in runs:
+            if not self._is_copy(run):
+                unread -= self._within(run.input, run.split)
+        found: list[frozenset[_Split]] = []
+        for number in self._by_jvm if unread else ():
+            if action is not None and number not in self._comes_from(action):
+                continue
+            if self._keeping.is_kept(number, runs[0]):
+                splits = [task] if task is not None else self._nodes[number].partitions
+                places = (self._within(number, split) for split in splits)
+                found += [each for each in places if not unread.isdisjoint(each)]
+        return frozenset[_Split]().union(*found), action is not None and len(found) == 1
+
+    def _comes_from(self, number: int) -> frozenset[int]:
+        """A node and all that it comes from."""
+        known = self._ancestors.get(number)
+        if known is None:
+            seen, stack = {number}, [number]
+            while stack:
+                node = self._nodes.get(stack.pop())
+                new = set(node.parents) - seen if node is not None else set()
+                seen |= new
+                stack.extend(new)
+            known = self._ancestors[number] = frozenset(seen)
+        return known
+
+    def _is_copy(self, run: Run) -> bool:
+        """It only brought records into another form, for what follows it in its task.
+
+        Such a copy has no registered node. Nor has what an action adds, which ends a task.
+        """
+        is_known = any(number in self._nodes for number in run.nodes)
+        if is_known or not run.nodes or run.inputs != run.outputs:
+            return False
+        return not self._is_taken_by(run, run.input)
+
+    def _is_taken(self, run: Run) -> bool:
+        """Its records went to its action."""
+        return self._is_taken_by(run, run.nodes[-1])
+
+    def _is_taken_by(self, run: Run, number: int) -> bool:
+        sink = None if run.action is None else self._nodes.get(run.action)
+        return sink is not None and number in sink.parents
+
+    def _touches(self, at: Run, places: Iterable[_Split], reader: Run | None) -> bool:
+        """Did the task of `at` compute any of these?"""
+        return any(
+            run is not reader
+            for number, split in places
+            for run in self._of_attempt.get((at.attempt, number, split), ())
+        )
+
+    def _may_be_kept_in_parts(self, number: int, split: int, at: Run) -> bool:
+        """May all that is computed of a split have been read from where its parts are kept?"""
+        node = self._nodes[number]
+        places = (
+            [(parent, split) for parent in node.parents]
+            if node.relation == contract.ZIP
+            else self._parts(node, split)
+        )
+        return all(
+            not any(self._is_computed(each) for each, _ in self._within(*place))
+            or self._may_be_kept(*place, at)
+            or (self._is_by_jvm(place[0]) and self._may_be_kept_in_parts(*place, at))
+            for place in places
+        )
+
+    def _may_be_kept(self, number: int, split: int, at: Run) -> bool:
+        """May the task of `at` have read a split from where another task has left it?"""
+        if not self._keeping.is_kept(number, at):
+            return False
+        return bool(
+            self._fills(number, split, at) if self._is_by_jvm(number) else self._left(number, split, at)
+        )
+
+    def _within(self, number: int, split: int) -> frozenset[_Split]:
+        """A split, and those of which the JVM puts it together."""
+        known = self._pairs.get((number, split))
+        if known is None:
+            node, found = self._nodes.get(number), {(number, split)}
+            if node is not None and node.relation == contract.ZIP:
+                for parent in node.parents:
+                    found |= self._within(parent, split)
+            elif node is not None and node.relation == contract.STATIC:
+                for place in self._parts(node, split):
+                    found |= self._within(*place)
+            known = self._pairs[number, split] = frozenset(found)
+        return known
+
+    def _parts(self, node: TopologyNode, split: int) -> list[_Split]:
+        return [
             (node.parents[port], parent)
             for port, parent in node.partitions.get(split, {}).get("parents", ())
             if port < len(node.parents)
         ]
-        start = 0
-        for parent, parent_split in parts:
-            of_part = count if len(parts) == 1 else None
-            placed = self._place(parent, parent_split, reader, of_part, (*path, node.number))
-            if placed is None:
-                return None
-            self._link(node.number, into, parent, placed[0], start, placed[1])
-            start += placed[1]
-        return start if parts else None
 
-    def _place(
-        self, number: int, split: int, reader: Run, count: int | None, path: tuple[int, ...]
-    ) -> tuple[int, int] | None:
-        """(run, records) that hold one split of a node as `reader` read it by way of `path`."""
-        place = reader.number, number, split
-        candidates, before = self._by_output[number, split], self._reads[place]
-        self._reads[place] += 1
-        found = _computed(candidates, reader, before)
-        if found is not None and found.attempt != reader.attempt:
-            found = self._that_filled(path, number, candidates, reader, before)
-            if found is None:
-                return None
-        if found is not None:
-            return found.number, found.outputs
+    def _is_by_jvm(self, number: int) -> bool:
         node = self._nodes.get(number)
-        if node is None or node.relation not in (contract.STATIC, contract.SOURCE):
-            return None
-        made = -1 - len(self.jvm_runs)
-        self.jvm_runs[made] = reader  # taken before the parts take theirs
-        records = count if node.relation == contract.SOURCE else None
-        if node.relation == contract.STATIC:
-            records = self._concatenate(node, split, reader, made, count, path)
-        if records is None:
-            return None
-        self.jvm_runs[made] = Run(
-            number=made,
-            split=split,
-            attempt=reader.attempt,
-            action=None,
-            input=number,
-            nodes=(),
-            overridden=frozenset(),
-            inputs=records,
-            outputs=records,
-            counts={},
-        )
-        return made, records
+        return node is not None and node.relation in _BY_JVM
 
-    def _that_filled(
-        self, path: tuple[int, ...], number: int, candidates: Sequence[Run], reader: Run, before: int
-    ) -> Run | None:
-        """The computation of `number` that is in a cache of it or of what `path` made of it, if it is known.
+    def _is_computed(self, number: int) -> bool:
+        """It may be another one each time."""
+        node = self._nodes.get(number)
+        return node is None or node.relation not in (*_BY_JVM, contract.SOURCE)
 
-        Of those that were made for something else (an action on `number` itself, another union), records went
-        there and into no cache. Which node on the way is cached is not told.
-        """
-        filled, maybe, failed = list[Run](), list[Run](), list[Run]()
-        for run in candidates:
-            if run.number in self._kept:
-                failed.append(run)  # whatever read it has not told of itself
-                continue
-            others = [each for each in self._read_in[run.attempt] if each[0] != path[0]]
-            made = [self._made_of(node) for node, _ in others]
-            if (path[0], reader.split) in self._read_in[run.attempt] or any(path[0] in each for each in made):
-                filled.append(run)
-            elif any(node == number for node, _ in others) or not all(each.isdisjoint(path) for each in made):
-                maybe.append(run)
-            elif not self._is_taken(run, number):
-                filled.append(run)
-        found, other = _computed(filled, reader), _computed(maybe, reader)
-        # An earlier attempt of the very task was for what this one reads; what others were for is not known.
-        again = [run for run in failed if (run.stage, run.task) == (reader.stage, reader.task)]
-        lost = _computed(again, reader) or _computed(failed, reader)
-        if lost is not None and lost.attempt < reader.attempt:
-            if again or len(candidates) == 1:
-                return _once_more([run for run in failed if run.attempt == lost.attempt], before)
-            if found is None or found.attempt < lost.attempt:
-                return None
-        if found is None or other is None:
-            found = found or other
-        elif found.attempt < other.attempt < reader.attempt:
-            return None
-        if found is None:
-            return None
-        return _once_more([run for run in (*filled, *maybe) if run.attempt == found.attempt], before)
+    # -- links ---------------------------------------------------------------------------------------
 
-    def _made_of(self, number: int) -> frozenset[int]:
-        """A node, and those of which the JVM puts its partitions together."""
-        known = self._put_together.get(number)
-        if known is None:
-            node, found = self._nodes.get(number), {number}
-            if node is not None and node.relation in (contract.STATIC, contract.ZIP):
-                for parent in node.parents:
-                    found |= self._made_of(parent)
-            known = self._put_together[number] = frozenset(found)
-        return known
-
-    def _is_taken(self, run: Run, number: int) -> bool:
-        """Its records of `number` went to its action, or to another run of its task."""
-        sink = None if run.action is None else self._nodes.get(run.action)
-        if sink is not None and number in sink.parents:
-            return True
-        return any(number in self._made_of(node) for node, _ in self._read_in[run.attempt])
+    def _put(self, node: int, run: int, start: int, held: _Held, reader: Run) -> None:
+        """Link what `reader` had of a part to `run`, a run of it or of the JVM's."""
+        made = held.run
+        if made is None:
+            made = -1 - len(self.jvm_runs)
+            self.jvm_runs[made] = Run(
+                number=made,
+                split=held.split,
+                attempt=reader.attempt,
+                action=None,
+                input=held.node,
+                nodes=(),
+                overridden=frozenset(),
+                inputs=held.records,
+                outputs=held.records,
+                counts={},
+            )
+            for first, part in held.parts:
+                self._put(held.node, made, first, part, reader)
+        is_zipped = self._nodes[node].relation == contract.ZIP
+        self._link(node, run, held.node, made, start, reader.inputs if is_zipped else held.records)
 
     def _link(self, node: int, run: int, parent: int, parent_run: int, start: int, count: int) -> None:
         link = Link(node=node, run=run, parent_node=parent, parent_run=parent_run, start=start, count=count)
         self.links.append(link)
 
 
-def _once_more(together: Sequence[Run], before: int) -> Run:
-    """Of the runs of one task: a coalesce may read a partition twice, and computes it twice."""
-    return together[min(before, len(together) - 1)]
+def _of_run(run: Run, node: int) -> _Held:
+    return _Held(node, run.split, run.number, run.outputs)
 
 
-def _computed(candidates: Sequence[Run], reader: Run, before: int = 0) -> Run | None:
-    """The run whose output `reader` read, which has read the partition `before` times already.
-
-    That of its own task attempt, if it has one. Else the last one that began before it: a cache or a
-    checkpoint keeps what was computed last.
-    """
+def _last(candidates: Sequence[Run], reader: Run) -> Run | None:
+    """Of runs whose rows are the same: that of the task attempt, else the last one that began before it."""
     others = [run for run in candidates if run.number != reader.number]
     same_attempt = [run for run in others if run.attempt == reader.attempt]
     if same_attempt:
-        return _once_more(same_attempt, before)
+        return same_attempt[0]
     earlier = [run for run in others if run.nodes and run.attempt < reader.attempt]
     return max(earlier, key=lambda run: run.attempt) if earlier else others[0] if others else None

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from lineage_service.tracing.by_ids import POSITION_BITS, mark_of
 from lineage_service.tracing.spark_sets import Frontier, Part, Ranges, SparkSets, Spread
+from lineage_service.tracing.topology import bounds_of
 from spark_agent import contract
 
 #: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
@@ -171,7 +172,9 @@ class SparkWalk(SparkSets):
     def _every_input(self, node: int, here: Frontier) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self.snapshot.topology.nodes[node].kind == "sink"
-        for parent in self.snapshot.topology.nodes[node].parents:
+        topology = self.snapshot.topology
+        is_placed = node not in self.snapshot.unplaced_at
+        for parent in topology.nodes[node].parents if is_placed else bounds_of(topology, node):
             if is_sink:
                 self._every_record_of_each(parent, here)
             else:
@@ -189,6 +192,13 @@ class SparkWalk(SparkSets):
                 ranges[link.node].append((link.parent_run, 0, link.count, link.run, link.start))
         for reader, moves in ranges.items():
             self.add_moved(reader, here, moves)
+        for reader in filter(self._matters, self.snapshot.unplaced_from.get(node, ())):
+            self._every_record(reader, here, self.snapshot.unplaced_at[reader])
+        if node in self.snapshot.lost:
+            splits = self.snapshot.lost[node]
+            runs = self.snapshot.topology.runs
+            if any(splits is None or runs[run].split in splits for run in here.spread):
+                self.is_exact = False
         for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
             self._forward_to(node, child, here)
         self._forward_ids(node, here)
@@ -238,8 +248,6 @@ class SparkWalk(SparkSets):
             if entered.spread:
                 self._every_record(child, entered, [topology.result_of[child]], is_exact=True)
             return
-        if child in self.snapshot.unplaced_at:
-            self._every_record(child, here, self.snapshot.unplaced_at[child])
         in_run = [run for run in here.spread if self.snapshot.parent_in_run.get((run, child)) == node]
         flowing = [run for run in in_run if self.snapshot.is_flowing(child, run)]
         if still := set(in_run) - set(flowing):

@@ -31,6 +31,7 @@ from lineage_service.tracing.rows_between import (
     within,
 )
 from lineage_service.tracing.snapshot import Snapshot
+from lineage_service.tracing.topology import bounds_of
 from spark_agent import contract
 
 __all__ = ["Integers", "Records", "TooManyError", "Walk"]
@@ -270,8 +271,10 @@ class Walk:
     def _every_input(self, node: int, here: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self._topology.nodes[node].kind == "sink"
+        is_placed = node not in self._snapshot.unplaced_at
+        parents = self._topology.nodes[node].parents if is_placed else bounds_of(self._topology, node)
         for run, (origins, _) in here.items():
-            for parent in self._topology.nodes[node].parents:
+            for parent in parents:
                 self._every_record(parent, origins, [run] if is_sink else self._snapshot.runs_of(parent))
 
     def _everything_that_entered(self, sink: int, here: Mapping[int, Records]) -> None:
@@ -302,6 +305,13 @@ class Walk:
                     None if origins is None else origins[inside],
                     positions[inside] + np.int64(link.start),
                 )
+        for reader in filter(self._matters, self._snapshot.unplaced_from.get(node, ())):
+            for origins, _ in here.values():
+                self._every_record(reader, origins, self._snapshot.unplaced_at[reader])
+        if node in self._snapshot.lost:
+            splits = self._snapshot.lost[node]
+            if any(splits is None or self._topology.runs[run].split in splits for run in here):
+                self.is_exact = False
         for child in filter(self._matters, self._topology.children.get(node, ())):
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:
@@ -318,8 +328,6 @@ class Walk:
                     if run in self._topology.entered.get(child, ()):
                         self._every_record(child, origins, [self._topology.result_of[child]], is_exact=True)
                 continue
-            for origins, _ in here.values() if child in self._snapshot.unplaced_at else ():
-                self._every_record(child, origins, self._snapshot.unplaced_at[child])
             in_run = {
                 run: records
                 for run, records in here.items()

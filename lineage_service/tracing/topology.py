@@ -16,6 +16,7 @@ from lineage_service.completeness import TEXTS, Receipt
 from lineage_service.tracing import kept_runs
 from lineage_service.tracing.elements import Link, Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, is_taken, of_other_stages, of_splits
+from lineage_service.tracing.keeping import Keeping, ends_of_actions
 from lineage_service.tracing.placing import Placing
 from lineage_service.tracing.rows_of_splits import rows_of_splits
 from spark_agent import contract
@@ -37,6 +38,8 @@ class Topology:
     entered: Mapping[int, tuple[int, ...]]
     #: Runs whose input came from runs that are not known: their inputs can only be bounded.
     unplaced: frozenset[int]
+    #: (node, split) of which such runs have read what some run has made that nobody told of.
+    lost: frozenset[tuple[int, int]]
     #: Node whose records are named by ids -> the nodes that name them, and the other way round.
     id_targets: Mapping[int, tuple[int, ...]]
     id_sources: Mapping[int, tuple[int, ...]]
@@ -74,7 +77,10 @@ def read_topology(
     kept: dict[int, Run] = {}
     told: dict[int, Mapping[str, Any]] = {}
     id_links: set[tuple[int, int]] = set()
-    for event in sorted(events, key=lambda each: (each["time"], each.get("event", 0))):
+    persisted: list[Mapping[str, Any]] = []
+    master = ""
+    ordered = sorted(events, key=lambda each: (each["time"], each.get("event", 0)))
+    for event in ordered:
         kind = event["type"]
         if kind == contract.NODE_REGISTERED:
             registered[event["node"]] = event
@@ -89,14 +95,21 @@ def read_topology(
         elif kind == contract.RUN_KEPT:
             kept.setdefault(event["run"], _run(event))
             told.setdefault(event["run"], event)
+        elif kind == contract.PERSISTED:
+            persisted.append(event)
+        elif kind == contract.APPLICATION_STARTED:
+            master = event.get("master") or ""
     nodes = {
         number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
         for number, event in registered.items()
     }
     tagged = _tagged({**kept, **runs}, receipts)
     named = _by_first(id_links)
-    kept = kept_runs.whole(kept, {number: event["blocks"] for number, event in told.items()}, receipts)
-    kept = kept_runs.that_were_read(nodes, runs, kept, tagged, named)
+    keeping = Keeping(_in_order(persisted), is_told=any(run.began is not None for run in runs.values()))
+    is_one_process = master.startswith("local") and not master.startswith("local-cluster")
+    maybe = kept_runs.whole(kept, {number: event["blocks"] for number, event in told.items()}, receipts)
+    maybe = kept_runs.not_accepted(nodes, runs, maybe, ends_of_actions(_in_order(ordered)))
+    kept = kept_runs.that_were_read(nodes, runs, maybe, tagged, named, keeping, is_one_process=is_one_process)
     runs.update(kept)
     for number, run in kept.items():
         if told[number].get("parts") and run.input in nodes:
@@ -111,7 +124,16 @@ def read_topology(
     beside = of_other_stages(nodes, runs, run_of_split)
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
-    placing = Placing(nodes, runs, set(run_of_split.values()), kept, tagged)
+    unread = [run for number, run in maybe.items() if number not in kept and not has_ids(nodes, run)]
+    placing = Placing(
+        nodes,
+        runs,
+        set(run_of_split.values()),
+        tagged,
+        keeping,
+        others=unread,
+        is_one_process=is_one_process,
+    )
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
     are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
     are_known.update(run.number for run in runs.values() if is_taken(nodes, run))
@@ -139,6 +161,7 @@ def read_topology(
         runs=runs,
         links=tuple(placing.links),
         unplaced=frozenset(placing.unplaced),
+        lost=frozenset(placing.lost),
         chain=chain,
         runs_of={number: tuple(found) for number, found in runs_of.items()},
         result_of=result_of,
@@ -199,6 +222,11 @@ def _tagged(runs: Mapping[int, Run], receipts: Iterable[Receipt]) -> set[int]:
     }
 
 
+def _in_order(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """As the driver told them; clocks may go back."""
+    return sorted(events, key=lambda each: each.get("event") or 0)
+
+
 def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     found: dict[int, list[int]] = defaultdict(list)
     for first, second in sorted(pairs):
@@ -224,6 +252,22 @@ def _cut(
 def sides_of(node: TopologyNode | None) -> tuple[int, ...]:
     """The nodes that stand for the sides of a cartesian product; their records are those of its runs."""
     return node.parents if node is not None and node.relation == contract.PRODUCT else ()
+
+
+def bounds_of(topology: Topology, node: int) -> tuple[int, ...]:
+    """The nodes whose records bound what an unplaced run has read of `node`: what the JVM puts together of
+    others has no runs where none is placed.
+    """
+    found: dict[int, None] = {}
+    stack = list(reversed(topology.nodes[node].parents))
+    while stack:
+        number = stack.pop()
+        parent = topology.nodes.get(number)
+        if parent is not None and parent.relation in (contract.STATIC, contract.ZIP):
+            stack += reversed(parent.parents)
+        elif parent is not None:
+            found[number] = None
+    return tuple(found)
 
 
 def shuffled_nodes(topology: Topology) -> frozenset[int]:
@@ -315,6 +359,8 @@ def _run(event: Mapping[str, Any]) -> Run:
         stage=event.get("stage"),
         task=event.get("task"),
         is_whole=event.get("whole") is True,
+        began=event.get("began"),
+        event=event.get("event"),
     )
 
 

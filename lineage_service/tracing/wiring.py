@@ -15,7 +15,8 @@ from typing import TypeVar
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.effective import effective_runs
 from lineage_service.tracing.elements import Link, Run
-from lineage_service.tracing.topology import Topology, sides_of
+from lineage_service.tracing.lost_splits import lost_splits
+from lineage_service.tracing.topology import Topology, bounds_of, sides_of
 from spark_agent import contract
 
 __all__ = ["Wiring", "grouped"]
@@ -41,6 +42,8 @@ class Wiring(ABC):
     links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
     parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
     unplaced_at: Mapping[int, tuple[int, ...]]  # node -> runs that read it, nobody knows from where
+    unplaced_from: Mapping[int, tuple[int, ...]]  # node -> such nodes that its records may stand in
+    lost: Mapping[int, frozenset[int] | None]  # node -> splits that unknown runs have read; None: any
     read_in_vain: frozenset[int]  # nodes whose kept records runs that do not count read, too
 
     def __init__(self, topology: Topology, receipts: Iterable[Receipt]) -> None:
@@ -72,6 +75,10 @@ class Wiring(ABC):
         self.unplaced_at = grouped(
             (runs[run].input, run) for run in sorted(topology.unplaced & self.effective)
         )
+        self.unplaced_from = grouped(
+            (bound, node) for node in sorted(self.unplaced_at) for bound in bounds_of(topology, node)
+        )
+        self.lost = lost_splits(topology)
         self.read_in_vain = frozenset(
             link.node
             for link in topology.links
