@@ -14,6 +14,7 @@ The life of a run, in order:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -452,6 +453,11 @@ class CapturingSerializer:
                 self.inner.dump_stream(records, stream)
             except BaseException as error:
                 hide_agent(error)
+                if run is not None and isinstance(error, OSError):
+                    # The JVM hung up: its task had enough of what has not found room in a cache. Who reads
+                    # this is told that it was computed anew, and is not taken for a reader of the cache.
+                    with contextlib.suppress(Exception):
+                        run.close()
                 raise
             finally:
                 # PySpark closes a chain's generator here; ours hides it behind a counter.

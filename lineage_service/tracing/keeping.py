@@ -61,6 +61,9 @@ class Keeping:
                 Period(start=start, end=math.inf, group=group, is_checkpoint=is_checkpoint)
             )
 
+    def is_ever_kept(self, node: int) -> bool:
+        return not self._is_told or node in self._periods
+
     def periods(self, node: int, run: Run) -> list[Period]:
         """Those during which the run was at work, in part or altogether."""
         if not self._is_told:

@@ -64,7 +64,11 @@ class Placing:
         self._by_output: dict[_Split, list[Run]] = defaultdict(list)
         self._of_attempt: dict[tuple[int, int, int], list[Run]] = defaultdict(list)  # (attempt, node, split)
         self._readers: dict[int, list[Run]] = defaultdict(list)  # attempt -> its runs
-        self._by_jvm = [number for number, node in nodes.items() if node.relation in _BY_JVM]
+        self._kept_by_jvm = [
+            number
+            for number, node in nodes.items()
+            if node.relation in _BY_JVM and keeping.is_ever_kept(number)
+        ]
         those: list[Run] = []
         for run in runs.values():
             is_id = has_ids(nodes, run)
@@ -351,7 +355,7 @@ class Placing:
             if not self._is_copy(run):
                 unread -= self._within(run.input, run.split)
         found: list[frozenset[_Split]] = []
-        for number in self._by_jvm if unread else ():
+        for number in self._kept_by_jvm if unread else ():
             if action is not None and number not in self._comes_from(action):
                 continue
             if self._keeping.is_kept(number, runs[0]):

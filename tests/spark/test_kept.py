@@ -260,3 +260,23 @@ def test_a_record_that_may_be_in_an_unknown_run_is_not_said_to_go_nowhere(run: R
             }
             assert found == made if trace.exact else each is untold or found >= made
         assert not trace.exact
+
+
+def test_what_found_no_room_in_a_cache_and_was_read_in_part_is_known(run: Run, tmp_path: Path) -> None:
+    """Spark hangs up on the worker that computes it: no end of it is accepted, nor does it come to one."""
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i} {'x' * 1_500}\n" for i in range(20_000)))
+
+    def job(context: Any) -> tuple[int, list[str]]:
+        some = context.textFile(str(source), 1).filter(lambda _: random.SystemRandom().random() < 0.5).cache()
+        some.count()
+        return sum(each.numCachedPartitions() for each in context._jsc.sc().getRDDStorageInfo()), some.take(5)
+
+    room = {"spark_testing_memory": "1500000", "spark_testing_reservedMemory": "1"}
+    (cached, taken), application = run(job, **room)
+    assert not cached
+    [sink] = [each for each in application.sinks() if each.name == "take"]
+    for offset, text in enumerate(taken):
+        trace = application.trace(direction="backward", node=sink.node_id, partition=0, offset=offset)
+        assert trace.exact
+        assert rows_at(trace, "source") == {("in.txt", int(text.split()[0]))}
