@@ -72,7 +72,7 @@ def that_were_read(
     """
     if not maybe:
         return {}
-    counting = set(of_splits(nodes, committed.values()).values())
+    counting = {*of_splits(nodes, committed.values()).values(), *maybe}
     reads: dict[int, set[int]] = defaultdict(set)
     runs = {**committed, **maybe}
     for link in Placing(nodes, runs, counting, tagged, keeping, is_one_process=is_one_process).links:

@@ -164,7 +164,7 @@ class Jvm:
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._context._gateway)
-        return self._classes.PlanRule(_Callback(rewrite))
+        return self._classes.PlanRule(_Callback(rewrite), self._context._jsc.sc())
 
     def install(self, java_session: Any, rule: Any) -> None:
         """Append the rule to the optimiser of a SparkSession of the JVM, behind what the user put there."""

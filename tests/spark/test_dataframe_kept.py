@@ -56,8 +56,8 @@ def cache_of_a_cache(frame: DataFrame) -> DataFrame:
 CASES: Mapping[str, Kept] = {
     **{each.__name__: each for each in (chosen, window, two_groups, joined, cache_of_a_cache)}
 }
-#: And an RDD that is cached, of a DataFrame.
-NAMES = (*CASES, "checkpointed", "rdd")
+#: And those in which an RDD is cached that a DataFrame was made of, or is below the cache of one.
+NAMES = (*CASES, "checkpointed", "rdd", "given", "below", "grouped below")
 
 
 def fails(kept: DataFrame) -> None:
@@ -89,6 +89,14 @@ def ran(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Applicati
             fails(kept)
             write(kept, folder / name)
             kept.unpersist()
+        below = spark.createDataFrame(records(context, folder), "rows array<int>").cache()
+        kept = records(context, folder).cache()
+        given = spark.createDataFrame(kept, "rows array<int>")
+        numbered = spark.createDataFrame(records(context, folder), "rows array<int>")
+        grouped = two_groups(numbered.selectExpr("rows[0] as a")).cache()
+        for name, each in (("below", below), ("given", given), ("grouped below", grouped)):
+            fails(each)
+            write(each, folder / name)
         again = chosen(frame).localCheckpoint(eager=False)
         fails(again)
         write(again, folder / "checkpointed")
@@ -107,6 +115,11 @@ def numbers(folder: Path) -> str:
         lines = "".join(f"{i}\n" for i in range(part * 40, part * 40 + 40))
         (folder / f"in-{part}.csv").write_text(lines)
     return str(folder / "in-*.csv")
+
+
+def records(context: SparkContext, folder: Path) -> Any:
+    lines = context.union([context.textFile(str(folder / f"in-{part}.csv"), 2) for part in range(3)])
+    return lines.map(lambda line: ([int(line)],))
 
 
 def source(row: int) -> tuple[str, int]:

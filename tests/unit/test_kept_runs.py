@@ -14,7 +14,7 @@ from lineage_service.tracing.keeping import Keeping
 from lineage_service.tracing.kept_runs import not_accepted, that_were_read, whole
 from spark_agent import contract
 
-BY_ID = (contract.SOURCE, contract.FLOWS)
+BY_ID = (contract.SOURCE, contract.FLOWS, contract.IDENTITY)
 NODES = {
     number: TopologyNode(
         number=number,
@@ -39,7 +39,7 @@ NODES = {
     )
 }
 #: Of DataFrames: a scan, a grouping with its steps, the cache of its rows, a cache of these, and an output.
-SCAN, ROWS, CODES, KEYS, GROUPS, CACHE, ANOTHER, OUTPUT = range(10, 18)
+SCAN, ROWS, CODES, KEYS, GROUPS, CACHE, ANOTHER, OUTPUT, GIVEN = range(10, 19)
 NODES |= {
     number: replace(
         NODES[0], number=number, kind=kind, relation=relation, parents=parents, by_id=relation in BY_ID
@@ -53,9 +53,16 @@ NODES |= {
         (CACHE, "operator", contract.FLOWS, ()),
         (ANOTHER, "operator", contract.FLOWS, ()),
         (OUTPUT, "sink", contract.FLOWS, ()),
+        (GIVEN, "operator", contract.IDENTITY, (1,)),  # an RDD that a DataFrame is made of
     )
 }
-TARGETS = {SCAN: (ROWS,), GROUPS: (CACHE,), CACHE: (ANOTHER, OUTPUT), ANOTHER: (OUTPUT,)}
+TARGETS = {
+    SCAN: (ROWS,),
+    GROUPS: (CACHE,),
+    CACHE: (ANOTHER, OUTPUT),
+    ANOTHER: (OUTPUT,),
+    GIVEN: (CACHE,),
+}
 
 
 #: Nodes 1 and 2 are cached all the time.
@@ -173,6 +180,12 @@ def test_of_a_cache_of_a_dataframe_the_attempt_with_the_most_records_counts() ->
 def test_a_cache_of_a_cache_is_followed() -> None:
     kept = [*attempt(20), run(30, ANOTHER, split=1)]
     assert read([run(40, OUTPUT)], kept) == {20, 21, 22, 30}
+
+
+def test_an_rdd_below_the_cache_of_a_dataframe_is_followed() -> None:
+    given = {"attempt": 20, "stage": 20}
+    kept = [run(20, 0, 1, GIVEN, **given), run(21, GIVEN, **given), run(22, CACHE, **given)]
+    assert set(read([run(40, OUTPUT)], [*kept, run(23, 0, 1, GIVEN)])) == {20, 21, 22}
 
 
 def test_of_steps_another_stage_may_have_other_rows() -> None:

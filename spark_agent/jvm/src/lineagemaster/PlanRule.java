@@ -1,5 +1,6 @@
 package lineagemaster;
 
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
@@ -8,13 +9,19 @@ import org.apache.spark.sql.catalyst.rules.Rule;
  * callback itself makes Spark plan passes by it.
  */
 public final class PlanRule extends Rule<LogicalPlan> {
+  private static final String KEPT = "kept:";
+
   private final PlanCallback callback;
+  private final SparkContext context;
   private final ThreadLocal<Boolean> isWithin = ThreadLocal.withInitial(() -> false);
   private final ThreadLocal<LogicalPlan> given = new ThreadLocal<>();
   private volatile String problem = "";
+  private volatile boolean hasKept;
 
-  public PlanRule(PlanCallback callback) {
+  /** @param context whose jobs are told where something is kept */
+  public PlanRule(PlanCallback callback, SparkContext context) {
     this.callback = callback;
+    this.context = context;
   }
 
   @Override
@@ -24,7 +31,9 @@ public final class PlanRule extends Rule<LogicalPlan> {
     }
     isWithin.set(true);
     try {
-      Object rewritten = callback.rewrite(plan, entry());
+      String entry = entry();
+      noteKeeping(entry);
+      Object rewritten = callback.rewrite(plan, entry);
       LogicalPlan taken = rewritten == null ? plan : (LogicalPlan) rewritten;
       given.set(taken);
       return taken;
@@ -33,6 +42,17 @@ public final class PlanRule extends Rule<LogicalPlan> {
       return plan;
     } finally {
       isWithin.set(false);
+    }
+  }
+
+  /**
+   * Where something is kept, the jobs that this thread starts say so to the workers that compute RDDs below a plan: what
+   * these have given to a cache outlives their tasks. Until a plan that is kept is run, no RDD is persisted for it.
+   */
+  private void noteKeeping(String entry) {
+    hasKept |= entry.startsWith(KEPT);
+    if (hasKept || !context.getPersistentRDDs().isEmpty()) {
+      context.setLocalProperty(TapBuffer.KEEPING, "true");
     }
   }
 
@@ -46,7 +66,7 @@ public final class PlanRule extends Rule<LogicalPlan> {
       String name = frame.getClassName();
       String simple = name.substring(name.lastIndexOf('.') + 1);
       if (name.startsWith("org.apache.spark.sql.") && simple.startsWith("CacheManager")) {
-        found[0] = "kept:";
+        found[0] = KEPT;
       } else if (name.startsWith("org.apache.spark.sql.") && (simple + frame.getMethodName()).indexOf('$') < 0) {
         found[1] = simple + "." + frame.getMethodName();
       }

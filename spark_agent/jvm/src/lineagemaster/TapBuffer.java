@@ -25,8 +25,8 @@ public final class TapBuffer implements TaskParts.Part {
       "org.apache.spark.rdd.RDD.getOrCompute",
       "org.apache.spark.rdd.ReliableCheckpointRDD$.writePartitionToCheckpointFile");
 
-  /** The property of jobs of RDDs where something is persisted, as spark_agent/capture.py has it. */
-  private static final String KEEPING = "spark.lineage.keeping";
+  /** The property of jobs where something is persisted, as spark_agent/capture.py has it. */
+  static final String KEEPING = "spark.lineage.keeping";
 
   /** One array for each column of ids. */
   public final long[][] ids;
