@@ -23,6 +23,10 @@ _Split = tuple[int, int]
 
 _BY_JVM = (contract.STATIC, contract.ZIP)
 
+#: So often it is asked what a task had of what the JVM puts together and is kept, which each may be made of
+#: others. Where that is not enough (unions of kept unions, dozens deep) what is left is not known.
+_ASKED, _ASKED_OF_RUN = 300_000, 50
+
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -90,6 +94,8 @@ class Placing:
         self._ancestors: dict[int, frozenset[int]] = {}
         self._filled: dict[tuple[int, int, int], list[Run]] = {}
         self._as_made: dict[tuple[int, int, int], _Held | None] = {}
+        self._had: dict[tuple[int, int, int], tuple[_Held | None, Counter[_Split]]] = {}
+        self._left_to_ask = _ASKED + _ASKED_OF_RUN * len(runs)
         self._reads: Counter[_Split] = Counter()  # by the run that is being placed
         for run in those:
             node = nodes.get(run.input)
@@ -220,8 +226,34 @@ class Placing:
     def _made_or_kept(
         self, node: TopologyNode, split: int, at: Run, reader: Run | None, count: int | None
     ) -> _Held | None:
-        """What the JVM put together in this task, or in one before that left it where the node is kept."""
+        """What the JVM put together in this task, or in one before that left it where the node is kept.
+
+        The same for whoever asks it of another task, unless that task has read some of it before.
+        """
+        key, within = (node.number, split, at.attempt), self._within(node.number, split)
+        is_first = reader is None and within.isdisjoint(self._reads)
+        if is_first and key in self._had:
+            held, reads = self._had[key]
+            self._reads.update(reads)
+            return held
         before = self._reads.copy()
+        held = self._asked_anew(node, split, at, reader, count, before)
+        if is_first:
+            self._had[key] = held, self._reads - before
+        return held
+
+    def _asked_anew(
+        self,
+        node: TopologyNode,
+        split: int,
+        at: Run,
+        reader: Run | None,
+        count: int | None,
+        before: Counter[_Split],
+    ) -> _Held | None:
+        if not self._left_to_ask:
+            return None
+        self._left_to_ask -= 1
         here = self._made(node, split, at, reader, count, is_kept=True)
         inside = self._within(node.number, split) - {(node.number, split)}
         if not any(self._is_computed(number) for number, _ in inside):
@@ -265,9 +297,11 @@ class Placing:
         key = number, split, at.attempt
         if key not in self._filled:
             inside = self._within(number, split) - {(number, split)}
+            those = self._evaluations().get((number, split), {}).values()
+            self._left_to_ask = max(self._left_to_ask - len(those) // 2, 0)
             self._filled[key] = [
                 run
-                for run in self._evaluations().get((number, split), {}).values()
+                for run in those
                 if run.attempt != at.attempt
                 and self._keeping.may_meet(number, run, at)
                 and (self._touches(run, inside, None) or self._may_be_kept_in_parts(number, split, run))
