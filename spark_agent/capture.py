@@ -209,7 +209,7 @@ class Run:
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
         kept = transport.Delivery()
-        if not self.written and _is_keeping():
+        if _is_keeping():
             # A cache that this fills is there for others, whatever becomes of the attempt.
             self._sender.send(
                 self.plan.settings.node_topic,

@@ -78,6 +78,9 @@ def that_were_read(
     for link in Placing(nodes, runs, counting, tagged, keeping, is_one_process=is_one_process).links:
         reads[link.run].add(link.parent_run)
     caches, beside = _by_readers(nodes, maybe, targets)
+    of_attempt: dict[int, set[int]] = defaultdict(set)
+    for number, run in maybe.items():
+        of_attempt[run.attempt].add(number)
     reached, frontier = set(committed), list(committed)
     while frontier:
         number = frontier.pop()
@@ -87,6 +90,8 @@ def that_were_read(
             new |= caches[run.input]
         if number in maybe:
             new |= beside[maybe[number].attempt, maybe[number].input]
+            if nodes[maybe[number].input].relation == contract.PRODUCT:
+                new |= of_attempt[maybe[number].attempt]  # its flows name which of these were its sides
         new -= reached
         reached |= new
         frontier.extend(new)

@@ -6,7 +6,7 @@ forward from it cannot say that it went nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lineage_service.tracing.topology import Topology, shuffled_nodes
 from spark_agent import contract
@@ -16,11 +16,14 @@ __all__ = ["lost_splits"]
 _IN_SPLITS = (contract.FLOWS, contract.IDENTITY, contract.PARTITION)
 
 
-def lost_splits(topology: Topology) -> Mapping[int, frozenset[int] | None]:
-    """Node -> the splits whose records a run that is not known may have read; None: all of them."""
+def lost_splits(topology: Topology, unknown: Iterable[int]) -> Mapping[int, frozenset[int] | None]:
+    """Node -> the splits whose records a run that is not known may have read; None: all of them.
+
+    `unknown`: nodes that were read of runs that are not known, as their flows say.
+    """
     shuffled = shuffled_nodes(topology)
     found: dict[int, frozenset[int] | None] = {}
-    frontier: list[tuple[int, int | None]] = list(topology.lost)
+    frontier: list[tuple[int, int | None]] = [*topology.lost, *((number, None) for number in unknown)]
     while frontier:
         number, split = frontier.pop()
         node = topology.nodes.get(number)

@@ -78,7 +78,14 @@ class Wiring(ABC):
         self.unplaced_from = grouped(
             (bound, node) for node in sorted(self.unplaced_at) for bound in bounds_of(topology, node)
         )
-        self.lost = lost_splits(topology)
+        self.lost = lost_splits(
+            topology,
+            {
+                runs[reader].input
+                for reader, writer in shuffled
+                if writer not in runs and reader in self.effective
+            },
+        )
         self.read_in_vain = frozenset(
             link.node
             for link in topology.links

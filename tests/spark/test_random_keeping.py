@@ -122,7 +122,7 @@ def save_some(context: Any, folder: Path, seed: int) -> list[str]:
     return did
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [4, 22])
 def test_a_trace_is_right_or_says_that_it_is_a_bound(seed: int, run: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{i}\n" for i in range(ROWS)))
