@@ -79,8 +79,8 @@ def that_were_read(
         reads[link.run].add(link.parent_run)
     caches, beside = _by_readers(nodes, maybe, targets)
     of_attempt: dict[int, set[int]] = defaultdict(set)
-    for number, run in maybe.items():
-        of_attempt[run.attempt].add(number)
+    for kept in maybe.values():
+        of_attempt[kept.attempt].add(kept.number)
     reached, frontier = set(committed), list(committed)
     while frontier:
         number = frontier.pop()
