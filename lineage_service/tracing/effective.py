@@ -35,8 +35,8 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
         reads[link.run].add(link.parent_run)
     for run in topology.runs.values():
         node = topology.nodes.get(run.input)
-        if node is not None and (node.relation == contract.DATASET or run.number in topology.unplaced):
-            is_unplaced = run.number in topology.unplaced
+        is_unplaced = run.number in topology.unplaced
+        if node is not None and (node.relation == contract.DATASET or is_unplaced):
             for parent in bounds_of(topology, node.number) if is_unplaced else node.parents:
                 reads[run.number].update(topology.runs_of.get(parent, ()))
     sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}

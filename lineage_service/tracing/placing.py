@@ -205,23 +205,18 @@ class Placing:
     ) -> _Held | None:
         """What the JVM put together in the task of `at`."""
         parts: list[tuple[int, _Held]] = []
-        if node.relation == contract.ZIP:
-            for parent in node.parents:
-                held = self._held(parent, split, at, reader, count, is_kept=is_kept)
-                if held is None:
-                    return None
-                parts.append((0, held))
-            return _Held(node.number, split, None, min(each.records for _, each in parts), tuple(parts))
-        start = 0
-        places = self._parts(node, split)
-        for parent, parent_split in places:
-            of_part = count if len(places) == 1 else None
-            held = self._held(parent, parent_split, at, reader, of_part, is_kept=is_kept)
+        start, places, is_zip = 0, self._parts(node, split), node.relation == contract.ZIP
+        for place in places:
+            of_part = count if is_zip or len(places) == 1 else None
+            held = self._held(*place, at, reader, of_part, is_kept=is_kept)
             if held is None:
                 return None
             parts.append((start, held))
-            start += held.records
-        return _Held(node.number, split, None, start, tuple(parts)) if parts else None
+            start += 0 if is_zip else held.records
+        if not parts:
+            return None
+        records = min(part.records for _, part in parts) if is_zip else start
+        return _Held(node.number, split, None, records, tuple(parts))
 
     def _made_or_kept(
         self, node: TopologyNode, split: int, at: Run, reader: Run | None, count: int | None
@@ -255,7 +250,7 @@ class Placing:
             return None
         self._left_to_ask -= 1
         here = self._made(node, split, at, reader, count, is_kept=True)
-        inside = self._within(node.number, split) - {(node.number, split)}
+        inside = self._inside(node.number, split)
         if not any(self._is_computed(number) for number, _ in inside):
             return here  # the same in every task
         fills = self._fills(node.number, split, at)
@@ -296,7 +291,7 @@ class Placing:
         """A run of each task that may have left the split of a node there that the JVM puts together."""
         key = number, split, at.attempt
         if key not in self._filled:
-            inside = self._within(number, split) - {(number, split)}
+            inside = self._inside(number, split)
             those = self._evaluations().get((number, split), {}).values()
             self._left_to_ask = max(self._left_to_ask - len(those) // 2, 0)
             self._filled[key] = [
@@ -312,7 +307,7 @@ class Placing:
         made = [self._as_put_together(node, split, run) for run in fills]
         if all(each == made[0] for each in made):
             return made[0]
-        inside = self._within(node.number, split) - {(node.number, split)}
+        inside = self._inside(node.number, split)
         last = self._last_of(node.number, split, fills, at)
         if last is None or not self._touches(last, inside, None):
             return None
@@ -369,7 +364,7 @@ class Placing:
                 for place in (*read, *unread):
                     if self._is_by_jvm(place[0]):
                         self._evaluated[place][attempt] = last
-                        inside = self._within(*place) - {place}
+                        inside = self._inside(*place)
                         # Not where another reader had its parts: they may have been computed for that one.
                         if all(place in each or inside.isdisjoint(each) for each in places) and (
                             place in read or is_sure
@@ -439,17 +434,11 @@ class Placing:
 
     def _may_be_kept_in_parts(self, number: int, split: int, at: Run) -> bool:
         """May all that is computed of a split have been read from where its parts are kept?"""
-        node = self._nodes[number]
-        places = (
-            [(parent, split) for parent in node.parents]
-            if node.relation == contract.ZIP
-            else self._parts(node, split)
-        )
         return all(
             not any(self._is_computed(each) for each, _ in self._within(*place))
             or self._may_be_kept(*place, at)
             or (self._is_by_jvm(place[0]) and self._may_be_kept_in_parts(*place, at))
-            for place in places
+            for place in self._parts(self._nodes[number], split)
         )
 
     def _may_be_kept(self, number: int, split: int, at: Run) -> bool:
@@ -465,16 +454,20 @@ class Placing:
         known = self._pairs.get((number, split))
         if known is None:
             node, found = self._nodes.get(number), {(number, split)}
-            if node is not None and node.relation == contract.ZIP:
-                for parent in node.parents:
-                    found |= self._within(parent, split)
-            elif node is not None and node.relation == contract.STATIC:
+            if node is not None and node.relation in _BY_JVM:
                 for place in self._parts(node, split):
                     found |= self._within(*place)
             known = self._pairs[number, split] = frozenset(found)
         return known
 
+    def _inside(self, number: int, split: int) -> frozenset[_Split]:
+        """Those alone of which the JVM puts a split together."""
+        return self._within(number, split) - {(number, split)}
+
     def _parts(self, node: TopologyNode, split: int) -> list[_Split]:
+        """What the JVM puts a split together of, straight: one behind the other, or side by side."""
+        if node.relation == contract.ZIP:
+            return [(parent, split) for parent in node.parents]
         return [
             (node.parents[port], parent)
             for port, parent in node.partitions.get(split, {}).get("parents", ())

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from lineage_service.tracing.by_ids import POSITION_BITS, mark_of
 from lineage_service.tracing.spark_sets import Frontier, Part, Ranges, SparkSets, Spread
-from lineage_service.tracing.topology import bounds_of
 from spark_agent import contract
 
 #: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
@@ -172,9 +171,7 @@ class SparkWalk(SparkSets):
     def _every_input(self, node: int, here: Frontier) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self.snapshot.topology.nodes[node].kind == "sink"
-        topology = self.snapshot.topology
-        is_placed = node not in self.snapshot.unplaced_at
-        for parent in topology.nodes[node].parents if is_placed else bounds_of(topology, node):
+        for parent in self.snapshot.bounded_by(node):
             if is_sink:
                 self._every_record_of_each(parent, here)
             else:
@@ -194,11 +191,7 @@ class SparkWalk(SparkSets):
             self.add_moved(reader, here, moves)
         for reader in filter(self._matters, self.snapshot.unplaced_from.get(node, ())):
             self._every_record(reader, here, self.snapshot.unplaced_at[reader])
-        if node in self.snapshot.lost:
-            splits = self.snapshot.lost[node]
-            runs = self.snapshot.topology.runs
-            if any(splits is None or runs[run].split in splits for run in here.spread):
-                self.is_exact = False
+        self.is_exact = self.is_exact and not self.snapshot.may_be_lost(node, here.spread)
         for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
             self._forward_to(node, child, here)
         self._forward_ids(node, here)

@@ -31,7 +31,6 @@ from lineage_service.tracing.rows_between import (
     within,
 )
 from lineage_service.tracing.snapshot import Snapshot
-from lineage_service.tracing.topology import bounds_of
 from spark_agent import contract
 
 __all__ = ["Integers", "Records", "TooManyError", "Walk"]
@@ -271,10 +270,8 @@ class Walk:
     def _every_input(self, node: int, here: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self._topology.nodes[node].kind == "sink"
-        is_placed = node not in self._snapshot.unplaced_at
-        parents = self._topology.nodes[node].parents if is_placed else bounds_of(self._topology, node)
         for run, (origins, _) in here.items():
-            for parent in parents:
+            for parent in self._snapshot.bounded_by(node):
                 self._every_record(parent, origins, [run] if is_sink else self._snapshot.runs_of(parent))
 
     def _everything_that_entered(self, sink: int, here: Mapping[int, Records]) -> None:
@@ -308,10 +305,7 @@ class Walk:
         for reader in filter(self._matters, self._snapshot.unplaced_from.get(node, ())):
             for origins, _ in here.values():
                 self._every_record(reader, origins, self._snapshot.unplaced_at[reader])
-        if node in self._snapshot.lost:
-            splits = self._snapshot.lost[node]
-            if any(splits is None or self._topology.runs[run].split in splits for run in here):
-                self.is_exact = False
+        self.is_exact &= not self._snapshot.may_be_lost(node, here)
         for child in filter(self._matters, self._topology.children.get(node, ())):
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:

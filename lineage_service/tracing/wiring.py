@@ -118,6 +118,19 @@ class Wiring(ABC):
         relation = self.topology.nodes[node].relation
         return relation == contract.FLOWS or node in self.topology.runs[run].overridden
 
+    def bounded_by(self, node: int) -> tuple[int, ...]:
+        """The nodes all of whose records may have come to `node`, where it is not known which did."""
+        if node in self.unplaced_at:
+            return bounds_of(self.topology, node)
+        return self.topology.nodes[node].parents
+
+    def may_be_lost(self, node: int, runs: Iterable[int]) -> bool:
+        """May a run that is not known have read what these have of the node?"""
+        if node not in self.lost:
+            return False
+        splits = self.lost[node]
+        return any(splits is None or self.topology.runs[run].split in splits for run in runs)
+
     def runs_of(self, node: int) -> list[int]:
         """The effective ones."""
         return [run for run in self.topology.runs_of.get(node, ()) if run in self.effective]
