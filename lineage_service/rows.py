@@ -177,7 +177,7 @@ def _check_event(event: Mapping[str, Any]) -> None:
     if event["type"] in contract.MANIFESTS:
         _check_numbers("nodes", event["nodes"])
         _check_numbers("overridden", event.get("overridden", []))
-        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution", "task", "began"):
+        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution"):
             _check_number(name, event.get(name, 0), MAX_POSITION)
         counts = event.get("counts", {})
         if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):
@@ -185,12 +185,10 @@ def _check_event(event: Mapping[str, Any]) -> None:
         for count in counts.values():
             _check_number("counts", count, MAX_POSITION)
         _check_parts(event.get("parts", []))
+        _check_read(event.get("read", []))
     elif event["type"] == contract.APPLICATION_ENDED:
         for name, count in event["counters"].items():
             _check_number(f"counter {name[:80]!r}", count, MAX_POSITION)
-    elif event["type"] == contract.PERSISTED:
-        if event["how"] not in contract.HOW_PERSISTED:
-            raise ContractError(f"{contract.in_short(event['how'])} is no way in which an RDD is kept")
     elif event["type"] == contract.PARTITIONS:
         for partition in event["partitions"]:
             _check_partition(partition)
@@ -246,6 +244,18 @@ def _check_parts(parts: object) -> None:
         if part["first"] < before:
             raise ContractError("parts of a partition do not stand in the order of their first positions")
         before = part["first"]
+
+
+def _check_read(pieces: object) -> None:
+    """Which records of which runs together are the inputs of a run."""
+    if not isinstance(pieces, list) or not all(
+        isinstance(piece, list) and len(piece) == 3 for piece in pieces
+    ):
+        raise ContractError("read of a manifest is not a list of [run, first, count]")
+    for run, first, count in pieces:
+        _check_number("a run of read", run, contract.MAX_RUN - 1)
+        _check_number("a first of read", first, MAX_POSITION)
+        _check_number("a count of read", count, MAX_POSITION)
 
 
 def _check_file(file: object) -> None:

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions, transport
+from spark_agent.batches import untagged
 from spark_agent.capture import ACTION, Plan, Run, hiding
 from spark_agent.nodes import Node, failed, inexact
 from spark_agent.operators import Tag
 from spark_agent.patches import like
-from spark_agent.transformations import can_be_piped, is_pipelinable, piped
+from spark_agent.transformations import can_be_piped, is_pipelinable, name_runs, piped
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -117,6 +118,8 @@ def _rows(session: Session, name: str, stock: Action) -> Action:
         is_in_jvm = is_read_by_jvm and not is_pipelinable(self)
         if is_in_jvm:
             _doubt(session, sink, self)
+        elif is_read_by_jvm:
+            name_runs(self)  # what it asks for is there when the RDD is persisted after this
 
         def run() -> Any:
             return stock(piped(session, self) if is_in_jvm else self, *args, **kwargs)
@@ -216,7 +219,8 @@ def _saver(session: Session, name: str, stock: Action) -> Action:
         if path:
             sink.description, sink.dataset = path, partitions.dataset(path, SAVERS[name])
             sink.describe = lambda: partitions.hadoop_files(path)
-        is_in_jvm = not is_pipelinable(self) and self._jrdd_deserializer == _written(name, args, kwargs)
+        form = untagged(self._jrdd_deserializer) or self._jrdd_deserializer
+        is_in_jvm = not is_pipelinable(self) and form == _written(name, args, kwargs)
         if is_in_jvm:
             _doubt(session, sink, self)
 

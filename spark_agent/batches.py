@@ -14,7 +14,7 @@ from typing import Any
 
 from spark_agent import capture, contract, sampling
 from spark_agent.capture import Operator
-from spark_agent.shuffle import TAG, PairsOfBatches, TaggedSerializer
+from spark_agent.shuffle import TAG, PairsOfBatches, TaggedBatches, TaggedSerializer
 from spark_agent.streams import Told
 
 
@@ -31,15 +31,28 @@ def batches_in(deserializer: Any) -> int:
 
 def untagged(deserializer: Any) -> Any:
     """What reads the same records from batches without their tags; None where these are not pickled."""
-    from pyspark.serializers import BatchedSerializer, CartesianDeserializer
+    from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CartesianDeserializer
 
     if isinstance(deserializer, PairsOfBatches):
         sides = deserializer.left.inner, deserializer.right.inner
         return CartesianDeserializer(*map(BatchedSerializer, sides)) if all(map(_pickles, sides)) else None
-    tagged = deserializer.serializer if isinstance(deserializer, BatchedSerializer) else None
-    if type(tagged) is not TaggedSerializer or not _pickles(tagged.inner):
+    each = deserializer.serializer if isinstance(deserializer, BatchedSerializer) else None
+    if type(each) is not TaggedSerializer or not _pickles(each.inner):
         return None
-    return BatchedSerializer(tagged.inner, deserializer.batchSize)
+    if isinstance(deserializer, TaggedBatches):
+        return AutoBatchedSerializer(each.inner, deserializer.best_size)
+    return BatchedSerializer(each.inner, deserializer.batchSize)
+
+
+def tagged(deserializer: Any) -> Any:
+    """What writes the same batches with tags; None where these are not pickled."""
+    from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer
+
+    if batches_in(deserializer) != 1:
+        return None
+    if isinstance(deserializer, AutoBatchedSerializer):
+        return TaggedBatches(deserializer.serializer, deserializer.bestSize)
+    return BatchedSerializer(TaggedSerializer(deserializer.serializer), deserializer.batchSize)
 
 
 def are_products(deserializer: Any) -> bool:

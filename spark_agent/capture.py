@@ -33,10 +33,10 @@ from spark_agent.values import Tally, TextStream
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
-#: Local property: how many events the driver had published when it began the job.
-BEGAN = "spark.lineage.began"
 #: Local property that says that something is persisted: what a task leaves there outlives its attempt.
 KEEPING = "spark.lineage.keeping"
+#: Pieces of kept records that a manifest tells; where a coalesce has read more, it tells none.
+MAX_PIECES = 5_000
 
 
 class DeliveryError(RuntimeError):
@@ -74,6 +74,7 @@ class Run:
         self._streams: list[Stream | TextStream] = []
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
+        self._pieces: list[list[int]] = []  # (run, first, count) that made what was read of something kept
         self._sides: list[Stream] = []
         self.written = 0  # records in the tagged batches that left
         self._overridden: set[int] = set()
@@ -132,8 +133,11 @@ class Run:
         return counter.through(records), lambda: counter.count
 
     def read_batch(self, writer: int, first: int, count: int, bits: bytes | None = None) -> None:
-        """The input's next `count` records are those from `first` of the shuffle output of run `writer`."""
-        if not self.plan.reads_shuffle:  # the JVM put shuffles together (zip): these are not the input's
+        """The input's next `count` records are those from `first` of what run `writer` has written."""
+        if not self.plan.reads_shuffle:
+            if not self._pieces or self._pieces[-1][0] != writer or sum(self._pieces[-1][1:]) != first:
+                self._pieces.append([writer, first, 0])
+            self._pieces[-1][2] += count
             return
         if self.ways is not None:
             self.ways.read_batch(bits)
@@ -235,7 +239,7 @@ class Run:
             "has_client": self._sender is not None,
         }
         if action is not None:
-            fields.update(attempt=0, stage=0, task=0, action=action)
+            fields.update(attempt=0, stage=0, action=action)
         return json.dumps(fields)
 
     def _manifest(self, dropped: int, problem: str) -> dict[str, Any]:
@@ -256,6 +260,7 @@ class Run:
             "inputs": self.inputs.count,
             "outputs": self.outputs.count,
             "counts": {str(node): count() for node, count in self._counts.items()},
+            **({"read": self._pieces} if 0 < len(self._pieces) <= MAX_PIECES else {}),
         }
 
     def forget(self) -> None:
@@ -271,15 +276,12 @@ def _task() -> dict[str, int | None]:
 
     task = TaskContext.get()
     if task is None:
-        return {"attempt": 0, "stage": 0, "task": 0, "action": None}
-    action, began = task.getLocalProperty(ACTION), task.getLocalProperty(BEGAN)
-    told = {"began": int(began)} if began and began.isdecimal() else {}
+        return {"attempt": 0, "stage": 0, "action": None}
+    action = task.getLocalProperty(ACTION)
     return {
         "attempt": task.taskAttemptId(),
         "stage": task.stageId(),
-        "task": task.partitionId(),
         "action": int(action) if action and action.isdecimal() else None,
-        **told,
     }
 
 

@@ -106,11 +106,8 @@ EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     PARTITIONS: {"node": (int,), "partitions": (list,)},
     RUN_COMMITTED: _MANIFEST,
     RUN_KEPT: _MANIFEST,
-    PERSISTED: {"node": (int,), "how": (str,)},
+    PERSISTED: {"node": (int,)},
 }
-
-#: How an RDD is kept from here on, of `persisted`. What was released may be there for a while yet.
-HOW_PERSISTED = CACHED, CHECKPOINTED, RELEASED, DROPPED = "cached", "checkpointed", "released", "dropped"
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.
 IDENTITY = "identity"  # output k is input k
@@ -193,7 +190,7 @@ def _check_depth(event: Mapping[str, Any]) -> None:
     raise ContractError(f"event is nested more than {MAX_EVENT_DEPTH} deep")
 
 
-_VERSION = re.compile("([0-9]{1,9})[.][0-9]{1,9}")
+_VERSION = re.compile("([0-9]{1,9})[.]([0-9]{1,9})")
 
 
 def _check_version(version: object) -> None:
@@ -202,6 +199,12 @@ def _check_version(version: object) -> None:
         raise ContractError(f"message has no version MAJOR.MINOR: {in_short(version)}")
     if int(found[1]) != MAJOR:
         raise UnknownVersionError(f"message has version {version}; this reader knows {MAJOR}.x")
+
+
+def tells_what_is_kept(started: Mapping[str, Any]) -> bool:
+    """Does the application of this `application_started` say which RDDs it keeps (since 1.7)?"""
+    found = _VERSION.fullmatch(str(started.get("version")))
+    return found is not None and int(found[2]) >= 7
 
 
 # -- blocks on lineage-flow -------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""What the driver says of RDDs that are persisted or checkpointed: from when on, and until when.
+"""What the driver does where an RDD is persisted or checkpointed: tasks then read what other tasks have left.
 
-Tasks read from there what other tasks have left, and nothing in the records says which. So the driver tells
-when an RDD is kept, which bounds who can have met (docs/architecture.md, "How records are identified"). A
-period is never told as shorter than it is: its begin is told before Spark knows of it, its end afterwards.
+The batches that are kept tell the runs that made them (`transformations.name_runs`). And the driver says
+which RDDs were ever kept, for those whose batches do not: their RDD of the JVM had been there before.
 """
 
 from __future__ import annotations
@@ -14,42 +13,43 @@ from spark_agent import contract
 from spark_agent.capture import hiding
 from spark_agent.nodes import Node
 from spark_agent.patches import like
+from spark_agent.transformations import name_runs
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
 
 Operation = Callable[..., Any]
 
-_KEEPING = {
-    "persist": contract.CACHED,
-    "localCheckpoint": contract.CACHED,
-    "checkpoint": contract.CHECKPOINTED,
-}
+_KEEPING = ("persist", "localCheckpoint", "checkpoint")  # `cache` calls `persist`
 
 
 def replaced(session: Session, stock: Callable[[str], Operation]) -> dict[str, Operation]:
-    """Name -> what runs in the place of `stock(name)`. `cache` calls `persist`."""
-    kept = {name: _kept(session, stock(name), how) for name, how in _KEEPING.items()}
-    return {**kept, "unpersist": _unpersist(session, stock("unpersist"))}
+    """Name -> what runs in the place of `stock(name)`."""
+    return {**{name: _kept(session, stock(name)) for name in _KEEPING}, "setName": _named(stock("setName"))}
 
 
-def _kept(session: Session, stock: Operation, how: str) -> Operation:
+def _kept(session: Session, stock: Operation) -> Operation:
     def keep(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _tell(session, self, how)
+        node = session.node_of(self)
+        if not node.is_kept:
+            node.is_kept = True
+            session.emit(contract.PERSISTED, node=node.number)
         if stock.__name__ != "persist":
-            _describe_before(session.node_of(self))
+            _describe_before(node)
+        name_runs(self)
         return stock(self, *args, **kwargs)
 
     return like(stock, hiding(keep))
 
 
-def _unpersist(session: Session, stock: Operation) -> Operation:
-    def unpersist(self: Any, blocking: bool = False) -> Any:
-        result = stock(self, blocking)
-        _tell(session, self, contract.DROPPED if blocking else contract.RELEASED)
-        return result
+def _named(stock: Operation) -> Operation:
+    """It asks for the RDD of the JVM, and often stands before `cache`."""
 
-    return like(stock, hiding(unpersist))
+    def set_name(self: Any, name: str) -> Any:
+        name_runs(self)
+        return stock(self, name)
+
+    return like(stock, hiding(set_name))
 
 
 def _describe_before(node: Node) -> None:
@@ -62,7 +62,3 @@ def _describe_before(node: Node) -> None:
     except Exception:  # noqa: BLE001 - no such file, say: the action says so, when the user expects it
         return
     node.describe = lambda: known
-
-
-def _tell(session: Session, dataset: Any, how: str) -> None:
-    session.emit(contract.PERSISTED, node=session.node_of(dataset).number, how=how)

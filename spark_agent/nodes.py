@@ -71,6 +71,7 @@ class Node:
     is_unread: bool = False  # though the worker gives only on what it gets, and need not know the records
     is_shuffle: bool = False  # its batches are tagged with the runs that wrote them
     has_sides: bool = False  # its records are pairs (key, (side, value)) of a join
+    is_kept: bool = False  # it was persisted or checkpointed, and the driver has told
     by_id: bool = False  # a DataFrame was made of it, whose rows name its records by ids
     sides: tuple[int, ...] = ()  # of a cartesian product: the nodes that stand for its two sides
     _ends: Ends | None = None  # known once it was asked for

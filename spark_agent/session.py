@@ -400,7 +400,6 @@ class Session:
             if action is not None:
                 properties.enter_context(self.property_set(capture.ACTION, action))
             properties.enter_context(self.property_set(capture.KEEPING, self._is_keeping()))
-            properties.enter_context(self.property_set(capture.BEGAN, str(self.emitted_events)))
             yield
 
     def _is_keeping(self) -> str | None:

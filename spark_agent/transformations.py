@@ -12,7 +12,7 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import Pass, PassTagged, are_products, batches_in, untagged
+from spark_agent.batches import Pass, PassTagged, are_products, batches_in, tagged, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.merging import Combine, CombineLists, Functions, Group, Merge
@@ -259,7 +259,8 @@ def _both_sides(left: Any, right: Any) -> tuple[Any, Any, float]:
     """(both sides in one, each value with its side; serializer and memory for grouping them)."""
     both = left.mapPartitionsWithIndex(Side(1), True).union(right.mapPartitionsWithIndex(Side(2), True))
     both._lineage_node.has_sides = True
-    return both, both._jrdd_deserializer, both._memory_limit()
+    form = both._jrdd_deserializer
+    return both, untagged(form) or form, both._memory_limit()
 
 
 def _by_sides(both: Any, operator: Join | Subtract, partitions_wanted: int | None) -> Any:
@@ -271,7 +272,7 @@ def _union(session: Session, stock: Operation) -> Operation:
     def union(self: Any, other: Any) -> Any:
         if not is_rdd(other):
             return stock(self, other)  # which says so
-        parts = [_placed(session, each) for each in (self, other)]
+        parts = _parts(session, [self, other])
         result = stock(*parts)
         _concatenate(session, result, parts)
         return result
@@ -286,7 +287,7 @@ def context_union(session: Session, stock: Operation) -> Operation:
         if session.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
             return stock(self, rdds)
         with session.operation("union", list(rdds)) as frame:
-            parts = [_placed(session, each) for each in rdds]
+            parts = _parts(session, rdds)
             result = stock(self, parts)
             _concatenate(session, result, parts)
         session.finish(frame, result)
@@ -295,9 +296,47 @@ def context_union(session: Session, stock: Operation) -> Operation:
     return like(stock, hiding(union))
 
 
+def _parts(session: Session, datasets: list[Any]) -> list[Any]:
+    """The parts of a union, in one form as stock PySpark brings them into one, by a map where they differ.
+
+    Where that costs nothing their batches have tags: what the union is made of may be kept and read again.
+    """
+    parts = [_placed(session, each) for each in datasets]
+    forms = [untagged(part._jrdd_deserializer) or part._jrdd_deserializer for part in parts]
+    if any(form != forms[0] for form in forms):
+        wanted = parts[0].ctx.serializer
+        parts = [
+            part if form == wanted else part._reserialize() for part, form in zip(parts, forms, strict=True)
+        ]
+    if all(_has_tags(part) or _may_be_tagged(part) for part in parts):
+        for part in parts:
+            name_runs(part)
+    elif any(_has_tags(part) for part in parts):
+        parts = [part if _has_tags(part) else _piped_with_tags(session, part) for part in parts]
+    return parts
+
+
+def _has_tags(dataset: Any) -> bool:
+    form = dataset._jrdd_deserializer
+    return untagged(form) is not None and not isinstance(form, PairsOfBatches)
+
+
+def name_runs(dataset: Any) -> None:
+    """Let the batches of `dataset` tell their runs, if nobody has asked for its RDD of the JVM yet.
+
+    So whoever reads what is kept of it knows which task has left it there.
+    """
+    if _may_be_tagged(dataset):
+        dataset._jrdd_deserializer = tagged(dataset._jrdd_deserializer)
+
+
+def _may_be_tagged(dataset: Any) -> bool:
+    is_open = isinstance(dataset, rdd_module().PipelinedRDD) and not dataset._jrdd_val
+    return is_open and not dataset._bypass_serializer and tagged(dataset._jrdd_deserializer) is not None
+
+
 def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
     node = result._lineage_node
-    # Inputs in another serialised form were copied by a map first; that keeps partitions and positions.
     _settle(node, "union", contract.STATIC, [session.node_of(part) for part in parts])
     jvm_rdd, jvm_parts = result._jrdd, [part._jrdd for part in parts]
     node.describe = lambda: partitions.union(jvm_rdd, jvm_parts)
@@ -337,10 +376,10 @@ def _tagged(session: Session, dataset: Any) -> Any:
 
     stock = dataset._jrdd_deserializer
     inner = dataset.ctx._unbatched_serializer
-    if is_pipelinable(dataset) and isinstance(stock, AutoBatchedSerializer):
-        tagged = dataset.mapPartitionsWithIndex(Order(), True)
-        tagged._jrdd_deserializer = TaggedBatches(inner, stock.bestSize)
-        return tagged
+    if is_pipelinable(dataset) and isinstance(stock, (AutoBatchedSerializer, TaggedBatches)):
+        side = dataset.mapPartitionsWithIndex(Order(), True)
+        name_runs(side)
+        return side
     if batches_in(stock) == 1:  # which decide what reads them
         inner = stock.serializer
     elif untagged(stock) is not None and hasattr(stock, "serializer"):
@@ -357,14 +396,14 @@ def is_pipelinable(dataset: Any) -> bool:
 def _same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
     """`dataset` read through a Python worker that keeps its batches and tags them; pickled ones unread."""
     stock = dataset._jrdd_deserializer
-    is_tagged = untagged(stock) is not None and not isinstance(stock, PairsOfBatches)
+    is_tagged = _has_tags(dataset)
     if is_tagged or batches_in(stock) == 1:
         return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), serializer)
     read = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(dataset._jrdd_deserializer))
     read._lineage_node = session.node_of(dataset)
-    tagged = read.mapPartitionsWithIndex(Order(), True)
-    tagged._jrdd_deserializer = serializer
-    return tagged
+    made = read.mapPartitionsWithIndex(Order(), True)
+    made._jrdd_deserializer = serializer
+    return made
 
 
 def _zip(session: Session, stock: Operation) -> Operation:
@@ -387,7 +426,8 @@ def _zip(session: Session, stock: Operation) -> Operation:
         # The JVM zips element by element: what is an element of two batches must not become two elements.
         sides = [
             side
-            if _has_known_records(session.node_of(side)) or batches_in(side._jrdd_deserializer) > 1
+            if (_has_known_records(session.node_of(side)) and not _has_tags(side))
+            or batches_in(side._jrdd_deserializer) > 1
             else piped(session, side)
             for side in sides
         ]
@@ -414,7 +454,8 @@ def _coalesce(session: Session, stock: Operation) -> Operation:
         if shuffle and numPartitions > 0:
             return _repartitioned(session, self, numPartitions)
         # A coalesce must know how many records each part has: the runs say it.
-        part = self if session.node_of(self).ends.are_counted else piped(session, self)
+        part = self if session.node_of(self).ends.are_counted else _piped_with_tags(session, self)
+        name_runs(part)
         result = stock(part, numPartitions, shuffle)
         node = result._lineage_node
         _settle(node, "coalesce", contract.STATIC, [session.node_of(part)])
@@ -433,13 +474,13 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
     inner = CPickleSerializer()
     is_dealt_out = isinstance(stock, BatchedSerializer) and stock.batchSize == size
     if is_dealt_out and isinstance(stock.serializer, (TaggedSerializer, CPickleSerializer)):
-        tagged = _same_batches(session, dataset, SameBatches(inner, size))
+        dealt = _same_batches(session, dataset, SameBatches(inner, size))
     else:
-        tagged = dataset.mapPartitionsWithIndex(Order(), True)
-        tagged._jrdd_deserializer = BatchedSerializer(TaggedSerializer(inner), size)
-    jvm_rdd = tagged._jrdd.coalesce(partitions_wanted, True)
-    result = rdd_module().RDD(jvm_rdd, dataset.ctx, tagged._jrdd_deserializer)
-    _settle_shuffle(session, result, tagged)
+        dealt = dataset.mapPartitionsWithIndex(Order(), True)
+        dealt._jrdd_deserializer = BatchedSerializer(TaggedSerializer(inner), size)
+    jvm_rdd = dealt._jrdd.coalesce(partitions_wanted, True)
+    result = rdd_module().RDD(jvm_rdd, dataset.ctx, dealt._jrdd_deserializer)
+    _settle_shuffle(session, result, dealt)
     return result
 
 
@@ -460,6 +501,16 @@ def piped(session: Session, dataset: Any) -> Any:
     if can_be_piped(session, dataset):
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
+
+
+def _piped_with_tags(session: Session, dataset: Any) -> Any:
+    """As `piped`, for what the JVM puts together: with tags, where the records are in pickled batches."""
+    is_tagged = _has_tags(dataset)
+    stock = dataset._jrdd_deserializer
+    form = tagged(untagged(stock) if is_tagged else stock)
+    if form is None:
+        return piped(session, dataset)
+    return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), form)
 
 
 def can_be_piped(session: Session, dataset: Any) -> bool:
@@ -487,4 +538,4 @@ def _placed(session: Session, dataset: Any) -> Any:
     node = session.node_of(dataset)
     if node.is_piped or node.relation in (contract.STATIC, contract.SOURCE):
         return dataset
-    return piped(session, dataset)
+    return _piped_with_tags(session, dataset)

@@ -57,11 +57,8 @@ class Run:
     counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
     execution: int = 0
     stage: int | None = None  # of Spark
-    task: int | None = None  # the partition of the stage
     is_whole: bool = False  # its inputs are all records of its split
-    #: Numbers of the driver's events: its job began behind the first, it had ended by the second.
-    began: int | None = None
-    event: int | None = None
+    read: tuple[tuple[int, int, int], ...] = ()  # (run, first, count) that together are its inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

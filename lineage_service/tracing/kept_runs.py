@@ -14,7 +14,6 @@ from dataclasses import replace
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.elements import Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, names_ids, of_splits
-from lineage_service.tracing.keeping import Keeping
 from lineage_service.tracing.placing import Placing
 from spark_agent import contract
 
@@ -28,31 +27,20 @@ def whole(kept: Mapping[int, Run], blocks: Mapping[int, int], receipts: Iterable
 
 
 def not_accepted(
-    nodes: Mapping[int, TopologyNode],
-    committed: Mapping[int, Run],
-    kept: Mapping[int, Run],
-    ends: Mapping[int, int],
+    nodes: Mapping[int, TopologyNode], committed: Mapping[int, Run], kept: Mapping[int, Run]
 ) -> dict[int, Run]:
     """Those whose attempts Spark did not accept. They serve no action: what they gave to one came to nothing.
 
-    Each had ended when its action had (`ends`), or when another attempt of its task was accepted. Of nodes
-    with ids, an accepted attempt that computed the same is there for sure, and says all.
+    Of nodes with ids, an accepted attempt that computed the same is there for sure, and says all.
     """
     same = {_place(nodes, run) for run in committed.values() if has_ids(nodes, run)}
-    accepted: dict[tuple[int | None, int | None], int] = {
-        (run.stage, run.task): run.event
-        for run in committed.values()
-        if run.task is not None and run.event is not None
-    }
     found: dict[int, Run] = {}
     for number, run in kept.items():
         if number in committed or not _is_known(nodes, run):
             continue
         if has_ids(nodes, run) and _place(nodes, run) in same:
             continue
-        by_action = None if run.action is None else ends.get(run.action)
-        known = [each for each in (by_action, accepted.get((run.stage, run.task))) if each is not None]
-        found[number] = replace(run, action=None, event=min(known, default=None))
+        found[number] = replace(run, action=None)
     return found
 
 
@@ -62,25 +50,23 @@ def that_were_read(
     maybe: Mapping[int, Run],
     tagged: Collection[int],
     targets: Mapping[int, Collection[int]],
-    keeping: Keeping,
-    *,
-    is_one_process: bool,
+    kept: Collection[int] | None,
 ) -> dict[int, Run]:
     """Those of `maybe` that filled a cache which a committed run read, straight or by way of others.
 
-    `targets`: which nodes name the ids of a node. `tagged` and what follows `targets`: see `Placing`.
+    `targets`: which nodes name the ids of a node. `tagged` and `kept`: see `Placing`.
     """
     if not maybe:
         return {}
     counting = {*of_splits(nodes, committed.values()).values(), *maybe}
     reads: dict[int, set[int]] = defaultdict(set)
     runs = {**committed, **maybe}
-    for link in Placing(nodes, runs, counting, tagged, keeping, is_one_process=is_one_process).links:
+    for link in Placing(nodes, runs, counting, tagged, kept).links:
         reads[link.run].add(link.parent_run)
     caches, beside = _by_readers(nodes, maybe, targets)
     of_attempt: dict[int, set[int]] = defaultdict(set)
-    for kept in maybe.values():
-        of_attempt[kept.attempt].add(kept.number)
+    for each in maybe.values():
+        of_attempt[each.attempt].add(each.number)
     reached, frontier = set(committed), list(committed)
     while frontier:
         number = frontier.pop()
@@ -108,8 +94,8 @@ def _by_readers(
     """
     caches: dict[int, set[int]] = defaultdict(set)
     beside: dict[tuple[int, int], set[int]] = defaultdict(set)
-    kept = [run for run in maybe.values() if _is_cache(nodes, run)]
-    for number in of_splits(nodes, kept).values():
+    filled = [run for run in maybe.values() if _is_cache(nodes, run)]
+    for number in of_splits(nodes, filled).values():
         for target in targets.get(maybe[number].input, ()):
             caches[target].add(number)
     groups: dict[int, int] = {

@@ -16,7 +16,6 @@ from lineage_service.completeness import TEXTS, Receipt
 from lineage_service.tracing import kept_runs
 from lineage_service.tracing.elements import Link, Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, is_taken, of_other_stages, of_splits
-from lineage_service.tracing.keeping import Keeping, ends_of_actions
 from lineage_service.tracing.placing import Placing
 from lineage_service.tracing.rows_of_splits import rows_of_splits
 from spark_agent import contract
@@ -77,10 +76,9 @@ def read_topology(
     kept: dict[int, Run] = {}
     told: dict[int, Mapping[str, Any]] = {}
     id_links: set[tuple[int, int]] = set()
-    persisted: list[Mapping[str, Any]] = []
-    master = ""
-    ordered = sorted(events, key=lambda each: (each["time"], each.get("event", 0)))
-    for event in ordered:
+    persisted: set[int] = set()
+    is_told = False
+    for event in sorted(events, key=lambda each: (each["time"], each.get("event", 0))):
         kind = event["type"]
         if kind == contract.NODE_REGISTERED:
             registered[event["node"]] = event
@@ -96,20 +94,19 @@ def read_topology(
             kept.setdefault(event["run"], _run(event))
             told.setdefault(event["run"], event)
         elif kind == contract.PERSISTED:
-            persisted.append(event)
+            persisted.add(event["node"])
         elif kind == contract.APPLICATION_STARTED:
-            master = event.get("master") or ""
+            is_told = contract.tells_what_is_kept(event)
     nodes = {
         number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
         for number, event in registered.items()
     }
     tagged = _tagged({**kept, **runs}, receipts)
     named = _by_first(id_links)
-    keeping = Keeping(_in_order(persisted), is_told=any(run.began is not None for run in runs.values()))
-    is_one_process = master.startswith("local") and not master.startswith("local-cluster")
     maybe = kept_runs.whole(kept, {number: event["blocks"] for number, event in told.items()}, receipts)
-    maybe = kept_runs.not_accepted(nodes, runs, maybe, ends_of_actions(_in_order(ordered)))
-    kept = kept_runs.that_were_read(nodes, runs, maybe, tagged, named, keeping, is_one_process=is_one_process)
+    maybe = kept_runs.not_accepted(nodes, runs, maybe)
+    ever_kept = persisted if is_told else None
+    kept = kept_runs.that_were_read(nodes, runs, maybe, tagged, named, ever_kept)
     runs.update(kept)
     for number, run in kept.items():
         if told[number].get("parts") and run.input in nodes:
@@ -125,15 +122,7 @@ def read_topology(
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
     unread = [run for number, run in maybe.items() if number not in kept and not has_ids(nodes, run)]
-    placing = Placing(
-        nodes,
-        runs,
-        set(run_of_split.values()),
-        tagged,
-        keeping,
-        others=unread,
-        is_one_process=is_one_process,
-    )
+    placing = Placing(nodes, runs, set(run_of_split.values()), tagged, ever_kept, others=unread)
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
     are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
     are_known.update(run.number for run in runs.values() if is_taken(nodes, run))
@@ -220,11 +209,6 @@ def _tagged(runs: Mapping[int, Run], receipts: Iterable[Receipt]) -> set[int]:
         for each in receipts
         if each.relation not in TEXTS and each.run in runs and runs[each.run].input == each.node
     }
-
-
-def _in_order(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """As the driver told them; clocks may go back."""
-    return sorted(events, key=lambda each: each.get("event") or 0)
 
 
 def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
@@ -357,10 +341,8 @@ def _run(event: Mapping[str, Any]) -> Run:
         counts={int(node): count for node, count in (event.get("counts") or {}).items()},
         execution=event.get("execution", 0),
         stage=event.get("stage"),
-        task=event.get("task"),
         is_whole=event.get("whole") is True,
-        began=event.get("began"),
-        event=event.get("event"),
+        read=tuple((run, first, count) for run, first, count in event.get("read") or ()),
     )
 
 

@@ -10,7 +10,6 @@ import pytest
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.elements import Run, TopologyNode
 from lineage_service.tracing.ghost_links import _files_of
-from lineage_service.tracing.keeping import Keeping
 from lineage_service.tracing.kept_runs import not_accepted, that_were_read, whole
 from spark_agent import contract
 
@@ -65,23 +64,8 @@ TARGETS = {
 }
 
 
-#: Nodes 1 and 2 are cached all the time.
-KEPT = [{"node": node, "how": contract.CACHED, "event": 0} for node in (1, 2)]
-
-
 def run(number: int, reads: int, *makes: int, **others: Any) -> Run:
-    """One that begins when all of lower numbers have ended."""
-    given = {
-        "split": 0,
-        "attempt": number,
-        "stage": number,
-        "task": 0,
-        "action": number,
-        "began": 10 * number,
-        "event": 10 * number + 5,
-        "outputs": 1,
-        **others,
-    }
+    given = {"split": 0, "attempt": number, "stage": number, "action": number, "outputs": 1, **others}
     return Run(
         number=number,
         input=reads,
@@ -93,69 +77,51 @@ def run(number: int, reads: int, *makes: int, **others: Any) -> Run:
     )
 
 
-def read(
-    committed: list[Run], kept: list[Run], persisted: list[Any] = KEPT, *, local: bool = True
-) -> set[int]:
+def read(committed: list[Run], kept: list[Run]) -> set[int]:
     known = {each.number: each for each in committed}
-    ends = {each.number: 10 * each.number + 5 for each in kept}
-    maybe = not_accepted(NODES, known, {each.number: each for each in kept}, ends)
+    maybe = not_accepted(NODES, known, {each.number: each for each in kept})
     assert all(each.action is None for each in maybe.values())
-    keeping = Keeping(persisted, is_told=True)
-    return set(that_were_read(NODES, known, maybe, (), TARGETS, keeping, is_one_process=local))
+    return set(that_were_read(NODES, known, maybe, (), TARGETS, {1, 2}))
 
 
 READER = run(9, 1, 2, 3)
-AGAIN = {"stage": 5, "action": 5, "began": 50}
+
+
+def reader(*pieces: tuple[int, int, int]) -> Run:
+    """One whose manifest tells of what it has read."""
+    return replace(READER, read=pieces)
 
 
 @pytest.mark.parametrize(
-    ("kept", "counts"),
+    ("committed", "kept", "counts"),
     [
-        pytest.param([run(5, 0, 1)], {5}, id="a committed run read it"),
-        pytest.param([run(5, 0, 1), run(6, 0, 1), run(10, 0, 1)], {6}, id="the last one before the reader"),
-        pytest.param([run(5, 0, 1), run(6, 0, 1, **AGAIN)], {6}, id="two attempts of one task"),
-        pytest.param([run(5, 0, 1), run(6, 0, 1, began=50)], set(), id="which was the last is not known"),
-        pytest.param([run(5, 0, 1), run(6, 0, 1, task=1, **AGAIN)], set(), id="two tasks of one stage"),
-        pytest.param([run(5, 0, 1, split=1)], set(), id="another split"),
-        pytest.param([run(9, 1, 2, 3)], set(), id="committed itself"),
+        pytest.param([reader((5, 0, 1))], [run(5, 0, 1)], {5}, id="it is named"),
+        pytest.param([reader((5, 0, 1))], [run(5, 0, 1), run(6, 0, 1)], {5}, id="and not another one"),
+        pytest.param([reader((6, 0, 1)), run(6, 0, 1)], [run(5, 0, 1)], set(), id="a committed one is named"),
+        pytest.param([reader((4, 0, 1))], [run(5, 0, 1)], set(), id="one is named that nobody told of"),
+        pytest.param([READER], [run(5, 0, 1)], {5}, id="nothing is named, and no other was there"),
+        pytest.param(
+            [READER], [run(5, 0, 1), run(6, 0, 1)], set(), id="nothing is named, and one of two was"
+        ),
+        pytest.param([READER, run(6, 0, 1)], [run(5, 0, 1)], set(), id="or of two, one of which counts"),
+        pytest.param([READER], [run(5, 0, 1, split=1)], set(), id="another split"),
+        pytest.param([READER], [READER], set(), id="committed itself"),
+        pytest.param([run(9, 0, 1, 2, 3)], [run(5, 0, 1)], set(), id="computed anew"),
+        pytest.param(
+            [run(9, 1, 2, 3, attempt=5), run(6, 0, 1, attempt=5)], [run(5, 0, 1)], set(), id="by itself"
+        ),
+        pytest.param([], [run(5, 0, 1), run(7, 1, 2)], set(), id="nobody that counts"),
     ],
 )
-def test_which_counts_that_no_manifest_accepts(kept: list[Run], counts: set[int]) -> None:
-    assert read([READER], kept) == counts
+def test_which_counts_that_no_manifest_accepts(
+    committed: list[Run], kept: list[Run], counts: set[int]
+) -> None:
+    assert read(committed, kept) == counts
 
 
 def test_ways_over_several_caches_are_followed() -> None:
-    assert read([run(9, 2, 3)], [run(5, 0, 1), run(7, 1, 2)]) == {5, 7}
-
-
-def test_of_two_attempts_at_once_the_last_one_is_not_known() -> None:
-    assert not read([READER], [run(5, 0, 1), run(6, 0, 1, **AGAIN)], local=False)
-
-
-@pytest.mark.parametrize(
-    "committed",
-    [
-        pytest.param([run(9, 0, 1, 2, 3)], id="computed anew"),
-        pytest.param([READER, run(6, 0, 1)], id="a later one was committed"),
-        pytest.param([run(9, 1, 2, 3, attempt=5), run(6, 0, 1, attempt=5)], id="by itself"),
-        pytest.param([], id="nobody that counts"),
-    ],
-)
-def test_others_do_not(committed: list[Run]) -> None:
-    assert not read(committed, [run(5, 0, 1), run(7, 1, 2)] if not committed else [run(5, 0, 1)])
-
-
-@pytest.mark.parametrize(
-    ("how", "at", "counts"),
-    [
-        pytest.param(contract.DROPPED, 57, set(), id="dropped before the reader began"),
-        pytest.param(contract.DROPPED, 95, {5}, id="dropped while it was at work"),
-        pytest.param(contract.RELEASED, 57, {5}, id="released and cached again"),
-    ],
-)
-def test_what_is_no_longer_kept_is_not_read(how: str, at: int, counts: set[int]) -> None:
-    again = [{"node": 1, "how": how, "event": at}, {"node": 1, "how": contract.CACHED, "event": at + 1}]
-    assert read([READER], [run(5, 0, 1)], [*KEPT, *again]) == counts
+    reads = run(9, 2, 3, read=((7, 0, 1),))
+    assert read([reads], [run(5, 0, 1), run(7, 1, 2, read=((5, 0, 1),)), run(6, 0, 1)]) == {5, 7}
 
 
 def attempt(number: int, **others: Any) -> list[Run]:

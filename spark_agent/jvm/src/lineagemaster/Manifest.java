@@ -16,7 +16,6 @@ final class Manifest {
     number("split", split);
     number("attempt", task.taskAttemptId());
     number("stage", task.stageId());
-    number("task", task.partitionId());
     number("input", input);
     json("nodes", nodes.toString());
     json("action", "null");
