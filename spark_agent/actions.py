@@ -9,6 +9,7 @@ action is the library's own job and captures nothing.
 from __future__ import annotations
 
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,8 @@ def _say_failed(session: Session, sink: Node) -> None:
     """Its tasks that had ended have told of their records, which are no result."""
     sink.exact, sink.reason = False, failed(sink.name)
     session.emit(contract.NODE_REGISTERED, **sink.event())
+    if isinstance(sys.exc_info()[1], Exception):  # else the user wants to go
+        session.describe_parts(sink)
 
 
 def _top_level(session: Session, stock: Action, action: Action) -> Action:

@@ -324,11 +324,28 @@ class Session:
             except Exception as error:  # noqa: BLE001 - an unusual input format: rows cannot be shown, no more
                 logger.warning("partitions of %s are not known: %s", each.name, error)
                 continue
-            for start_at in range(0, len(partitions), PARTITIONS_IN_EVENT):
-                piece = partitions[start_at : start_at + PARTITIONS_IN_EVENT]
-                self.emit(contract.PARTITIONS, node=each.number, partitions=piece)
+            self._tell_partitions(each, partitions)
         self.insist()
         self._log_warnings()
+
+    def describe_parts(self, node: Node) -> None:
+        """After a job that failed, publish of what the JVM puts together what it is made of.
+
+        The tasks that had ended may have left it to others. What else there is to tell may still change.
+        """
+        with self._lock:
+            pending = node.ancestry(lambda each: each.is_described)
+        for each in pending:
+            describe = each.describe
+            if each.relation == contract.STATIC and describe is not None:
+                with contextlib.suppress(Exception):  # what it is made of is missing, or the JVM has gone
+                    self._tell_partitions(each, describe())
+                    each.describe = None
+
+    def _tell_partitions(self, node: Node, partitions: list[Any]) -> None:
+        for start_at in range(0, len(partitions), PARTITIONS_IN_EVENT):
+            piece = partitions[start_at : start_at + PARTITIONS_IN_EVENT]
+            self.emit(contract.PARTITIONS, node=node.number, partitions=piece)
 
     # -- nodes and operations ------------------------------------------------------------------------
 

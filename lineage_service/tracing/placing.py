@@ -76,8 +76,14 @@ class Placing:
         #: (node, split) of which unplaced runs have read what a run has made that nobody told of.
         self.lost: set[_Split] = set()
         for run in those:
-            node = nodes.get(run.input)
-            if node is not None and not self._place_input(node, run):
+            node, before = nodes.get(run.input), len(self.links)
+            try:
+                is_placed = node is None or self._place_input(node, run)
+            except RecursionError:  # a union of unions, a thousand deep
+                del self.links[before:]
+                self.lost.add((run.input, run.split))
+                is_placed = False
+            if not is_placed:
                 self.unplaced.add(run.number)
 
     def _know(self, run: Run, *, is_id: bool) -> None:

@@ -109,6 +109,31 @@ def test_what_an_attempt_cached_that_was_made_again_is_known(run: Run, tmp_path:
                 assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
+def test_a_union_that_only_a_failed_action_has_read_keeps_nothing_from_being_exact(
+    run: Run, tmp_path: Path
+) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(20)))
+
+    def job(context: Any) -> None:
+        def fails(line: str) -> str:
+            if line == "19":
+                raise ValueError(line)
+            return line
+
+        some = context.textFile(str(source), 3).filter(lambda line: int(line) % 2).cache()
+        with contextlib.suppress(Exception):
+            some.union(some.map(fails)).map(str).count()
+        some.map(str).saveAsTextFile(str(tmp_path / "out"))
+
+    _, application = run(job)
+    for part, row, text in part_rows(tmp_path / "out"):
+        assert application.sources_of(part, row) == {("in.txt", int(text))}
+        trace = application.trace(direction="forward", path=str(source), row=int(text))
+        assert trace.exact
+        assert (part.name, row) in rows_at(trace, "sink")
+
+
 def test_a_kept_union_holds_what_was_computed_for_it(run: Run, tmp_path: Path) -> None:
     """Not what another job computed of its parts before it was read."""
     source = tmp_path / "in.txt"
