@@ -12,9 +12,9 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spark_agent import capture, contract, sampling
-from spark_agent.capture import Operator
-from spark_agent.shuffle import TAG, PairsOfBatches, TaggedBatches, TaggedSerializer
+from spark_agent import capture, contract
+from spark_agent.capture import Operator, Piece, Run
+from spark_agent.shuffle import TAG, PairsOfBatches, TaggedBatches, TaggedSerializer, untag
 from spark_agent.streams import Told
 
 
@@ -173,32 +173,27 @@ class PassTagged(Operator):
 
         def passed() -> Iterator[bytes]:
             nonlocal records
-            left: tuple[int, int, int] | None = None
+            left: Piece | None = None
             for batch in batches:
                 writer, first, bits = 0, 0, None
                 if self.reads:
-                    number, first = TAG.unpack_from(batch)
-                    writer, start, bits = sampling.untag(number, batch, TAG.size)
+                    writer, first, bits, start = untag(batch)
                     batch = batch[start:]
-                size = counted(batch)
+                piece = Piece(writer, first, counted(batch), bits)
                 if run is not None and self.pairs:
                     if left is None:
-                        left = writer, first, size
+                        left = piece
                     else:
                         if self.reads:
-                            run.read_product(left, (writer, first, size))
-                        records += left[2] * size
+                            run.read_product(left, piece)
+                        records += left.records * piece.records
                         left = None
                 elif run is not None:
                     if self.reads:
-                        run.read_batch(writer, first, size, bits)
-                    records += size
+                        run.read_batch(*piece)
+                    records += piece.records
                 if self.writes:
-                    known = run if not problems else None
-                    tag = (known.number, known.written) if known is not None else (0, 0)
-                    batch = TAG.pack(*tag) + batch
-                    if run is not None:
-                        run.written += size
+                    batch = self._tag(run if not problems else None, piece) + batch
                 yield batch
 
         def close() -> None:
@@ -210,3 +205,13 @@ class PassTagged(Operator):
         if run is not None:
             run.at_close(close)
         return passed()
+
+    @staticmethod
+    def _tag(run: Run | None, piece: Piece) -> bytes:
+        if run is None:
+            return TAG.pack(0, 0)
+        first, run.written = run.written, run.written + piece.records
+        head, bits = run.number, b""
+        if run.ways is not None:
+            head, bits = run.ways.passed_on(head, first, piece.records, piece.bits)
+        return TAG.pack(head, first) + bits

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_agent import contract, retold, sampling, transport
 from spark_agent.arrival import arrive
@@ -60,6 +60,16 @@ class Plan:
     names: tuple[str, ...] = ()  # of `nodes`, for a redaction function
     problem: str = ""  # why blocks will not arrive, as far as the driver knows
     reads_sides: bool = False  # the records that it reads say of their side whether they are on a chosen way
+    writes_tags: bool = False  # the batches that leave have tags
+
+
+class Piece(NamedTuple):
+    """A batch that another run wrote: so many records of that run, from position `first` on."""
+
+    run: int
+    first: int
+    records: int
+    bits: bytes | None = None  # which of them are on a chosen way
 
 
 class Run:
@@ -134,13 +144,13 @@ class Run:
 
     def read_batch(self, writer: int, first: int, count: int, bits: bytes | None = None) -> None:
         """The input's next `count` records are those from `first` of what run `writer` has written."""
+        if self.ways is not None:
+            self.ways.read_batch(bits)
         if not self.plan.reads_shuffle:
             if not self._pieces or self._pieces[-1][0] != writer or sum(self._pieces[-1][1:]) != first:
                 self._pieces.append([writer, first, 0])
             self._pieces[-1][2] += count
             return
-        if self.ways is not None:
-            self.ways.read_batch(bits)
         if self._batches is None:
             self._batches = self.stream(self.plan.input_node, contract.SPANS)
         counts, firsts, steps, writers = self._batches.buffers
@@ -151,17 +161,17 @@ class Run:
         if len(counts) >= CHUNK:
             self._batches.flush()
 
-    def read_product(self, left: tuple[int, int, int], right: tuple[int, int, int]) -> None:
-        """The next inputs are the pairs of two batches, each (writing run, first position, count)."""
+    def read_product(self, left: Piece, right: Piece) -> None:
+        """The next inputs are the pairs of two batches."""
+        if self.ways is not None:
+            self.ways.read_product(left, right)
         if not self.plan.sides:
             return
         if not self._sides:
             self._sides = [self.stream(side, contract.SPANS) for side in self.plan.sides]
-        writer, first, count = left
-        other, other_first, other_count = right
-        if count and other_count:
-            self._sides[0].extend((other_count, first + i, 0, writer) for i in range(count))
-            self._sides[1].extend((other_count, other_first, 1, other) for _ in range(count))
+        if left.records and right.records:
+            self._sides[0].extend((right.records, left.first + i, 0, left.run) for i in range(left.records))
+            self._sides[1].extend((right.records, right.first, 1, right.run) for _ in range(left.records))
 
     def override(self, node: int, relation: str) -> Stream:
         """A stream for this run's outputs of `node`, which is an identity or a bound in other runs."""
@@ -386,8 +396,11 @@ class Capture(Pipeline):
             is_kept = node in plan.value_nodes and node not in told
             texts = run.texts(node, contract.VALUES) if is_kept else None
             if ways is not None:
-                if texts is not None or following is not None:
-                    records = ways.leave(node, records, following, texts)
+                is_last = following is None
+                if texts is not None or not is_last or plan.writes_tags:
+                    records = ways.leave(
+                        node, records, following, texts, is_tagged=is_last and plan.writes_tags
+                    )
             elif texts is not None:
                 records = texts.through(records)
         return records

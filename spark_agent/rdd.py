@@ -14,6 +14,7 @@ from spark_agent.batches import Pass, PassTagged
 from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hiding
 from spark_agent.nodes import inexact
 from spark_agent.patches import is_rdd, like, rdd_module
+from spark_agent.shuffle import TaggedSerializer
 from spark_agent.sinks import TextSink
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ def _step_name(func: Any, frames: list[Any]) -> str:
 def _wrap_function(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
     def _wrap_function(sc: Any, func: Any, deserializer: Any, serializer: Any, profiler: Any = None) -> Any:
         if isinstance(func, Pipeline):
-            func = session.captured(func)
+            has_tags = isinstance(getattr(serializer, "serializer", None), TaggedSerializer)
+            func = session.captured(func, writes_tags=has_tags)
             deserializer = text_rows.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)
         return stock(sc, func, deserializer, serializer, profiler)

@@ -1,12 +1,13 @@
 """Which records' values are captured when only a fraction shall be (`spark.lineage.values.sample`).
 
 A record that comes into Python from outside is chosen, or not, by a hash of its split and offset, so a retry
-chooses the same. What a chosen record went into is *on its way*, through every operator and every keyed
-shuffle. Promises that exactly the records on a chosen way are captured; behind an operation that is known as
-a bound only, those that may be. Costs nothing when everything is captured: there is no `Ways` then.
+chooses the same. What a chosen record went into is *on its way*, through every operator, every shuffle and
+what else goes through the JVM in tagged batches. Promises that exactly the records on a chosen way are
+captured; behind an operation that is known as a bound only, those that may be. Costs nothing when everything
+is captured: there is no `Ways` then.
 
 How an operator's outputs hang together with its inputs is read from the operator's own streams: they know
-when an output comes out. Across a shuffle the tags of the batches carry a bit for each record.
+when an output comes out. From run to run the tags of the batches carry a bit for each record.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.capture import Run
+    from spark_agent.capture import Piece, Run
     from spark_agent.streams import Stream
     from spark_agent.values import TextStream
 
@@ -77,6 +78,10 @@ class Passage:
     def is_kept(self) -> bool:
         return self._kept is not None
 
+    def passed(self, position: int) -> bool:
+        """Was the record that passed here at `position` on a way?"""
+        return bool(self._kept[position - self.first_kept]) if self._kept is not None else self.any
+
     def at(self, position: int) -> bool:
         """Is the record at `position`, counted by the function that made it, on a way?"""
         if isinstance(self.rule, Coded):
@@ -127,8 +132,12 @@ class Head(Rule):
     def is_on(self, position: int, _record: Any) -> bool:
         at = position - self._first
         if self._bits is None or not 0 <= at < 8 * len(self._bits):
-            return is_chosen(self._split, position, self._threshold)
-        return bool(self._bits[at >> 3] >> (at & 7) & 1)
+            return self.chooses(position)
+        return _bit(self._bits, at)
+
+    def chooses(self, position: int) -> bool:
+        """Is a record chosen that comes from outside at this position?"""
+        return is_chosen(self._split, position, self._threshold)
 
 
 class Sided(Head):
@@ -218,8 +227,13 @@ class Ways:
         return Passage(records, self._head, is_kept=_looks_back(function), texts=None)
 
     def read_batch(self, bits: bytes | None) -> None:
-        """The next records are a batch of a shuffle; `bits` if its writer knew about ways."""
+        """The next records are a tagged batch; `bits` if its writer knew about ways."""
         self._head.read_batch(self._run.inputs.count, bits)
+
+    def read_product(self, left: Piece, right: Piece) -> None:
+        """The next records are the pairs of two tagged batches: on a way where one of both is."""
+        pairs = (a or b for a in _each(left) for b in _each(right))
+        self._head.read_batch(self._run.inputs.count, _packed(pairs))
 
     def reading(self, node: int) -> Passage:
         """What the function of `node` reads."""
@@ -235,11 +249,34 @@ class Ways:
         if node in self._early:
             self.opened(*self._early.pop(node))
 
-    def leave(self, node: int, records: Iterable[Any], following: Any, texts: TextStream | None) -> Passage:
-        """What `node` gave, on the way to the function `following`."""
-        made = Passage(records, self._rules[node], is_kept=_looks_back(following), texts=texts)
+    def leave(
+        self,
+        node: int,
+        records: Iterable[Any],
+        following: Any,
+        texts: TextStream | None,
+        *,
+        is_tagged: bool = False,
+    ) -> Passage:
+        """What `node` gave, on the way to the function `following`, or out of the run in tagged batches."""
+        is_kept = is_tagged or _looks_back(following)
+        made = Passage(records, self._rules[node], is_kept=is_kept, texts=texts)
         self._made[node] = made
         return made
+
+    def left(self, number: int, first: int, count: int) -> tuple[int, bytes]:
+        """(run number for the tag, bits that follow it) of the next records that leave the run."""
+        passage = self._made[self._run.plan.nodes[-1]]
+        bits = _packed(passage.passed(position) for position in range(first, first + count))
+        passage.forget(first + count)
+        return with_bits(number, bits)
+
+    def passed_on(self, number: int, first: int, count: int, bits: bytes | None) -> tuple[int, bytes]:
+        """The same of a batch that passes unread, and came with these bits."""
+        if bits is None:
+            chosen = (self._head.chooses(position) for position in range(first, first + count))
+            bits = _packed(chosen)
+        return with_bits(number, bits)
 
     def opened(self, stream: Stream, relation: str) -> None:
         """An operator opened a stream: from now on it says how its outputs are decided."""
@@ -265,12 +302,7 @@ class Ways:
 
     def tag(self, node: int, number: int, positions: Sequence[int]) -> tuple[int, bytes]:
         """(run number for the tag of a batch, bits that follow the tag); `positions` are inputs of `node`."""
-        bits = bytearray((len(positions) + 7) // 8)
-        at = self._passages[node].at
-        for index, position in enumerate(positions):
-            if at(position):
-                bits[index >> 3] |= 1 << (index & 7)
-        return number | HAS_BITS, _COUNT.pack(len(bits)) + bytes(bits)
+        return with_bits(number, _packed(map(self._passages[node].at, positions)))
 
     def drained(self, node: int, position: int) -> None:
         """All inputs of `node` before `position` have left."""
@@ -289,6 +321,30 @@ def _is_bound(function: Any) -> bool:
     from spark_agent.capture import Operator
 
     return not isinstance(function, Operator) or function.relation == contract.PARTITION
+
+
+def _bit(bits: bytes, at: int) -> bool:
+    return bool(bits[at >> 3] >> (at & 7) & 1)
+
+
+def _packed(are_on: Iterable[bool]) -> bytes:
+    bits = bytearray()
+    for index, is_on in enumerate(are_on):
+        if not index & 7:
+            bits.append(0)
+        bits[-1] |= is_on << (index & 7)
+    return bytes(bits)
+
+
+def _each(piece: Piece) -> list[bool]:
+    """Of each record, whether it is on a way; of a writer that did not know about ways none is."""
+    bits = piece.bits
+    return [bits is not None and _bit(bits, at) for at in range(piece.records)]
+
+
+def with_bits(number: int, bits: bytes) -> tuple[int, bytes]:
+    """(run number for the tag of a batch, bits that follow the tag)."""
+    return number | HAS_BITS, _COUNT.pack(len(bits)) + bits
 
 
 def untag(number: int, tagged: bytes, start: int) -> tuple[int, int, bytes | None]:

@@ -465,7 +465,7 @@ class Session:
         finally:
             self._local.is_inner = before
 
-    def captured(self, pipeline: Pipeline) -> capture.Capture:
+    def captured(self, pipeline: Pipeline, *, writes_tags: bool = False) -> capture.Capture:
         """What the executors run for `pipeline`."""
         if getattr(self._local, "is_inner", False):
             return capture.Capture(pipeline.functions, None)
@@ -482,6 +482,7 @@ class Session:
             read_by_action=ours[-1] if ours and ours[-1] != nodes[-1] else None,
             sides=pipeline.input_node.sides,
             reads_sides=pipeline.input_node.has_sides,
+            writes_tags=writes_tags,
             nodes=nodes,
             value_nodes=values.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
             user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),

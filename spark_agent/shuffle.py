@@ -24,7 +24,7 @@ from pyspark.serializers import (
 )
 
 from spark_agent import capture, contract, sampling
-from spark_agent.capture import Operator
+from spark_agent.capture import Operator, Piece
 from spark_agent.streams import CHUNK, FOREVER
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
@@ -42,20 +42,32 @@ class TaggedSerializer(FramedSerializer):  # type: ignore[misc] # PySpark's is n
         self.inner = inner
 
     def dumps(self, batch: Any) -> bytes:
-        run = capture.current
-        if run is None:
-            return TAG.pack(0, 0) + bytes(self.inner.dumps(batch))
-        tagged = TAG.pack(run.number, run.written) + bytes(self.inner.dumps(batch))
-        run.written += len(batch)
-        return tagged
+        pickled = bytes(self.inner.dumps(batch))
+        return tag_of(len(batch)) + pickled
 
     def loads(self, tagged: bytes) -> Any:
-        number, first = TAG.unpack_from(tagged)
-        run, start, bits = sampling.untag(number, tagged, TAG.size)
+        run, first, bits, start = untag(tagged)
         batch = self.inner.loads(tagged[start:])
         if capture.current is not None:
             capture.current.read_batch(run, first, len(batch), bits)
         return batch
+
+
+def tag_of(count: int) -> bytes:
+    """What stands before the next `count` records that leave the run."""
+    run = capture.current
+    if run is None:
+        return TAG.pack(0, 0)
+    first, run.written = run.written, run.written + count
+    head, bits = (run.number, b"") if run.ways is None else run.ways.left(run.number, first, count)
+    return TAG.pack(head, first) + bits
+
+
+def untag(batch: bytes) -> tuple[int, int, bytes | None, int]:
+    """(run, position of the first record, bits of chosen ways if there are any, where the records begin)."""
+    head, first = TAG.unpack_from(batch)
+    run, start, bits = sampling.untag(head, batch, TAG.size)
+    return run, first, bits, start
 
 
 class TaggedBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not typed
@@ -68,9 +80,9 @@ class TaggedBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not
     def dump_stream(self, records: Any, stream: Any) -> None:
         wanted, source = 1, iter(records)
         while batch := list(islice(source, wanted)):
-            tagged = self.serializer.dumps(batch)
-            write_with_length(tagged, stream)
-            size = len(tagged) - TAG.size
+            pickled = bytes(self.serializer.inner.dumps(batch))
+            write_with_length(tag_of(len(batch)) + pickled, stream)
+            size = len(pickled)
             if size < self.best_size:  # Spark's rule
                 wanted *= 2
             elif size > self.best_size * 10 and wanted > 1:
@@ -111,11 +123,12 @@ class SameBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not t
 
 
 class Tags(TaggedSerializer):
-    """Reads tagged batches as (writing run, first position, records)."""
+    """Reads tagged batches as (piece, records)."""
 
-    def loads(self, tagged: bytes) -> tuple[int, int, Any]:
-        run, first = TAG.unpack_from(tagged)
-        return run, first, self.inner.loads(tagged[TAG.size :])
+    def loads(self, tagged: bytes) -> tuple[Piece, Any]:
+        run, first, bits, start = untag(tagged)
+        batch = self.inner.loads(tagged[start:])
+        return Piece(run, first, len(batch), bits), batch
 
 
 class PairsOfBatches(Serializer):  # type: ignore[misc] # PySpark's is not typed
@@ -127,10 +140,10 @@ class PairsOfBatches(Serializer):  # type: ignore[misc] # PySpark's is not typed
 
     def _load_stream_without_unbatching(self, stream: Any) -> Iterator[Any]:
         lefts, rights = self.left.load_stream(stream), self.right.load_stream(stream)
-        for (writer, first, left), (other, other_first, right) in zip(lefts, rights, strict=False):
+        for (left, lefts_of_it), (right, rights_of_it) in zip(lefts, rights, strict=False):
             if capture.current is not None:
-                capture.current.read_product((writer, first, len(left)), (other, other_first, len(right)))
-            yield product(left, right)
+                capture.current.read_product(left, right)
+            yield product(lefts_of_it, rights_of_it)
 
     def load_stream(self, stream: Any) -> Iterator[Any]:
         return chain.from_iterable(self._load_stream_without_unbatching(stream))

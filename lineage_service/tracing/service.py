@@ -268,7 +268,7 @@ class LineageQuestions:
     ) -> Texts:
         wanted: dict[int, list[int]] = defaultdict(list)
         for each in positions:
-            wanted[each.run].append(each.offset)
+            wanted[opened.snapshot.maker(node.number, each.run)].append(each.offset)
         kinds = ("key", "value") if values else ("key",)
         rows = opened.snapshot.texts.of(cursor, node.number, wanted, kinds)
         return {(node.number, run, pos, kind): (type_, text) for run, pos, kind, type_, text in rows}

@@ -208,7 +208,11 @@ def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query:
 
 def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> Texts:
     """What was captured of these records."""
-    wanted = {(each.node, each.run, each.offset) for each in positions if each.node in snapshot.keyed}
+    wanted = {
+        (each.node, snapshot.maker(each.node, each.run), each.offset)
+        for each in positions
+        if each.node in snapshot.keyed
+    }
     if not wanted:
         return {}
     table = snapshot.table("node int, run bigint, pos bigint", sorted(wanted))

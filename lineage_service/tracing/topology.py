@@ -136,13 +136,14 @@ def read_topology(
     groups = {number: free - at for at, number in enumerate(sorted(keyed))}
     runs.update({run: _stand_in(run, number, 0) for number, run in groups.items()})
     chain = tuple(_chain(nodes, runs.values()))
+    # Who made the records of a node stands before who read them from a cache, and has their keys and values.
     runs_of: dict[int, dict[int, None]] = defaultdict(dict)
+    for run_number, node_number, _ in chain:
+        runs_of[node_number][run_number] = None
     for run in runs.values():
         runs_of[run.input][run.number] = None
         for side in sides_of(nodes.get(run.input)):
             runs_of[side][run.number] = None
-    for run_number, node_number, _ in chain:
-        runs_of[node_number][run_number] = None
     return Topology(
         application_id=application_id,
         nodes=nodes,

@@ -44,8 +44,9 @@ def records_of(
     number, records = node.number, list[Record]()
     for each in positions:
         split, offset = each.split, each.offset
-        _, key = texts.get((number, each.run, offset, "key"), _NO_TEXT)
-        value_type, value = texts.get((number, each.run, offset, "value"), _NO_TEXT)
+        maker = opened.snapshot.maker(number, each.run)
+        _, key = texts.get((number, maker, offset, "key"), _NO_TEXT)
+        value_type, value = texts.get((number, maker, offset, "value"), _NO_TEXT)
         records.append(
             Record(
                 record_id=contract.record_id(node.kind, split, offset),

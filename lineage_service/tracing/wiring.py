@@ -91,6 +91,9 @@ class Wiring(ABC):
             for link in topology.links
             if link.node == link.parent_node and link.run not in self.effective
         )
+        self._makers = {
+            (link.node, link.run): link.parent_run for link in topology.links if link.node == link.parent_node
+        }
         self._only_runs: dict[int, Mapping[int, int]] = {}
         self._rows: dict[int, int] = defaultdict(int)  # node -> rows in `flows` of effective runs
         for each in flows:
@@ -130,6 +133,10 @@ class Wiring(ABC):
             return False
         splits = self.lost[node]
         return any(splits is None or self.topology.runs[run].split in splits for run in runs)
+
+    def maker(self, node: int, run: int) -> int:
+        """The run that made what `run` has of the node, where it read what is kept: that one sent texts."""
+        return self._makers.get((node, run), run)
 
     def runs_of(self, node: int) -> list[int]:
         """The effective ones."""

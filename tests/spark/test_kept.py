@@ -109,6 +109,27 @@ def test_what_an_attempt_cached_that_was_made_again_is_known(run: Run, tmp_path:
                 assert application.sources_of(part, row) == {("in.txt", int(text))}, name
 
 
+def test_what_was_kept_of_a_grouping_is_found_by_its_key(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{i}\n" for i in range(20)))
+
+    def job(context: Any) -> None:
+        pairs = context.textFile(str(source), 3).map(lambda line: (f"ends in {line[-1]}", int(line)))
+        sums = pairs.reduceByKey(lambda a, b: a + b, 2).cache()
+        sums.count()
+        sums.map(str).saveAsTextFile(str(tmp_path / "out"))
+
+    _, application = run(job)
+    graph = application.questions.graph(application.application_id)
+    (sums,) = [node.node_id for node in graph.nodes if node.name == "reduceByKey"]
+    backward = application.trace(direction="backward", node=sums, key="ends in 3")
+    assert rows_at(backward, "source") == {("in.txt", 3), ("in.txt", 13)}
+    assert [[record.key for record in node.records] for node in backward.nodes[:1]] == [["ends in 3"]]
+    forward = application.trace(direction="forward", node=sums, key="ends in 3")
+    (row,) = [(part.name, row) for part, row, text in part_rows(tmp_path / "out") if "ends in 3" in text]
+    assert row in rows_at(forward, "sink")
+
+
 def test_a_union_that_only_a_failed_action_has_read_keeps_nothing_from_being_exact(
     run: Run, tmp_path: Path
 ) -> None:

@@ -194,10 +194,40 @@ def long_job(folder: Path) -> Callable[[Any], list[Any]]:
     return job
 
 
+#: No Python has the values of what these put together.
+IN_THE_JVM = {"union", "coalesce", "repartition", "cartesian"}
+
+
+def keeping_job(folder: Path) -> Callable[[Any], list[Any]]:
+    """What the JVM keeps, puts together and deals out: no key leads through it."""
+    (folder / "in.txt").write_text("".join(f"{i % 7} {i}\n" for i in range(30)))
+
+    def job(context: Any) -> list[Any]:
+        lines = context.textFile(str(folder / "in.txt"), 3).map(str.split)
+        pairs = lines.map(lambda row: (row[0], int(row[1]))).filter(lambda pair: pair[1] % 5).cache()
+        pairs.count()
+        both = pairs.union(pairs.flatMap(lambda pair: [pair] * (pair[1] % 3)))
+        few = both.coalesce(2).map(lambda pair: (pair[0], pair[1] + 1)).persist()
+        dealt = few.repartition(3).sortByKey(numPartitions=2).cache()
+        grouped = dealt.cogroup(few.keyBy(lambda pair: pair[0]), numPartitions=2)
+        sizes = grouped.map(lambda group: (group[0], len(list(group[1][0])))).coalesce(1)
+        products = sizes.cartesian(pairs.filter(lambda pair: pair[0] == "3")).filter(
+            lambda both: both[0][1] % 2
+        )
+        result: list[Any] = products.map(lambda both: both[0]).union(sizes).collect()
+        return result + few.map(lambda pair: pair[1]).collect()
+
+    return job
+
+
+@pytest.mark.parametrize("made", [long_job, keeping_job])
 def test_exactly_the_ways_of_chosen_rows_have_values(
-    run: Run, run_plain: Callable[..., Any], tmp_path: Path
+    made: Callable[[Path], Callable[[Any], list[Any]]],
+    run: Run,
+    run_plain: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
-    job = long_job(tmp_path)
+    job = made(tmp_path)
     result, application = run(job, **DETAILED, spark_lineage_values_sample=str(SAMPLE))
     assert result == run_plain(job)
     graph = application.questions.graph(application.application_id)
@@ -218,8 +248,9 @@ def test_exactly_the_ways_of_chosen_rows_have_values(
             assert trace.exact
             on_the_way |= {(node.node_id, each.record_id) for node in trace.nodes for each in node.records}
     assert 3 <= chosen <= 12
-    valued = [node for node in graph.nodes if node.kind == "operator"]
-    assert [node.name for node in valued if node.has_values] == [node.name for node in valued]
+    operators = [node for node in graph.nodes if node.kind == "operator"]
+    valued = [node for node in operators if node.has_values]
+    assert {node.name for node in operators if not node.has_values} <= IN_THE_JVM
     records = {
         (node.node_id, record.record_id): record.value
         for node in valued
@@ -230,6 +261,28 @@ def test_exactly_the_ways_of_chosen_rows_have_values(
     captured = {place for place, value in records.items() if value is not None}
     assert captured == on_the_way & set(records)
     assert 0 < len(captured) < len(records)
+
+
+def test_records_that_were_kept_have_their_values(run: Run, tmp_path: Path) -> None:
+    _, application = run(keeping_job(tmp_path), **DETAILED)
+    graph = application.questions.graph(application.application_id)
+    valued = {node.node_id for node in graph.nodes if node.has_values}
+    for node in graph.nodes:
+        query = RecordQuery(node=node.node_id, limit=1_000)
+        records = application.questions.records(application.application_id, query).records
+        assert all((record.value is not None) == (node.node_id in valued) for record in records), node.name
+    for partition, offset in ((0, 0), (1, 0)):
+        trace = application.trace(
+            direction="backward",
+            node=graph.nodes[-1].node_id,
+            partition=partition,
+            offset=offset,
+            values=True,
+        )
+        assert len({node.node_id for node in trace.nodes} & valued) > 3
+        for traced in trace.nodes:
+            values = [record.value for record in traced.records]
+            assert (None not in values) == (traced.node_id in valued), (traced.name, values)
 
 
 def test_positions_are_complete_while_values_are_sampled(run: Run, tmp_path: Path) -> None:

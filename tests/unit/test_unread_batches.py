@@ -27,7 +27,7 @@ from pyspark.serializers import (
 
 from spark_agent import batches, capture
 from spark_agent.batches import Pass, PassTagged, batches_in, count, untagged
-from spark_agent.capture import Plan, Run
+from spark_agent.capture import Piece, Plan, Run
 from spark_agent.settings import AgentSettings
 from spark_agent.shuffle import TAG, PairsOfBatches, TaggedSerializer
 
@@ -225,7 +225,7 @@ def test_the_records_of_a_product_are_the_pairs(run: Run, monkeypatch: pytest.Mo
     given = [pickle.dumps([1, 2]), pickle.dumps([3, 4, 5])]
     tagged = [TAG.pack(writer, 6) + batch for writer, batch in zip((8, 9), given, strict=True)]
     assert list(PassTagged(reads=True, writes=False, pairs=True)(0, tagged)) == given
-    assert read == [((8, 6, 2), (9, 6, 3))]
+    assert read == [(Piece(8, 6, 2), Piece(9, 6, 3))]
     run.close()
     assert run.outputs.count == 6
 
