@@ -20,7 +20,7 @@ from spark_agent.capture import ACTION, Plan, Run, hiding
 from spark_agent.nodes import Node, failed, inexact
 from spark_agent.operators import Tag
 from spark_agent.patches import like
-from spark_agent.transformations import can_be_piped, is_pipelinable, name_runs, piped
+from spark_agent.tagging import can_be_piped, is_pipelinable, name_runs, piped
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

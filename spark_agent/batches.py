@@ -40,7 +40,7 @@ def untagged(deserializer: Any) -> Any:
     if type(each) is not TaggedSerializer or not _pickles(each.inner):
         return None
     if isinstance(deserializer, TaggedBatches):
-        return AutoBatchedSerializer(each.inner, deserializer.best_size)
+        return AutoBatchedSerializer(each.inner, deserializer.bestSize)
     return BatchedSerializer(each.inner, deserializer.batchSize)
 
 

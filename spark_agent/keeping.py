@@ -1,6 +1,6 @@
 """What the driver does where an RDD is persisted or checkpointed: tasks then read what other tasks have left.
 
-The batches that are kept tell the runs that made them (`transformations.name_runs`). And the driver says
+The batches that are kept tell the runs that made them (`tagging.name_runs`). And the driver says
 which RDDs were ever kept, for those whose batches do not: their RDD of the JVM had been there before.
 """
 
@@ -13,7 +13,7 @@ from spark_agent import contract
 from spark_agent.capture import hiding
 from spark_agent.nodes import Node
 from spark_agent.patches import like
-from spark_agent.transformations import name_runs
+from spark_agent.tagging import name_runs
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

@@ -1,7 +1,7 @@
 """PySpark's RDD operations while lineage is on: puts the replacements in place and registers what they make.
 
-`install` patches the classes; the replacements are in `transformations`, `actions` and `sources`. An
-operation that is not captured keeps its own code; its node says that it is a bound and why.
+`install` patches the classes; the replacements are in `transformations`, `keeping`, `actions` and `sources`.
+An operation that is not captured keeps its own code; its node says that it is a bound and why.
 """
 
 from __future__ import annotations

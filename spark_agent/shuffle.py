@@ -75,7 +75,7 @@ class TaggedBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not
 
     def __init__(self, inner: Any, best_size: int) -> None:
         super().__init__(TaggedSerializer(inner), self.UNKNOWN_BATCH_SIZE)
-        self.best_size = best_size
+        self.bestSize = best_size
 
     def dump_stream(self, records: Any, stream: Any) -> None:
         wanted, source = 1, iter(records)
@@ -83,9 +83,9 @@ class TaggedBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not
             pickled = bytes(self.serializer.inner.dumps(batch))
             write_with_length(tag_of(len(batch)) + pickled, stream)
             size = len(pickled)
-            if size < self.best_size:  # Spark's rule
+            if size < self.bestSize:  # Spark's rule
                 wanted *= 2
-            elif size > self.best_size * 10 and wanted > 1:
+            elif size > self.bestSize * 10 and wanted > 1:
                 wanted //= 2
 
 

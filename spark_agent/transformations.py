@@ -12,20 +12,22 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import Pass, PassTagged, are_products, batches_in, tagged, untagged
+from spark_agent.batches import batches_in, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.merging import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.nodes import Node
 from spark_agent.operators import Filter, FlatMap, Known, LastRead, Map, Order, Sort, Whole
 from spark_agent.patches import is_rdd, like, rdd_module
-from spark_agent.shuffle import (
-    BatchesIn,
-    PairsOfBatches,
-    SameBatches,
-    ShuffleWrite,
-    TaggedBatches,
-    TaggedSerializer,
+from spark_agent.shuffle import PairsOfBatches, SameBatches, ShuffleWrite, TaggedSerializer
+from spark_agent.tagging import (
+    has_tags,
+    name_runs,
+    parts_of_union,
+    piped,
+    piped_with_tags,
+    same_batches,
+    side_of_product,
 )
 
 if TYPE_CHECKING:
@@ -272,7 +274,7 @@ def _union(session: Session, stock: Operation) -> Operation:
     def union(self: Any, other: Any) -> Any:
         if not is_rdd(other):
             return stock(self, other)  # which says so
-        parts = _parts(session, [self, other])
+        parts = parts_of_union(session, [self, other])
         result = stock(*parts)
         _concatenate(session, result, parts)
         return result
@@ -287,52 +289,13 @@ def context_union(session: Session, stock: Operation) -> Operation:
         if session.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
             return stock(self, rdds)
         with session.operation("union", list(rdds)) as frame:
-            parts = _parts(session, rdds)
+            parts = parts_of_union(session, rdds)
             result = stock(self, parts)
             _concatenate(session, result, parts)
         session.finish(frame, result)
         return result
 
     return like(stock, hiding(union))
-
-
-def _parts(session: Session, datasets: list[Any]) -> list[Any]:
-    """The parts of a union, in one form as stock PySpark brings them into one, by a map where they differ.
-
-    Where that costs nothing their batches have tags: what the union is made of may be kept and read again.
-    """
-    parts = [_placed(session, each) for each in datasets]
-    forms = [untagged(part._jrdd_deserializer) or part._jrdd_deserializer for part in parts]
-    if any(form != forms[0] for form in forms):
-        wanted = parts[0].ctx.serializer
-        parts = [
-            part if form == wanted else part._reserialize() for part, form in zip(parts, forms, strict=True)
-        ]
-    if all(_has_tags(part) or _may_be_tagged(part) for part in parts):
-        for part in parts:
-            name_runs(part)
-    elif any(_has_tags(part) for part in parts):
-        parts = [part if _has_tags(part) else _piped_with_tags(session, part) for part in parts]
-    return parts
-
-
-def _has_tags(dataset: Any) -> bool:
-    form = dataset._jrdd_deserializer
-    return untagged(form) is not None and not isinstance(form, PairsOfBatches)
-
-
-def name_runs(dataset: Any) -> None:
-    """Let the batches of `dataset` tell their runs, if nobody has asked for its RDD of the JVM yet.
-
-    So whoever reads what is kept of it knows which task has left it there.
-    """
-    if _may_be_tagged(dataset):
-        dataset._jrdd_deserializer = tagged(dataset._jrdd_deserializer)
-
-
-def _may_be_tagged(dataset: Any) -> bool:
-    is_open = isinstance(dataset, rdd_module().PipelinedRDD) and not dataset._jrdd_val
-    return is_open and not dataset._bypass_serializer and tagged(dataset._jrdd_deserializer) is not None
 
 
 def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
@@ -347,7 +310,7 @@ def _cartesian(session: Session, stock: Operation) -> Operation:
         if not is_rdd(other):
             return stock(self, other)  # which says so
 
-        left, right = _tagged(session, self), _tagged(session, other)
+        left, right = side_of_product(session, self), side_of_product(session, other)
         if left is None or right is None:
             return stock(self, other)  # a bound
         pairs = PairsOfBatches(
@@ -365,45 +328,6 @@ def _cartesian(session: Session, stock: Operation) -> Operation:
         return result
 
     return cartesian
-
-
-def _tagged(session: Session, dataset: Any) -> Any:
-    """`dataset` in tagged batches, of the sizes in which stock PySpark would hand it to the JVM.
-
-    None where a Python worker would have to read records that it may not be able to read.
-    """
-    from pyspark.serializers import AutoBatchedSerializer
-
-    stock = dataset._jrdd_deserializer
-    inner = dataset.ctx._unbatched_serializer
-    if is_pipelinable(dataset) and isinstance(stock, (AutoBatchedSerializer, TaggedBatches)):
-        side = dataset.mapPartitionsWithIndex(Order(), True)
-        name_runs(side)
-        return side
-    if batches_in(stock) == 1:  # which decide what reads them
-        inner = stock.serializer
-    elif untagged(stock) is not None and hasattr(stock, "serializer"):
-        inner = stock.serializer.inner
-    elif not session.node_of(dataset).ends.are_plain:
-        return None
-    return _same_batches(session, dataset, SameBatches(inner, getattr(stock, "batchSize", 1)))
-
-
-def is_pipelinable(dataset: Any) -> bool:
-    return isinstance(dataset, rdd_module().PipelinedRDD) and dataset._is_pipelinable()
-
-
-def _same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
-    """`dataset` read through a Python worker that keeps its batches and tags them; pickled ones unread."""
-    stock = dataset._jrdd_deserializer
-    is_tagged = _has_tags(dataset)
-    if is_tagged or batches_in(stock) == 1:
-        return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), serializer)
-    read = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(dataset._jrdd_deserializer))
-    read._lineage_node = session.node_of(dataset)
-    made = read.mapPartitionsWithIndex(Order(), True)
-    made._jrdd_deserializer = serializer
-    return made
 
 
 def _zip(session: Session, stock: Operation) -> Operation:
@@ -426,7 +350,7 @@ def _zip(session: Session, stock: Operation) -> Operation:
         # The JVM zips element by element: what is an element of two batches must not become two elements.
         sides = [
             side
-            if (_has_known_records(session.node_of(side)) and not _has_tags(side))
+            if (_has_known_records(session.node_of(side)) and not has_tags(side))
             or batches_in(side._jrdd_deserializer) > 1
             else piped(session, side)
             for side in sides
@@ -454,7 +378,7 @@ def _coalesce(session: Session, stock: Operation) -> Operation:
         if shuffle and numPartitions > 0:
             return _repartitioned(session, self, numPartitions)
         # A coalesce must know how many records each part has: the runs say it.
-        part = self if session.node_of(self).ends.are_counted else _piped_with_tags(session, self)
+        part = self if session.node_of(self).ends.are_counted else piped_with_tags(session, self)
         name_runs(part)
         result = stock(part, numPartitions, shuffle)
         node = result._lineage_node
@@ -474,7 +398,7 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
     inner = CPickleSerializer()
     is_dealt_out = isinstance(stock, BatchedSerializer) and stock.batchSize == size
     if is_dealt_out and isinstance(stock.serializer, (TaggedSerializer, CPickleSerializer)):
-        dealt = _same_batches(session, dataset, SameBatches(inner, size))
+        dealt = same_batches(session, dataset, SameBatches(inner, size))
     else:
         dealt = dataset.mapPartitionsWithIndex(Order(), True)
         dealt._jrdd_deserializer = BatchedSerializer(TaggedSerializer(inner), size)
@@ -482,60 +406,3 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
     result = rdd_module().RDD(jvm_rdd, dataset.ctx, dealt._jrdd_deserializer)
     _settle_shuffle(session, result, dealt)
     return result
-
-
-def piped(session: Session, dataset: Any) -> Any:
-    """`dataset` read through a Python worker, so that its records have runs and are counted.
-
-    Pickled batches pass it unread. Any other records only where every Python can read them.
-    """
-    stock = dataset._jrdd_deserializer
-    every, plain = batches_in(stock), untagged(stock)
-    if every:
-        return _passed(session, dataset, Pass(every), stock)
-    if plain is not None:
-        passing = PassTagged(reads=True, writes=False, pairs=isinstance(stock, PairsOfBatches))
-        return _passed(session, dataset, passing, plain)
-    if are_products(stock):
-        return _passed(session, dataset, PassTagged(reads=False, writes=False, pairs=True), stock)
-    if can_be_piped(session, dataset):
-        return dataset.mapPartitionsWithIndex(Order(), True)
-    return dataset
-
-
-def _piped_with_tags(session: Session, dataset: Any) -> Any:
-    """As `piped`, for what the JVM puts together: with tags, where the records are in pickled batches."""
-    is_tagged = _has_tags(dataset)
-    stock = dataset._jrdd_deserializer
-    form = tagged(untagged(stock) if is_tagged else stock)
-    if form is None:
-        return piped(session, dataset)
-    return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), form)
-
-
-def can_be_piped(session: Session, dataset: Any) -> bool:
-    stock = dataset._jrdd_deserializer
-    is_pickled = batches_in(stock) > 0 or untagged(stock) is not None or are_products(stock)
-    return is_pickled or session.node_of(dataset).ends.are_plain
-
-
-def _passed(session: Session, dataset: Any, passing: Operator, deserializer: Any) -> Any:
-    """The same batches through `passing`, to be read by `deserializer`."""
-    from pyspark.serializers import NoOpSerializer
-
-    rdd = rdd_module().RDD
-    read = rdd(dataset._jrdd, dataset.ctx, NoOpSerializer())
-    read._lineage_node = session.node_of(dataset)
-    passed = read.mapPartitionsWithIndex(passing, True)
-    passed._bypass_serializer = True
-    result = rdd(passed._jrdd, dataset.ctx, deserializer)
-    result._lineage_node, result.partitioner = passed._lineage_node, dataset.partitioner
-    return result
-
-
-def _placed(session: Session, dataset: Any) -> Any:
-    """A part of a union: a static boundary can name the partitions of a file or of runs, not of a shuffle."""
-    node = session.node_of(dataset)
-    if node.is_piped or node.relation in (contract.STATIC, contract.SOURCE):
-        return dataset
-    return _piped_with_tags(session, dataset)

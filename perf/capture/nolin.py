@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.serializers import FramedSerializer, pack_long
 
-from spark_agent import rdd, session, shuffle, transformations
+from spark_agent import rdd, session, shuffle, tagging, transformations
 from spark_agent.capture import Operator, Pipeline
 from spark_agent.operators import report
 from spark_agent.streams import FOREVER, restarting
@@ -363,7 +363,7 @@ def install() -> None:
         (rdd, "CapturingSerializer", lambda serializer, _manifests: serializer),
         (shuffle, "TaggedSerializer", Untagged),
         (transformations, "TaggedSerializer", Untagged),
-        (transformations, "tagged", lambda _form: None),
+        (tagging, "tagged", lambda _form: None),
     ):
         assert hasattr(module, name)  # else tags and the end of runs would be measured as if not captured
         setattr(module, name, stand_in)
