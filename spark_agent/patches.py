@@ -35,6 +35,15 @@ def rdd_module() -> Any:
     return rdd
 
 
+def frame_class() -> Any:
+    """The class of DataFrames that are not Spark Connect's."""
+    try:
+        from pyspark.sql.classic.dataframe import DataFrame
+    except ImportError:  # PySpark 3.5
+        from pyspark.sql import DataFrame
+    return DataFrame
+
+
 def is_rdd(value: object) -> bool:
     return isinstance(value, rdd_module().RDD)
 

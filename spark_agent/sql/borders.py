@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 from spark_agent.capture import hiding
 from spark_agent.nodes import Node
-from spark_agent.patches import is_rdd, like, rdd_module
+from spark_agent.patches import frame_class, is_rdd, like, rdd_module
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.reads import ReadAgain
@@ -55,7 +55,7 @@ class Borders:
         from pyspark.sql import SparkSession
 
         replace, rdd = self._session.patches.replace, rdd_module().RDD
-        frame = _frame_class()
+        frame = frame_class()
         stock = frame.__dict__["rdd"]
         is_kept = isinstance(stock, functools.cached_property)
         getter = self._rdd(stock.func if is_kept else stock.fget)
@@ -232,11 +232,3 @@ def _safe(function: Callable[..., Any]) -> Callable[..., Any]:
             return None
 
     return attempt
-
-
-def _frame_class() -> Any:
-    try:
-        from pyspark.sql.classic.dataframe import DataFrame
-    except ImportError:  # PySpark 3.5
-        from pyspark.sql import DataFrame
-    return DataFrame

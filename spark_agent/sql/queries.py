@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from spark_agent import contract, partitions, settings
 from spark_agent.nodes import failed
-from spark_agent.sql import call_sites, commands, lazy, outputs, rewriting
+from spark_agent.sql import call_sites, commands, explained, lazy, outputs, rewriting
 from spark_agent.sql.bitmaps import Bitmaps
 from spark_agent.sql.borders import Borders
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
@@ -86,6 +86,7 @@ class Queries:
         self._reader.start()
         self._rule = jvm.rule(self.rewrite)
         self._borders.install()
+        explained.install(session.patches, self._rule, session.context._gateway)
 
     def attach(self, java_session: Any) -> None:
         """Let the optimiser of a SparkSession of the JVM call us, and its listeners tell us of ends."""

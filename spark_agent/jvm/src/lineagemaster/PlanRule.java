@@ -74,6 +74,11 @@ public final class PlanRule extends Rule<LogicalPlan> {
     return found[0] + found[1];
   }
 
+  /** Whether this thread makes Spark plan a query only to show it to people, whose plan stays as it is. */
+  public void onlyShow(boolean isShown) {
+    isWithin.set(isShown);
+  }
+
   /** Why the last callback that failed did; then forgotten. */
   public String takeProblem() {
     String text = problem;

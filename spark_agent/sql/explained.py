@@ -1,0 +1,63 @@
+"""`DataFrame.explain` shows the plan that runs without lineage, and leaves the DataFrame as it was.
+
+A DataFrame keeps the plan that is made for it first. So what is shown is planned for another one of the same
+query: the plan with lineage is made when an action comes, under that action's name. Where an action has run,
+its plan is shown, with lineage in it. Whatever goes wrong leaves `explain` to stock PySpark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from spark_agent.capture import hiding
+from spark_agent.patches import frame_class, like
+from spark_agent.transport import logger
+
+if TYPE_CHECKING:
+    from spark_agent.patches import Patches
+
+
+def install(patches: Patches, rule: Any, gateway: Any) -> None:
+    """Patch DataFrame.explain, where each thread of Python has one of the JVM's to itself, as it mostly has.
+
+    `rule` is the agent's PlanRule, which knows by the thread that a plan is only to be shown.
+    """
+    if type(gateway).__name__ == "ClientServer":
+        frame = frame_class()
+        patches.replace(frame, "explain", _explain(frame.explain, rule))
+
+
+def _explain(stock: Callable[..., None], rule: Any) -> Callable[..., None]:
+    def explain(self: Any, *args: Any, **kwargs: Any) -> None:
+        another = _not_planned(self)
+        if another is None:
+            stock(self, *args, **kwargs)
+            return
+        rule.onlyShow(True)
+        try:
+            stock(another, *args, **kwargs)
+        finally:
+            rule.onlyShow(False)
+
+    return like(stock, hiding(explain))
+
+
+def _not_planned(frame: Any) -> Any:
+    """A DataFrame of the same query; None where the plan of this one is made, or is no query."""
+    try:
+        execution = frame._jdf.queryExecution()
+        if (
+            execution.tracker().phases().contains("optimization")
+            or execution.analyzed().isStreaming()
+            or execution.commandExecuted().nodeName() == "CommandResult"
+        ):
+            return None
+        classes = frame._sc._jvm
+        for part in str(frame._jdf.getClass().getName()).split("."):
+            classes = getattr(classes, part)
+        made = classes.ofRows(execution.sparkSession(), execution.logical())
+        return type(frame)(made, frame.sparkSession)
+    except Exception:  # noqa: BLE001 - the user is shown what there is
+        logger.debug("a plan is shown with lineage in it", exc_info=True)
+        return None
