@@ -35,7 +35,7 @@ from spark_agent.values import Tally, TextStream
 ACTION = "spark.lineage.action"
 #: Local property that says that something is persisted: what a task leaves there outlives its attempt.
 KEEPING = "spark.lineage.keeping"
-#: Pieces of kept records that a manifest tells; where a coalesce has read more, it tells none.
+#: Pieces of what was kept or put together that a manifest tells; where a run has read more, it tells none.
 MAX_PIECES = 5_000
 
 
@@ -147,9 +147,7 @@ class Run:
         if self.ways is not None:
             self.ways.read_batch(bits)
         if not self.plan.reads_shuffle:
-            if not self._pieces or self._pieces[-1][0] != writer or sum(self._pieces[-1][1:]) != first:
-                self._pieces.append([writer, first, 0])
-            self._pieces[-1][2] += count
+            self._note_piece(writer, first, count)
             return
         if self._batches is None:
             self._batches = self.stream(self.plan.input_node, contract.SPANS)
@@ -160,6 +158,13 @@ class Run:
         writers.append(writer)
         if len(counts) >= CHUNK:
             self._batches.flush()
+
+    def _note_piece(self, writer: int, first: int, count: int) -> None:
+        last = self._pieces[-1] if self._pieces else None
+        if last is not None and last[0] == writer and (not writer or last[1] + last[2] == first):
+            last[2] += count
+        elif len(self._pieces) <= MAX_PIECES:
+            self._pieces.append([writer, first, count])
 
     def read_product(self, left: Piece, right: Piece) -> None:
         """The next inputs are the pairs of two batches."""

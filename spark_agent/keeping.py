@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.batches import batches_in
 from spark_agent.capture import hiding
 from spark_agent.nodes import Node
 from spark_agent.patches import like
+from spark_agent.shuffle import MaybeTagged
 from spark_agent.tagging import name_runs
 
 if TYPE_CHECKING:
@@ -21,11 +23,17 @@ if TYPE_CHECKING:
 Operation = Callable[..., Any]
 
 _KEEPING = ("persist", "localCheckpoint", "checkpoint")  # `cache` calls `persist`
+#: What else asks for the RDD of the JVM, which may be persisted afterwards.
+_ASKING = (
+    "getCheckpointFile", "getResourceProfile", "getStorageLevel", "id", "isCheckpointed",
+    "isLocallyCheckpointed", "name", "setName", "toDebugString", "withResources",
+)  # fmt: skip
 
 
 def replaced(session: Session, stock: Callable[[str], Operation]) -> dict[str, Operation]:
     """Name -> what runs in the place of `stock(name)`."""
-    return {**{name: _kept(session, stock(name)) for name in _KEEPING}, "setName": _named(stock("setName"))}
+    kept = {name: _kept(session, stock(name)) for name in _KEEPING}
+    return {**kept, **{name: _asking(stock(name)) for name in _ASKING}}
 
 
 def _kept(session: Session, stock: Operation) -> Operation:
@@ -42,14 +50,27 @@ def _kept(session: Session, stock: Operation) -> Operation:
     return like(stock, hiding(keep))
 
 
-def _named(stock: Operation) -> Operation:
-    """It asks for the RDD of the JVM, and often stands before `cache`."""
-
-    def set_name(self: Any, name: str) -> Any:
+def _asking(stock: Operation) -> Operation:
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         name_runs(self)
-        return stock(self, name)
+        return stock(self, *args, **kwargs)
 
-    return like(stock, hiding(set_name))
+    return like(stock, hiding(ask))
+
+
+def checkpoint_file(stock: Operation) -> Operation:
+    """SparkContext._checkpointFile, by which programs look into a checkpoint: its batches may have tags."""
+
+    def _checkpointFile(self: Any, name: str, input_deserializer: Any) -> Any:
+        from pyspark.serializers import BatchedSerializer
+
+        if batches_in(input_deserializer) == 1:
+            input_deserializer = BatchedSerializer(
+                MaybeTagged(input_deserializer.serializer), input_deserializer.batchSize
+            )
+        return stock(self, name, input_deserializer)
+
+    return like(stock, hiding(_checkpointFile))
 
 
 def _describe_before(node: Node) -> None:

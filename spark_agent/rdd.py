@@ -6,10 +6,20 @@ An operation that is not captured keeps its own code; its node says that it is a
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import actions, contract, keeping, sources, text_rows, transformations
+from spark_agent import (
+    actions,
+    contract,
+    dstreams,
+    keeping,
+    sources,
+    tagging,
+    text_rows,
+    transformations,
+)
 from spark_agent.batches import Pass, PassTagged
 from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hiding
 from spark_agent.nodes import inexact
@@ -31,6 +41,7 @@ def install(session: Session) -> None:
     stock = dict(base.__dict__)
     replace(base, "__init__", _jvm_rdd_init(session, base.__init__))
     replace(pipelined, "__init__", _pipelined_init(session, pipelined, pipelined.__init__))
+    replace(pipelined, "_jrdd", tagging.jvm_rdd(pipelined.__dict__["_jrdd"].fget))
     replace(module, "_wrap_function", _wrap_function(session, module._wrap_function))
     for name, function in transformations.replaced(session, stock.__getitem__).items():
         replace(base, name, _operation(session, name, function, stock[name]))
@@ -43,6 +54,8 @@ def install(session: Session) -> None:
     replace(SparkContext, "union", transformations.context_union(session, SparkContext.union))
     replace(SparkContext, "runJob", actions.run_job(session, SparkContext.runJob))
     replace(SparkContext, "stop", _stop(session, SparkContext.stop))
+    replace(SparkContext, "_checkpointFile", keeping.checkpoint_file(SparkContext._checkpointFile))
+    dstreams.install(session)
 
 
 def _inputs(self: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> list[Any]:
@@ -118,7 +131,7 @@ def _pipelined_init(session: Session, pipelined: Any, stock: Callable[..., Any])
         else:
             node.relation, node.exact = contract.PARTITION, False
             node.reason = inexact(node.name, contract.PARTITION)
-        self._lineage_node = node
+        self._lineage_node, self._lineage_lock = node, threading.RLock()
         if is_first:
             self.func = Pipeline((func,), (node,), node.parents[0])
         elif isinstance(prev.func, Pipeline):

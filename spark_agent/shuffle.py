@@ -53,6 +53,18 @@ class TaggedSerializer(FramedSerializer):  # type: ignore[misc] # PySpark's is n
         return batch
 
 
+class MaybeTagged(TaggedSerializer):
+    """Reads batches that have tags, and such as have none: those of a checkpoint, whoever wrote it.
+
+    Of a tag the last three bytes are zero, as no RDD has 2**40 records in a partition, and a pickled list
+    follows. At that place a pickled list of PySpark's has an opcode, which is not zero.
+    """
+
+    def loads(self, batch: bytes) -> Any:
+        is_tagged = batch[TAG.size - 3 : TAG.size] == bytes(3)
+        return super().loads(batch) if is_tagged else self.inner.loads(batch)
+
+
 def tag_of(count: int) -> bytes:
     """What stands before the next `count` records that leave the run."""
     run = capture.current

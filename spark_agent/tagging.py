@@ -7,13 +7,14 @@ have the records, the sizes and the order of stock PySpark, and that no record i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.batches import Pass, PassTagged, are_products, batches_in, tagged, untagged
-from spark_agent.capture import Operator
+from spark_agent.capture import Operator, hiding
 from spark_agent.operators import Order
-from spark_agent.patches import rdd_module
+from spark_agent.patches import like, rdd_module
 from spark_agent.shuffle import BatchesIn, PairsOfBatches, SameBatches, TaggedBatches
 
 if TYPE_CHECKING:
@@ -54,12 +55,26 @@ def name_runs(dataset: Any) -> None:
     So whoever reads what is kept of it knows which task has left it there.
     """
     if _may_be_tagged(dataset):
-        dataset._jrdd_deserializer = tagged(dataset._jrdd_deserializer)
+        with dataset._lineage_lock:
+            if _may_be_tagged(dataset):
+                dataset._jrdd_deserializer = tagged(dataset._jrdd_deserializer)
 
 
 def _may_be_tagged(dataset: Any) -> bool:
     is_open = isinstance(dataset, rdd_module().PipelinedRDD) and not dataset._jrdd_val
     return is_open and not dataset._bypass_serializer and tagged(dataset._jrdd_deserializer) is not None
+
+
+def jvm_rdd(stock: Callable[[Any], Any]) -> property:
+    """PipelinedRDD._jrdd, which is made once, in the form that is settled when it is asked for first."""
+
+    def _jrdd(self: Any) -> Any:
+        if self._jrdd_val:
+            return self._jrdd_val
+        with self._lineage_lock:
+            return stock(self)
+
+    return property(like(stock, hiding(_jrdd)))
 
 
 def has_tags(dataset: Any) -> bool:

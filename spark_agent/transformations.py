@@ -337,7 +337,11 @@ def _zip(session: Session, stock: Operation) -> Operation:
         from pyspark.serializers import BatchedSerializer, CPickleSerializer
 
         def batched(sides: list[Any], size: int) -> list[Any]:
-            return [side._reserialize(BatchedSerializer(CPickleSerializer(), size)) for side in sides]
+            wanted = BatchedSerializer(CPickleSerializer(), size)
+            return [
+                side if untagged(side._jrdd_deserializer) == wanted else side._reserialize(wanted)
+                for side in sides
+            ]
 
         sides = [self, other]
         sizes = [
@@ -396,8 +400,7 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
 
     size, stock = min(10, dataset.ctx._batchSize or 1024), dataset._jrdd_deserializer
     inner = CPickleSerializer()
-    is_dealt_out = isinstance(stock, BatchedSerializer) and stock.batchSize == size
-    if is_dealt_out and isinstance(stock.serializer, (TaggedSerializer, CPickleSerializer)):
+    if (untagged(stock) or stock) == BatchedSerializer(inner, size):  # already as the JVM is to deal it out
         dealt = same_batches(session, dataset, SameBatches(inner, size))
     else:
         dealt = dataset.mapPartitionsWithIndex(Order(), True)

@@ -112,11 +112,9 @@ class RunApplication:
     # -- what an agent tells ---------------------------------------------------------------------------
 
     def told(self) -> tuple[list[bytes], list[bytes]]:
-        """Events and blocks. What any stage makes is cached, and runs begin one after the other."""
+        """Events and blocks. What any stage makes is cached: who reads it reads what was computed first."""
         events = [event(contract.APPLICATION_STARTED, name="runs"), *self._nodes()]
-        events += (
-            event(contract.PERSISTED, node=stage.end, how=contract.CACHED, event=0) for stage in self.stages
-        )
+        events += (event(contract.PERSISTED, node=stage.end) for stage in self.stages if stage.operators)
         blocks: list[bytes] = []
         number = 0
         for stage in self.stages:
@@ -131,9 +129,13 @@ class RunApplication:
                     events.append(self._manifest(stage, split, number, sink, len(mine)))
         return events, blocks
 
-    @staticmethod
-    def _manifest(stage: Stage, split: int, number: int, sink: int | None, blocks: int) -> bytes:
+    def _manifest(self, stage: Stage, split: int, number: int, sink: int | None, blocks: int) -> bytes:
         nodes = [each.node for each in stage.operators]
+        pieces: list[list[int]] = []
+        if stage.kind == "cache":
+            pieces = self._pieces(stage.begin, split)
+        elif stage.kind == "union":
+            pieces = self._pieces_of_union(stage, split)
         return event(
             contract.RUN_COMMITTED,
             run=number,
@@ -145,9 +147,21 @@ class RunApplication:
             blocks=blocks,
             inputs=stage.sizes[split],
             outputs=stage.outputs[split],
-            began=2 * number,
-            event=2 * number,
+            read=[piece for piece in pieces if piece[2]],
         )
+
+    def _pieces(self, node: int, split: int) -> list[list[int]]:
+        """(run, first, count) of what a split was made of when it was computed first."""
+        (stage,) = [
+            each for each in self.stages if each.end == node and (each.operators or each.begin == node)
+        ]
+        if stage.operators:
+            return [[self._numbers[node, split], 0, stage.outputs[split]]]
+        return self._pieces_of_union(stage, split) if stage.kind == "union" else []
+
+    def _pieces_of_union(self, stage: Stage, split: int) -> list[list[int]]:
+        places = dict.fromkeys((node, of) for node, of, _ in stage.read[split])
+        return [piece for place in places for piece in self._pieces(*place)]
 
     def _nodes(self) -> Iterator[bytes]:
         relations = {"file": contract.SOURCE, "shuffle": contract.FLOWS, "union": contract.STATIC}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from lineage_service.tracing.snapshot import Snapshot
-from lineage_service.tracing.steps import Integers, Walk
+from lineage_service.tracing.steps import Integers, Listed, Walk
 from lineage_service.tracing.walked import Position, Reached
 
 __all__ = ["beside", "flows_between"]
@@ -28,10 +28,15 @@ def flows_between(
     """(input, output) of the flows between listed records, in the order of these, that a walk has reached."""
     positions = [position for each in reached for position in each.positions]
     by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
+    offsets_of: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for node, split, offset in sorted(by_place):
+        offsets_of[node, split].append(offset)
+    listed = {place: np.array(offsets, np.int64) for place, offsets in offsets_of.items()}
     pairs: set[tuple[int, int]] = set()
     for each in reached:
         check()
-        side = beside(snapshot, each.node, _started_beside(snapshot, each, by_place), among=main)
+        started = _started_beside(snapshot, each, by_place)
+        side = beside(snapshot, each.node, started, among=main, listed=listed)
         for node in side.nodes() - {each.node}:
             for run, (origins, offsets) in side.at(node).items():
                 assert origins is not None
@@ -49,12 +54,14 @@ def beside(
     start: Iterable[tuple[int, Integers, Integers]],
     most: int | None = None,
     among: Walk | None = None,
+    listed: Listed | None = None,
 ) -> Walk:
     """Forward from (run, origins, positions) of `node` to the next public nodes, and no further.
 
-    With `among`, records that it has not reached may be left out. Raises TooManyError.
+    With `among`, records that it has not reached may be left out, with `listed` those of public nodes that
+    are not. Raises TooManyError.
     """
-    side = Walk(snapshot, most, among=among)
+    side = Walk(snapshot, most, among=among, listed=listed)
     for run, origins, offsets in start:
         side.add(node, run, origins, offsets)
     done: set[int] = set()

@@ -184,7 +184,8 @@ class Placing:
     ) -> _Held | None:
         """A split of a node as the task of `reader` had it; None: not known.
 
-        `may_be_kept`: what is made of it may have been read from where that is kept.
+        `may_be_kept`: what is made of it may have been read from where that is kept. So may it itself, where
+        it was computed twice in one task, since the first one was let go meanwhile.
         """
         node = self._nodes.get(number)
         if node is None:
@@ -194,12 +195,12 @@ class Placing:
         if node.by_id:
             found = _last(self._by_output[number, split], reader)
             return None if found is None else _Held(number, split, found.number, found.outputs)
+        is_kept = may_be_kept or self._kept is None or number in self._kept
         if node.relation in _BY_JVM:
-            is_kept = may_be_kept or self._kept is None or number in self._kept
             return self._made(node, split, reader, count, may_be_kept=is_kept)
         all_runs = [run for run in self._by_output.get((number, split), ()) if run is not reader]
         here = [run for run in all_runs if run.attempt == reader.attempt]
-        those = all_runs if may_be_kept or not here else here
+        those = all_runs if is_kept or not here else here
         if len(those) != 1:
             return None
         return _Held(number, split, those[0].number, those[0].outputs)

@@ -33,16 +33,19 @@ from lineage_service.tracing.rows_between import (
 from lineage_service.tracing.snapshot import Snapshot
 from spark_agent import contract
 
-__all__ = ["Integers", "Records", "TooManyError", "Walk"]
+__all__ = ["Integers", "Listed", "Records", "TooManyError", "Walk"]
 
 T = TypeVar("T")
 Records = tuple[Integers | None, Integers]
 """(origins, positions) of one run; positions ascend. No origins: all records have the same one."""
+Listed = Mapping[tuple[int, int], Integers]
+"""(node, split) -> positions, ascending."""
 
 #: Row groups of several runs are read at once: the libraries that do the work let go of Python's lock.
 _pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="trace")
 #: More records are not walked where all of a node count: their positions would take a gibibyte.
 _MOST_OF_ALL = 1 << 27
+_NONE = np.zeros(0, np.int64)
 #: Positions of one run for which another thread is worth its while.
 _MUCH = 1 << 14
 
@@ -63,10 +66,12 @@ class Walk:
         snapshot: Snapshot,
         most: int | None = None,
         among: Walk | None = None,
+        listed: Listed | None = None,
     ) -> None:
         """A step that would put more than `most` records at one node raises TooManyError.
 
-        Of the records that a step forward leads to, only those of `among` matter: others may be there or not.
+        Of the records that a step forward leads to, only those of `among` matter, and of public nodes only
+        those that are `listed`, ascending: others may be there or not.
         """
         #: Called before each piece of work; ends the walk by what it raises.
         self.check: Callable[[], None] = lambda: None
@@ -74,7 +79,7 @@ class Walk:
         #: The nodes that a step forward may lead to; None: all.
         self.towards: Collection[int] | None = None
         self.most = most
-        self._among = among
+        self._among, self._listed = among, listed
         self._added: dict[int, int] = defaultdict(int)
         self._snapshot = snapshot
         self._topology = snapshot.topology
@@ -425,18 +430,29 @@ class Walk:
         for run in runs:
             count = self._snapshot.count(node, run)
             self._check_few(count)
-            held = self.added(node) + count
+            every = self._asked_of(node, run, count)
+            each_of = None if origins is None else np.unique(origins)
+            held = self.added(node) + len(every) * (1 if each_of is None else len(each_of))
             if held > _MOST_OF_ALL:
                 raise InvalidQueryError(
                     f"the trace comes to all {held:,} records of node {node}, more than are held at once "
                     f"({_MOST_OF_ALL:,}): end it before with depth= or to=, or trace on Spark"
                 )
-            every = np.arange(count, dtype=np.int64)
-            if origins is None:
+            if each_of is None:
                 self.add(node, run, None, every, are_distinct=True)
                 continue
-            for origin in np.unique(origins):
+            for origin in each_of:
                 self.add(node, run, np.full(len(every), origin, np.int64), every)
+
+    def _asked_of(self, node: int, run: int, count: int) -> Integers:
+        """Of the first `count` positions of a run those that matter."""
+        if self._listed is not None and self._topology.nodes[node].is_public:
+            those = self._listed.get((node, self._topology.runs[run].split), _NONE)
+        elif self._among is not None:
+            those = self._among.at(node).get(run, (None, _NONE))[1]
+        else:
+            return np.arange(count, dtype=np.int64)
+        return those[those < count]
 
 
 def _bounds(ascending: Integers) -> tuple[int, int]:

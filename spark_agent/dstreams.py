@@ -1,0 +1,41 @@
+"""DStreams while lineage is on: they take an RDD's form in the JVM for the one that they expect.
+
+What the function of a `transform` gives is handed to the JVM without its deserializer. Batches with tags are
+read through a worker that takes these away; other RDDs go on as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from spark_agent.capture import hiding
+from spark_agent.patches import is_rdd, like
+from spark_agent.tagging import has_tags, piped
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+
+
+def install(session: Session) -> None:
+    """Patch what the JVM calls for each interval of a stream."""
+    from pyspark.streaming.util import TransformFunction
+
+    session.patches.replace(TransformFunction, "call", _call(session, TransformFunction.call))
+
+
+def _call(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def call(self: Any, milliseconds: int, jrdds: Any) -> Any:
+        def func(*args: Any) -> Any:
+            made = self.func(*args)
+            return piped(session, made) if is_rdd(made) and has_tags(made) else made
+
+        another = copy.copy(self)  # intervals may be worked on side by side
+        another.func = hiding(func)
+        try:
+            return stock(another, milliseconds, jrdds)
+        finally:
+            self.failure = another.failure
+
+    return like(stock, hiding(call))
