@@ -126,10 +126,16 @@ class Run:
         yield from ()
 
     def counted(self, node: int, records: Any) -> Any:
-        """`records`, the outputs of `node`, counted for the manifest; a list stays the very list."""
+        """`records`, the outputs of `node`, counted for the manifest; a list stays the very list.
+
+        So does what is neither a list nor an iterator, and nobody knows how many records it gave.
+        """
         if hasattr(records, "__len__"):
             size = len(records)
             self._counts[node] = lambda: size
+            return records
+        if not hasattr(records, "__next__"):
+            self.problem = "a function gave another one an object whose records cannot be counted"
             return records
         counter = Counter()
         self._counts[node] = lambda: counter.count
@@ -390,7 +396,7 @@ class Capture(Pipeline):
             if run.pulled is pulled and records is not given:
                 run.pulled = None  # the function does not say it
             following = self.functions[index + 1] if index + 1 < len(self.functions) else None
-            if node == plan.read_by_action or (isinstance(following, Operator) and _says_no_count(function)):
+            if node == plan.read_by_action or (following is not None and _says_no_count(function)):
                 records = run.counted(node, records)
             if (
                 following is not None
