@@ -39,8 +39,12 @@ CORE = (
     "tests/spark/test_tracing_in_session.py",
     "tests/spark/test_tap.py",
     "tests/spark/test_dataframe_operators.py",
+    "tests/spark/test_dataframe_explained.py",
     "tests/spark/test_dataframe_kept.py",
     "tests/spark/test_kept.py",
+    "tests/spark/test_forms.py",
+    "tests/spark/test_bounds.py",
+    "tests/spark/test_dstreams.py",
     "tests/e2e/test_ways_to_start.py",
 )
 #: PySpark before 4.3 leaves its sockets to the garbage collector, whose warning would fail some test.

@@ -7,6 +7,7 @@ have the records, the sizes and the order of stock PySpark, and that no record i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ from spark_agent.shuffle import BatchesIn, PairsOfBatches, SameBatches, TaggedBa
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
+
+
+_lock = threading.RLock()
 
 
 def parts_of_union(session: Session, datasets: list[Any]) -> list[Any]:
@@ -55,7 +59,7 @@ def name_runs(dataset: Any) -> None:
     So whoever reads what is kept of it knows which task has left it there.
     """
     if _may_be_tagged(dataset):
-        with dataset._lineage_lock:
+        with _lock_of(dataset):
             if _may_be_tagged(dataset):
                 dataset._jrdd_deserializer = tagged(dataset._jrdd_deserializer)
 
@@ -71,10 +75,16 @@ def jvm_rdd(stock: Callable[[Any], Any]) -> property:
     def _jrdd(self: Any) -> Any:
         if self._jrdd_val:
             return self._jrdd_val
-        with self._lineage_lock:
+        with _lock_of(self):
             return stock(self)
 
     return property(like(stock, hiding(_jrdd)))
+
+
+def _lock_of(dataset: Any) -> threading.RLock:
+    """Of an RDD whose making was not seen, that of all such."""
+    lock: threading.RLock = getattr(dataset, "_lineage_lock", _lock)
+    return lock
 
 
 def has_tags(dataset: Any) -> bool:

@@ -119,6 +119,7 @@ CASES: Mapping[str, Case] = {
             inputs=(_PURCHASES,),
             targets={"lineage/nolin": 1.02},
         ),
+        Case(name="kept", title="Words that are kept", job="kept.py", inputs=_ZIPF),
         *(
             Case(
                 name=f"dataframe-{name}",

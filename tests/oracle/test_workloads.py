@@ -133,3 +133,12 @@ def test_group_gives_each_customer_a_count_and_a_median(purchases: Path, tmp_pat
         for customer, each in amounts.items()
     ]
     assert sorted(output_of("group", purchases, tmp_path / "out")) == sorted(expected)
+
+
+def test_kept_counts_long_words_and_first_ones(words: Path, tmp_path: Path) -> None:
+    counts: Counter[str] = Counter()
+    for line in words.read_text().splitlines():
+        each = line.split(" ")
+        counts.update([each[0], *(word for word in each if len(word) > 5)])
+    expected = [f"{word},{count}" for word, count in counts.items()]
+    assert sorted(output_of("kept", words, tmp_path / "out")) == sorted(expected)
