@@ -430,29 +430,29 @@ class Walk:
         for run in runs:
             count = self._snapshot.count(node, run)
             self._check_few(count)
-            every = self._asked_of(node, run, count)
             each_of = None if origins is None else np.unique(origins)
-            held = self.added(node) + len(every) * (1 if each_of is None else len(each_of))
+            those = None if each_of is None else self._asked_of(node, run)
+            size = count if those is None else min(count, len(those))
+            held = self.added(node) + size * (1 if each_of is None else len(each_of))
             if held > _MOST_OF_ALL:
                 raise InvalidQueryError(
                     f"the trace comes to all {held:,} records of node {node}, more than are held at once "
                     f"({_MOST_OF_ALL:,}): end it before with depth= or to=, or trace on Spark"
                 )
+            every = np.arange(count, dtype=np.int64) if those is None else those[those < count]
             if each_of is None:
                 self.add(node, run, None, every, are_distinct=True)
                 continue
             for origin in each_of:
                 self.add(node, run, np.full(len(every), origin, np.int64), every)
 
-    def _asked_of(self, node: int, run: int, count: int) -> Integers:
-        """Of the first `count` positions of a run those that matter."""
+    def _asked_of(self, node: int, run: int) -> Integers | None:
+        """The positions of a run that matter; None: all of them."""
         if self._listed is not None and self._topology.nodes[node].is_public:
-            those = self._listed.get((node, self._topology.runs[run].split), _NONE)
-        elif self._among is not None:
-            those = self._among.at(node).get(run, (None, _NONE))[1]
-        else:
-            return np.arange(count, dtype=np.int64)
-        return those[those < count]
+            return self._listed.get((node, self._topology.runs[run].split), _NONE)
+        if self._among is not None:
+            return self._among.at(node).get(run, (None, _NONE))[1]
+        return None
 
 
 def _bounds(ascending: Integers) -> tuple[int, int]:
