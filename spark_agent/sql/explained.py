@@ -7,6 +7,7 @@ its plan is shown, with lineage in it. Whatever goes wrong leaves `explain` to s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -30,21 +31,21 @@ def install(patches: Patches, rule: Any, gateway: Any) -> None:
 
 def _explain(stock: Callable[..., None], rule: Any) -> Callable[..., None]:
     def explain(self: Any, *args: Any, **kwargs: Any) -> None:
-        another = _not_planned(self)
+        another = _not_planned(self, rule)
         if another is None:
             stock(self, *args, **kwargs)
             return
-        rule.onlyShow(True)
         try:
             stock(another, *args, **kwargs)
         finally:
-            rule.onlyShow(False)
+            with contextlib.suppress(Exception):  # the JVM may have gone
+                rule.onlyShow(False)
 
     return like(stock, hiding(explain))
 
 
-def _not_planned(frame: Any) -> Any:
-    """A DataFrame of the same query; None where the plan of this one is made, or is no query."""
+def _not_planned(frame: Any, rule: Any) -> Any:
+    """A DataFrame of the same query, which `rule` lets pass; None where this one has its plan, or is none."""
     try:
         execution = frame._jdf.queryExecution()
         if (
@@ -56,8 +57,9 @@ def _not_planned(frame: Any) -> Any:
         classes = frame._sc._jvm
         for part in str(frame._jdf.getClass().getName()).split("."):
             classes = getattr(classes, part)
-        made = classes.ofRows(execution.sparkSession(), execution.logical())
-        return type(frame)(made, frame.sparkSession)
+        made = type(frame)(classes.ofRows(execution.sparkSession(), execution.logical()), frame.sparkSession)
+        rule.onlyShow(True)
+        return made
     except Exception:  # noqa: BLE001 - the user is shown what there is
         logger.debug("a plan is shown with lineage in it", exc_info=True)
         return None
