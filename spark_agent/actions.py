@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions, transport
-from spark_agent.batches import untagged
+from spark_agent.batches import plain_form
 from spark_agent.capture import ACTION, Plan, Run, hiding
 from spark_agent.nodes import Node, failed, inexact
 from spark_agent.operators import Tag
@@ -222,8 +222,7 @@ def _saver(session: Session, name: str, stock: Action) -> Action:
         if path:
             sink.description, sink.dataset = path, partitions.dataset(path, SAVERS[name])
             sink.describe = lambda: partitions.hadoop_files(path)
-        form = untagged(self._jrdd_deserializer) or self._jrdd_deserializer
-        is_in_jvm = not is_pipelinable(self) and form == _written(name, args, kwargs)
+        is_in_jvm = not is_pipelinable(self) and plain_form(self) == _written(name, args, kwargs)
         if is_in_jvm:
             _doubt(session, sink, self)
 

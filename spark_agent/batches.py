@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from spark_agent import capture, contract
-from spark_agent.capture import Operator, Piece, Run
-from spark_agent.shuffle import TAG, PairsOfBatches, TaggedBatches, TaggedSerializer, untag
+from spark_agent.capture import Operator, Piece
+from spark_agent.shuffle import PairsOfBatches, TaggedBatches, TaggedSerializer, tag_of, untag
 from spark_agent.streams import Told
 
 
@@ -42,6 +42,11 @@ def untagged(deserializer: Any) -> Any:
     if isinstance(deserializer, TaggedBatches):
         return AutoBatchedSerializer(each.inner, deserializer.bestSize)
     return BatchedSerializer(each.inner, deserializer.batchSize)
+
+
+def plain_form(dataset: Any) -> Any:
+    """The deserializer of an RDD; where its batches have tags, that of the same batches without."""
+    return untagged(dataset._jrdd_deserializer) or dataset._jrdd_deserializer
 
 
 def tagged(deserializer: Any) -> Any:
@@ -193,7 +198,7 @@ class PassTagged(Operator):
                         run.read_batch(*piece)
                     records += piece.records
                 if self.writes:
-                    batch = self._tag(run if not problems else None, piece) + batch
+                    batch = tag_of(piece.records, piece, is_known=not problems) + batch
                 yield batch
 
         def close() -> None:
@@ -205,13 +210,3 @@ class PassTagged(Operator):
         if run is not None:
             run.at_close(close)
         return passed()
-
-    @staticmethod
-    def _tag(run: Run | None, piece: Piece) -> bytes:
-        if run is None:
-            return TAG.pack(0, 0)
-        first, run.written = run.written, run.written + piece.records
-        head, bits = run.number, b""
-        if run.ways is not None:
-            head, bits = run.ways.passed_on(head, first, piece.records, piece.bits)
-        return TAG.pack(head, first) + bits

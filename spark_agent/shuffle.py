@@ -65,13 +65,20 @@ class MaybeTagged(TaggedSerializer):
         return super().loads(batch) if is_tagged else self.inner.loads(batch)
 
 
-def tag_of(count: int) -> bytes:
-    """What stands before the next `count` records that leave the run."""
+def tag_of(count: int, passed: Piece | None = None, *, is_known: bool = True) -> bytes:
+    """What stands before the next `count` records that leave the run.
+
+    `passed`: they pass it unread, as this piece. Of a number that is not known (`is_known`) no run is named.
+    """
     run = capture.current
-    if run is None:
+    if run is None or not is_known:
         return TAG.pack(0, 0)
     first, run.written = run.written, run.written + count
-    head, bits = (run.number, b"") if run.ways is None else run.ways.left(run.number, first, count)
+    head, bits = run.number, b""
+    if run.ways is not None and passed is not None:
+        head, bits = run.ways.passed_on(head, first, count, passed.bits)
+    elif run.ways is not None:
+        head, bits = run.ways.left(head, first, count)
     return TAG.pack(head, first) + bits
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.batches import Pass, PassTagged, are_products, batches_in, tagged, untagged
+from spark_agent.batches import Pass, PassTagged, are_products, batches_in, plain_form, tagged, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.operators import Order
 from spark_agent.patches import like, rdd_module
@@ -31,13 +31,13 @@ def parts_of_union(session: Session, datasets: list[Any]) -> list[Any]:
     Where that costs nothing their batches have tags: what the union is made of may be kept and read again.
     """
     parts = [_placed(session, each) for each in datasets]
-    forms = [untagged(part._jrdd_deserializer) or part._jrdd_deserializer for part in parts]
+    forms = [plain_form(part) for part in parts]
     if any(form != forms[0] for form in forms):
         wanted = parts[0].ctx.serializer
         parts = [
             part if form == wanted else part._reserialize() for part, form in zip(parts, forms, strict=True)
         ]
-    if all(has_tags(part) or _may_be_tagged(part) for part in parts):
+    if all(has_tags(part) or _open_form(part) is not None for part in parts):
         for part in parts:
             name_runs(part)
     elif any(has_tags(part) for part in parts):
@@ -58,15 +58,17 @@ def name_runs(dataset: Any) -> None:
 
     So whoever reads what is kept of it knows which task has left it there.
     """
-    if _may_be_tagged(dataset):
+    if _open_form(dataset) is not None:
         with _lock_of(dataset):
-            if _may_be_tagged(dataset):
-                dataset._jrdd_deserializer = tagged(dataset._jrdd_deserializer)
+            form = _open_form(dataset)  # another thread may have settled it meanwhile
+            if form is not None:
+                dataset._jrdd_deserializer = form
 
 
-def _may_be_tagged(dataset: Any) -> bool:
+def _open_form(dataset: Any) -> Any:
+    """The form with tags that an RDD can still be given; None where there is none."""
     is_open = isinstance(dataset, rdd_module().PipelinedRDD) and not dataset._jrdd_val
-    return is_open and not dataset._bypass_serializer and tagged(dataset._jrdd_deserializer) is not None
+    return tagged(dataset._jrdd_deserializer) if is_open and not dataset._bypass_serializer else None
 
 
 def jvm_rdd(stock: Callable[[Any], Any]) -> property:

@@ -12,7 +12,7 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import batches_in, untagged
+from spark_agent.batches import batches_in, plain_form, untagged
 from spark_agent.capture import Operator, hiding
 from spark_agent.joining import Join, Side, Subtract
 from spark_agent.merging import Combine, CombineLists, Functions, Group, Merge
@@ -261,8 +261,7 @@ def _both_sides(left: Any, right: Any) -> tuple[Any, Any, float]:
     """(both sides in one, each value with its side; serializer and memory for grouping them)."""
     both = left.mapPartitionsWithIndex(Side(1), True).union(right.mapPartitionsWithIndex(Side(2), True))
     both._lineage_node.has_sides = True
-    form = both._jrdd_deserializer
-    return both, untagged(form) or form, both._memory_limit()
+    return both, plain_form(both), both._memory_limit()
 
 
 def _by_sides(both: Any, operator: Join | Subtract, partitions_wanted: int | None) -> Any:
@@ -398,9 +397,9 @@ def _repartitioned(session: Session, dataset: Any, partitions_wanted: int) -> An
     """The JVM deals out batches of ten; their tags say where each came from."""
     from pyspark.serializers import BatchedSerializer, CPickleSerializer
 
-    size, stock = min(10, dataset.ctx._batchSize or 1024), dataset._jrdd_deserializer
+    size = min(10, dataset.ctx._batchSize or 1024)
     inner = CPickleSerializer()
-    if (untagged(stock) or stock) == BatchedSerializer(inner, size):  # already as the JVM is to deal it out
+    if plain_form(dataset) == BatchedSerializer(inner, size):  # already as the JVM is to deal it out
         dealt = same_batches(session, dataset, SameBatches(inner, size))
     else:
         dealt = dataset.mapPartitionsWithIndex(Order(), True)
