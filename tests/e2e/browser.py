@@ -70,7 +70,8 @@ def long_tasks(page: Page) -> list[float]:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds serious or critical on the page as it is now, in words."""
+    """What axe finds serious or critical, in words, once nothing on the page is paler for being asked for."""
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]

@@ -211,6 +211,7 @@ def test_a_record_is_reached_without_a_mouse(page, url):
         page.keyboard.press(key)
     expect(page.locator("#status")).to_contain_text("operator")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("table", name="Records")).to_be_visible()  # the graph has words like these, too
     expect(page.locator("main")).to_contain_text("21 records")
     page.keyboard.press("Shift+Tab")
     expect(page.locator("main [aria-busy], main[aria-busy]")).to_have_count(0)  # nothing else moves the focus
