@@ -21,6 +21,7 @@ __all__ = [
     "JSON",
     "LINES",
     "NUMBERED",
+    "ORC",
     "PARQUET",
     "TEXT",
     "Part",
@@ -34,11 +35,13 @@ __all__ = [
     "plain_path",
 ]
 
-TEXT, CSV_WITH_HEADER, JSON, PARQUET = "text", "csv+header", "json", "parquet"
+TEXT, CSV_WITH_HEADER, JSON, PARQUET, ORC = "text", "csv+header", "json", "parquet", "orc"
 #: Formats of lines. Of those but text, lines that are blank are no rows, and a header is none.
 LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, JSON))
 #: Formats of rows that only have numbers.
-NUMBERED = frozenset((PARQUET, "orc", "avro"))
+NUMBERED = frozenset((PARQUET, ORC, "avro"))
+#: Of these all rows of a split are records, in their order.
+_IN_ORDER = NUMBERED - {PARQUET}
 #: With a host or none. What follows is a path, whatever stands in it: no name ends at its # or ?.
 _FILE_URI = re.compile(r"file:(?://[^/]*)?")
 
@@ -92,10 +95,15 @@ def parts_in(format: str, kind: str, partition: Mapping[str, Any]) -> list[Part]
             modified=each.get("modified"),
             first=int(each["first"]),
             last=last,
-            row=each.get("row"),
+            row=_row(format, each),
         )
         for each, last in zip(told, lasts, strict=bool(told))
     ]
+
+
+def _row(format: str, part: Mapping[str, Any]) -> int | None:
+    row = part.get("row")
+    return 0 if row is None and format in _IN_ORDER and not part.get("start") else row
 
 
 def paths_of(partition: Mapping[str, Any]) -> list[str]:

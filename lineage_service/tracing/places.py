@@ -15,12 +15,13 @@ from typing import Any
 
 from lineage_service.answers import SourceRow
 from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local
-from lineage_service.tracing import parquet_rows, whole_files
+from lineage_service.tracing import columnar_rows, whole_files
 from lineage_service.tracing.decompressed import Check, unlimited
 from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.file_rows import FileRows
 from lineage_service.tracing.parts import (
     LINES,
+    ORC,
     PARQUET,
     TEXT,
     Part,
@@ -127,8 +128,8 @@ class Places:
                 found = self._rows_of_file(part.path, partition, list(numbers.values()), check)
             elif format in LINES:
                 found = self._rows_of_records(format, part, partition, numbers.values(), check)
-            elif format == PARQUET and part.row is not None:
-                found = self._rows_of_parquet(part.path, partition, list(numbers.values()), check)
+            elif format in (PARQUET, ORC) and part.row is not None:
+                found = self._rows_in_columns(format, part.path, partition, list(numbers.values()), check)
             else:
                 warning = self._about_no_text(node, part.path, partition)
                 if part.row is None:
@@ -157,12 +158,12 @@ class Places:
             for record, line in found.items()
         }
 
-    def _rows_of_parquet(
-        self, path: str, partition: Mapping[str, Any], rows: Sequence[int], check: Check
+    def _rows_in_columns(
+        self, format: str, path: str, partition: Mapping[str, Any], rows: Sequence[int], check: Check
     ) -> dict[int, SourceRow]:
         try:
             changed = _changed(self._files.state(path), partition)
-            texts = parquet_rows.read_rows(self._files, path, rows, check)
+            texts = columnar_rows.read_rows(self._files, format, path, rows, check)
         except UnreadableError as error:
             return {row: _row(path, row, None, str(error)) for row in rows}
         found = {}

@@ -90,9 +90,9 @@ class Jvm:
         """Give the jar to the executors, before the first task that needs it."""
         self._context._jsc.addJar(JAR)
 
-    def source(self, common: Any, node: int, row_index: Any = None) -> Any:
+    def source(self, common: Any, node: int, row_index: Any = None, *, is_striped: bool = False) -> Any:
         """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one."""
-        return self._source(common, node, self.seq([] if row_index is None else [row_index]))
+        return self._source(common, node, is_striped, self.seq([] if row_index is None else [row_index]))
 
     def blocks(
         self, common: Any, scan: int, known: Collection[str] | None = None, row_index: Any = None

@@ -2,7 +2,7 @@
 
 A Parquet file tells the index of each row, so a filter may stay beside the scan and be pushed into it: ids
 are made of what is left. Elsewhere a row is known by its order in the scan, so nothing may be left out before
-rows are numbered, but whole partitions of the data.
+rows are numbered, but whole partitions of the data. Of ORC the stripes before a split say how many rows are.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ class FileScans:
         if row_index is None:
             raise UncoveredError("a scan of which other parts of _metadata are asked for")
         return made, row_index
+
+    def is_striped(self, leaf: Operator) -> bool:
+        """Does the file tell how many of its rows are before a split, but not the index of each?"""
+        return leaf.files is not None and _format(leaf.files) == "orc"
 
     def has_blocks(self, leaf: Operator) -> bool:
         """Is each row in the same place of its file whenever it is read, whatever is read of it?"""

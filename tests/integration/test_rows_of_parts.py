@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -290,20 +291,54 @@ def test_parquet_that_was_written_counts_from_its_first_row(parquet: Path, tmp_p
     assert found_at(questions, other, 2) == (1, 2)
 
 
-def test_rows_of_other_formats_have_numbers_but_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "people.orc"
-    path.write_bytes(b"ORC")
-    questions = questions_of(tmp_path, of([part(path, 0, row=7)]), [2], format="orc")
-    assert [(each.row, each.text) for each in rows(questions)] == [(7, None), (8, None)]
-    assert "a file of the format orc holds no rows of text" in str(rows(questions)[0].warning)
-    assert found_at(questions, path, 8) == (0, 1)
+@pytest.mark.parametrize("told", [{}, {"row": 0}], ids=["split from 0", "row told"])
+def test_rows_of_other_formats_have_numbers_but_no_text(told: dict[str, int], tmp_path: Path) -> None:
+    path = tmp_path / "people.avro"
+    path.write_bytes(b"Obj" * 300)
+    pieces = [part(path, 0, **told)], [part(path, 0, 500, row=7)]
+    questions = questions_of(tmp_path, of(*pieces), [7, 2], format="avro")
+    found = [(each.row, each.text) for split in (0, 1) for each in rows(questions, partition=split)]
+    assert found == [(row, None) for row in range(9)]
+    assert "a file of the format avro holds no rows of text" in str(rows(questions)[0].warning)
+    assert found_at(questions, path, 8) == (1, 1)
 
 
-def test_a_file_that_is_no_parquet_is_told_with_a_warning(tmp_path: Path) -> None:
-    path = tmp_path / "people.parquet"
-    path.write_text("no parquet")
-    questions = questions_of(tmp_path, of([part(path, 0, row=0)]), [1], format="parquet")
-    assert "cannot be read as Parquet" in str(rows(questions)[0].warning)
+@pytest.mark.parametrize(
+    "columns",
+    [["name", "many", "id", "nested"], ["name"], ["many", "nested"]],
+    ids=["a narrow one", "texts", "lists"],
+)
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "zlib", "uncompressed"])
+def test_rows_of_orc_are_shown_whatever_stripe_they_are_in(
+    columns: list[str], compression: str, tmp_path: Path
+) -> None:
+    count, path = 20_000, tmp_path / "people.orc"
+    table = pa.table(
+        {
+            "name": [f"row {row} {row * 7919 % 1_000_003}" for row in range(count)],
+            "many": [[row, None] if row % 3 else None for row in range(count)],
+            "id": pa.array((row if row % 5 else None for row in range(count)), pa.int32()),
+            "nested": [{"a": row % 2 == 0, "b": str(row)} for row in range(count)],
+        }
+    ).select(columns)
+    pyarrow.orc.write_table(table, path, stripe_size=1_024, batch_size=1_024, compression=compression)
+    wanted = [0, 1_023, 1_024, 7_000, 19_999]
+    pieces = [part(path, 0, at, row=row) for at, row in enumerate(wanted)]
+    questions = questions_of(tmp_path, of(*([each] for each in pieces)), [1] * len(pieces), format="orc")
+    for split, row in enumerate(wanted):
+        [found] = rows(questions, partition=split)
+        assert (found.row, json.loads(found.text or "")) == (row, table.slice(row, 1).to_pylist()[0])
+        assert found_at(questions, path, row) == (split, 0)
+
+
+@pytest.mark.parametrize(("format", "name"), [("parquet", "Parquet"), ("orc", "ORC")])
+def test_a_file_that_is_of_another_format_is_told_with_a_warning(
+    format: str, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "people"
+    path.write_text("neither of them")
+    questions = questions_of(tmp_path, of([part(path, 0, row=0)]), [1], format=format)
+    assert f"cannot be read as {name}" in str(rows(questions)[0].warning)
 
 
 def test_where_nobody_told_which_row_it_is_that_is_said(parquet: Path, tmp_path: Path) -> None:

@@ -237,6 +237,7 @@ def _orc(folder: Path, name: str, files: Iterable[Sequence[Order]]) -> Data:
     data: Data = []
     for number, rows in enumerate(files):
         path = folder / name / f"{name}-{number}.orc"
-        pyarrow.orc.write_table(table("orders", rows), path)
+        # Stripes of four rows.
+        pyarrow.orc.write_table(table("orders", rows), path, stripe_size=1, batch_size=4)
         data += _places(path, rows)
     return data

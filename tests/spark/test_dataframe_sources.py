@@ -128,6 +128,25 @@ FILES: dict[str, Case] = {
         lambda t: read(t, "json", "json_gaps"), lambda s: r.select(s.json_gaps, four)
     ),
     "ORC": Case(lambda t: read(t, "orc", "orc"), lambda s: r.select(s.orc, four)),
+    "ORC in splits": Case(
+        lambda t: read(t, "orc", "orc").where("tag = 'x'"),
+        lambda s: r.select(r.where(s.orc, lambda o: o.tag == "x"), four),
+        conf={**SPLIT, "spark.sql.files.maxPartitionBytes": "300"},
+    ),
+    "ORC in splits, without vectors, several in a partition": Case(
+        lambda t: read(t, "orc", "orc").repartition(2),
+        lambda s: r.select(s.orc, four),
+        conf={
+            **SPLIT,
+            "spark.sql.files.maxPartitionBytes": "500",
+            "spark.sql.orc.enableVectorizedReader": "false",
+        },
+    ),
+    "ORC, several files in a partition": Case(
+        lambda t: read(t, "orc", "orc").where("id > 3"),
+        lambda s: r.select(r.where(s.orc, lambda o: o.id > 3), four),
+        conf=PACKED,
+    ),
     "ORC, filtered": Case(
         lambda t: read(t, "orc", "orc").where("id > 12"),
         lambda s: r.select(r.where(s.orc, lambda o: o.id > 12), four),

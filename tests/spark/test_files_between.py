@@ -49,6 +49,22 @@ def names(context: SparkContext, source: Path, output: Path) -> None:
     context.binaryFiles(str(source), 2).map(lambda file: Path(file[0]).name).saveAsTextFile(str(output))
 
 
+def rows_between(format: str) -> list[Callable[[SparkContext, Path], None]]:
+    """`words` and `counts` as DataFrames, with files of a format between them."""
+
+    def written(context: SparkContext, folder: Path) -> None:
+        lines = SparkSession(context).read.text(str(folder / "in.txt"))
+        found = lines.selectExpr("explode(split(value, ' ')) as word").repartition(2)
+        found.write.format(format).save(str(folder / "words"))
+
+    def read(context: SparkContext, folder: Path) -> None:
+        found = SparkSession(context).read.format(format).schema("word string").load(str(folder / "words"))
+        counted = found.where("word <> 'e'").groupBy("word").count()
+        counted.rdd.map(tuple).saveAsTextFile(str(folder / "counts"))
+
+    return [written, read]
+
+
 @dataclass
 class Between:
     """Applications of one store, in the order in which they ran, and the files that they left."""
@@ -99,6 +115,7 @@ JOBS: dict[str, tuple[Sequence[str], list[Job]]] = {
             lambda context, folder: counts(context, folder / "words", folder / "counts"),
         ],
     ),
+    **{f"in two, as {format}": (LINES, rows_between(format)) for format in ("orc", "parquet", "csv")},
     "whole files": (
         TOLD,
         [
@@ -145,7 +162,7 @@ def spark(ran: object) -> Iterator[SparkSession]:
         yield session
 
 
-@pytest.mark.parametrize("name", ["in one application", "in two"])
+@pytest.mark.parametrize("name", [name for name in JOBS if name.startswith("in ")])
 def test_a_count_is_traced_to_the_lines_that_its_words_were_in(name: str, ran: dict[str, Between]) -> None:
     between = ran[name]
     expected = defaultdict(set)

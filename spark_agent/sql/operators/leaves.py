@@ -53,7 +53,10 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
     if beside:
         made = walk.catalyst.filter(walk.catalyst.all_of(beside), made)
     # What is kept has told of its records when it was made: they need only be numbered again.
-    ids = walk.taps.source(number, row_index) if kept is None else walk.catalyst.position()
+    if kept is None:
+        ids = walk.taps.source(number, row_index, is_striped=walk.scans.is_striped(leaf))
+    else:
+        ids = walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
     wanted = walk.scans.wanted(leaf)
     if wanted is None:

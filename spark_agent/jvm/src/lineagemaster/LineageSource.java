@@ -15,19 +15,21 @@ import scala.collection.Seq;
 /**
  * The id of each row of a scan: `split << 33 | position`. To stand in a projection directly over the scan. Its child,
  * if it has one, is the row's index in its file; the position then says which row it is even where a pushed filter
- * left out some.
+ * left out some. Of files of stripes (ORC) it is told how many rows are before the split, where that can be known.
  */
 public final class LineageSource extends LineageExpression {
   private static final long serialVersionUID = 1;
 
   private final Common common;
   private final int node;
+  private final boolean isStriped;
   private transient ScanPositions positions;
 
-  public LineageSource(Common common, int node, Seq<Expression> children) {
+  public LineageSource(Common common, int node, boolean isStriped, Seq<Expression> children) {
     super(children);
     this.common = common;
     this.node = node;
+    this.isStriped = isStriped;
   }
 
   public int node() {
@@ -36,7 +38,7 @@ public final class LineageSource extends LineageExpression {
 
   @Override
   Expression over(Seq<Expression> children) {
-    return new LineageSource(common, node, children);
+    return new LineageSource(common, node, isStriped, children);
   }
 
   @Override
@@ -61,17 +63,17 @@ public final class LineageSource extends LineageExpression {
 
   @Override
   public int productArity() {
-    return 3;
+    return 4;
   }
 
   @Override
   public Object productElement(int index) {
-    return index == 0 ? common : index == 1 ? (Object) node : kids;
+    return index == 0 ? common : index == 1 ? (Object) node : index == 2 ? (Object) isStriped : kids;
   }
 
   @Override
   public void initializeInternal(int partitionIndex) {
-    positions = ScanPositions.open(common, node, partitionIndex, !kids.isEmpty());
+    positions = ScanPositions.open(common, node, partitionIndex, !kids.isEmpty(), isStriped);
   }
 
   @Override
@@ -93,7 +95,8 @@ public final class LineageSource extends LineageExpression {
     String number = context.addReferenceObj("node", node, Integer.class.getName()) + ".intValue()";
     String positions = context.addMutableState(type, "positions", name -> "", true, true);
     context.addPartitionInitializationStatement(
-        positions + " = " + type + ".open(" + shared + ", " + number + ", partitionIndex, " + !kids.isEmpty() + ");");
+        positions + " = " + type + ".open(" + shared + ", " + number + ", partitionIndex, " + !kids.isEmpty() + ", "
+            + isStriped + ");");
     Block before = EmptyBlock$.MODULE$;
     String call = positions + ".next()";
     if (!kids.isEmpty()) {

@@ -18,6 +18,7 @@ public final class ScanPositions {
 
   private final long base;
   private final boolean isByRow;
+  private final boolean isStriped;
   private UTF8String path; // Spark makes a new one for each file block, so the very object tells them apart
   private long shift; // position = row index + shift, in the current part
   private long next; // the first position that is free
@@ -28,14 +29,16 @@ public final class ScanPositions {
     final long start;
     final long length;
     final long first;
-    final long row;
+    private final boolean isStriped;
+    private long row; // -1: not known (yet)
 
-    Part(String path, long first, long row) {
+    Part(String path, long first, long row, boolean isStriped) {
       this.path = path;
       this.start = InputFileBlockHolder.getStartOffset();
       this.length = InputFileBlockHolder.getLength();
       this.first = first;
       this.row = row;
+      this.isStriped = isStriped;
     }
 
     /** For the driver, which sees the file for itself. */
@@ -50,22 +53,26 @@ public final class ScanPositions {
     }
 
     private String rows() {
+      if (row < 0 && isStriped) {
+        row = OrcStripes.rowsBefore(path, start);
+      }
       String text = ",\"start\":" + start + ",\"length\":" + length + ",\"first\":" + first;
       return row < 0 ? text : text + ",\"row\":" + row;
     }
   }
 
-  private ScanPositions(int split, boolean isByRow) {
+  private ScanPositions(int split, boolean isByRow, boolean isStriped) {
     this.base = (long) split << POSITION_BITS;
     this.isByRow = isByRow;
+    this.isStriped = isStriped;
   }
 
   /**
    * For one pass over the scan's partition `split`. A task that reads it twice (a self-join) gets the same ids twice,
    * and one manifest: of the pass that went furthest.
    */
-  public static ScanPositions open(Common common, int node, int split, boolean isByRow) {
-    ScanPositions pass = new ScanPositions(split, isByRow);
+  public static ScanPositions open(Common common, int node, int split, boolean isByRow, boolean isStriped) {
+    ScanPositions pass = new ScanPositions(split, isByRow, isStriped);
     List<Integer> key = List.of(node, split);
     TaskParts.of(key, () -> new Passes(common, node, split)).add(pass);
     return pass;
@@ -94,7 +101,7 @@ public final class ScanPositions {
     shift = next - row;
     String name = path.toString();
     if (!name.isEmpty()) { // else these rows are not of a file
-      parts.add(new Part(name, next, isByRow ? row : -1));
+      parts.add(new Part(name, next, isByRow ? row : -1, isStriped));
     }
   }
 
