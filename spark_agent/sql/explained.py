@@ -31,11 +31,12 @@ def install(patches: Patches, rule: Any, gateway: Any) -> None:
 
 def _explain(stock: Callable[..., None], rule: Any) -> Callable[..., None]:
     def explain(self: Any, *args: Any, **kwargs: Any) -> None:
-        another = _not_planned(self, rule)
+        another = _not_planned(self)
         if another is None:
             stock(self, *args, **kwargs)
             return
         try:
+            rule.onlyShow(True)
             stock(another, *args, **kwargs)
         finally:
             with contextlib.suppress(Exception):  # the JVM may have gone
@@ -44,8 +45,8 @@ def _explain(stock: Callable[..., None], rule: Any) -> Callable[..., None]:
     return like(stock, hiding(explain))
 
 
-def _not_planned(frame: Any, rule: Any) -> Any:
-    """A DataFrame of the same query, which `rule` lets pass; None where this one has its plan, or is none."""
+def _not_planned(frame: Any) -> Any:
+    """Another DataFrame of the same query; None where this one has its plan, or is none."""
     try:
         execution = frame._jdf.queryExecution()
         if (
@@ -57,9 +58,7 @@ def _not_planned(frame: Any, rule: Any) -> Any:
         classes = frame._sc._jvm
         for part in str(frame._jdf.getClass().getName()).split("."):
             classes = getattr(classes, part)
-        made = type(frame)(classes.ofRows(execution.sparkSession(), execution.logical()), frame.sparkSession)
-        rule.onlyShow(True)
-        return made
+        return type(frame)(classes.ofRows(execution.sparkSession(), execution.logical()), frame.sparkSession)
     except Exception:  # noqa: BLE001 - the user is shown what there is
         logger.debug("a plan is shown with lineage in it", exc_info=True)
         return None
