@@ -255,6 +255,12 @@ NUMBERS = [3, -1, 4, 1, -5, 9, 2, 6, 5, 3]
 EVEN = [row for row, n in enumerate(NUMBERS) if n % 2 == 0]
 ALL = list(range(len(NUMBERS)))
 
+
+def by_arrow(frame: DataFrame) -> DataFrame:
+    frame.sparkSession.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+    return frame.where("n > 3")
+
+
 #: name -> (action, rows of the source that each record of its sink comes from, in order)
 ACTIONS: dict[str, tuple[Callable[[DataFrame], Any], list[list[int]]]] = {
     "collect": (lambda f: [row.n for row in f.where("n % 2 = 0").collect()], [[row] for row in EVEN]),
@@ -275,6 +281,8 @@ ACTIONS: dict[str, tuple[Callable[[DataFrame], Any], list[list[int]]]] = {
         lambda f: [row.n for row in f.where("n > 3").toLocalIterator()],
         [[2], [5], [7], [8]],
     ),
+    "toPandas": (lambda f: list(f.where("n > 3").toPandas()["n"]), [[2], [5], [7], [8]]),
+    "toPandas by way of Arrow": (lambda f: list(by_arrow(f).toPandas()["n"]), [[2], [5], [7], [8]]),
     "toArrow": (lambda f: f.where("n > 3").toArrow().to_pydict(), [[2], [5], [7], [8]]),
     "foreach": (lambda f: f.where("n > 3").foreach(lambda row: None), [[2], [5], [7], [8]]),
     "foreachPartition": (lambda f: f.where("n > 3").foreachPartition(list), [[2], [5], [7], [8]]),
@@ -332,6 +340,19 @@ def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
     wanted = ACTIONS[name][1]
     # Some read more than they give: what was given is what counts.
     assert (found[-len(wanted) :] if name == "tail" else found[: len(wanted)]) == wanted
+
+
+@pytest.mark.parametrize("name", ["collect", "first", "toPandas", "toPandas by way of Arrow", "toArrow"])
+def test_a_sink_is_called_what_the_program_called_and_where(name: str, acted: Any) -> None:
+    application, _, _ = acted
+    wanted = sink_of(application, name)
+    [sink] = [each for each in application.sinks() if each.node_id == wanted]
+    line = next(
+        number
+        for number, text in enumerate(Path(__file__).read_text().splitlines(), 1)
+        if text.startswith(f'    "{name}": (lambda f')
+    )
+    assert (sink.name, sink.call_site) == (name.split()[0], f"{__file__}:{line}")
 
 
 def sink_of(application: Application, name: str) -> str:
