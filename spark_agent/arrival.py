@@ -1,7 +1,7 @@
 """What a Python worker does once when the first captured chain reaches it.
 
 PySpark's daemon collects all garbage after each task, and looks at every object of the process for that: some
-20 ms a task, more with each module that is loaded, and the agent brings the Kafka client's. So what is there
+20 ms a task, more with each module that is loaded, and the agent brings its own. So what is there
 when the first chain arrives (modules, mostly) is put aside for good (`gc.freeze`), and tasks of a reused
 worker no longer pay for it. Promises to come before anything of the chain itself is made: what is a job's own
 is collected as ever. Garbage in cycles that something made earlier in this process stays until its end.
@@ -9,10 +9,11 @@ is collected as ever. Garbage in cycles that something made earlier in this proc
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 from typing import TypeVar
+
+from spark_agent import kafka_client
 
 Made = TypeVar("Made")
 
@@ -28,8 +29,7 @@ def arrive(made: type[Made], is_sending: bool) -> Made:
     if _arrived_in != os.getpid() and _is_worker():
         _arrived_in = os.getpid()
         if is_sending:
-            with contextlib.suppress(ImportError):  # said where something is to be sent
-                import confluent_kafka  # noqa: F401 - for what loading it leaves behind
+            kafka_client.load_alone()
         gc.collect()
         gc.freeze()
     return made.__new__(made)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from spark_agent import problems
+from spark_agent import kafka_client, problems
 from spark_agent.patience import Patience
 from spark_agent.settings import AgentSettings
 
@@ -52,8 +52,6 @@ class Sender:
 
     def __init__(self, settings: AgentSettings, patience: Patience, problem: str = "") -> None:
         """`problem` is what is known before anything was sent."""
-        from confluent_kafka import Producer  # a C extension: never imported before it is needed
-
         self.patience = patience
         self._servers = settings.bootstrap_servers
         self._heard_at = 0.0
@@ -63,7 +61,7 @@ class Sender:
         def note(error: Any) -> None:
             noticed[0] = problems.of_connection(error, noticed[0])
 
-        self._producer: Any = Producer(
+        self._producer: Any = kafka_client.producer(
             {
                 **dict(settings.client),
                 "bootstrap.servers": settings.bootstrap_servers,

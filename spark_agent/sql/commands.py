@@ -10,6 +10,8 @@ _WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "I
 _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
 #: Those that keep a table or let go of it: what is kept is told of by the query that fills it.
 _KEEPING = ("CacheTable", "CacheTableAsSelect", "UncacheTable")
+#: One limit is both, as a rule.
+_LIMITS = ("GlobalLimit", "LocalLimit")
 
 
 def several(catalyst: Catalyst, plan: Plan, kind: str) -> list[Plan]:
@@ -38,14 +40,19 @@ def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Ca
 
 
 def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:
-    """A limit at the top, which Spark runs partition by partition: what it is made of, and what is below.
+    """A limit or an offset at the top of an action: what it is made of, and what is below.
 
-    The tap goes below it. One over a sort is another operator of Spark's, and stays where it is.
+    The tap goes below it: Spark runs a limit partition by partition, and leaves the first rows out on the
+    driver, for which they would all go to one task otherwise. One over a sort is another operator of Spark's,
+    and stays where it is.
     """
     limits, at = [], query
-    while (name := catalyst.kind(at)) in ("GlobalLimit", "LocalLimit"):
+    peeled = (*_LIMITS, "Offset") if _is_offset(catalyst, query) else _LIMITS
+    while (name := catalyst.kind(at)) in peeled:
         limits.append(at)
         at = at.child()
+    if _offset_among(catalyst, limits) is not None:
+        return limits, at
     if not limits:
         return [], query
     below = at
@@ -55,11 +62,8 @@ def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:
     return ([], query) if name == "Sort" else (limits, at)
 
 
-def is_offset(catalyst: Catalyst, query: Plan) -> bool:
-    """Is it one of which Spark leaves the first rows out on the driver, where it is an action's?
-
-    With a tap at the top all rows would go to one task for that, and come in another order.
-    """
+def _is_offset(catalyst: Catalyst, query: Plan) -> bool:
+    """Is it one of which Spark leaves the first rows out on the driver?"""
     below, is_limited = _below_limits(catalyst, query)
     if catalyst.kind(below) != "Offset":
         return False
@@ -72,11 +76,27 @@ def is_offset(catalyst: Catalyst, query: Plan) -> bool:
 
 def _below_limits(catalyst: Catalyst, query: Plan) -> tuple[Plan, bool]:
     is_limited = False
-    while catalyst.kind(query) in ("GlobalLimit", "LocalLimit"):
+    while catalyst.kind(query) in _LIMITS:
         query, is_limited = query.child(), True
     return query, is_limited
 
 
-def limit_of(limit: Plan) -> int | None:
-    text = str(limit.limitExpr().toString())
+def limit_of(catalyst: Catalyst, limits: list[Plan]) -> int | None:
+    """How many rows are read for all of `limits`, if that is known; below an offset its rows count, too."""
+    offset = _offset_among(catalyst, limits)
+    if not limits or offset is limits[-1]:
+        return None
+    text = str(limits[0 if offset is None else -1].limitExpr().toString())
     return int(text) if text.isdecimal() else None
+
+
+def why_bound(catalyst: Catalyst, limits: list[Plan]) -> str:
+    """Why fewer records are given than are read, if one cannot tell which."""
+    offset = _offset_among(catalyst, limits)
+    if offset is None:
+        return ""
+    return f"the first {offset.offsetExpr().toString()} of these records were left out by offset()"
+
+
+def _offset_among(catalyst: Catalyst, limits: list[Plan]) -> Plan | None:
+    return next((each for each in limits if catalyst.kind(each) == "Offset"), None)

@@ -212,8 +212,6 @@ class Queries:
         walk, given = rewriting.walk_of(self._catalyst, taps, self._scans, nodes), query
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
         is_action = around is None and "kind" not in fields
-        if is_action and commands.is_offset(self._catalyst, query):
-            raise UncoveredError("Offset at the top of an action")
         limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
         places = None if output is None else output.places
         made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
@@ -222,8 +220,8 @@ class Queries:
             made = self._catalyst.with_children(limit, [made])
         if problem := self._jvm.problem(given, made):
             raise BrokenPlanError(problem)
-        node.limit = commands.limit_of(limits[0]) if limits else None
-        if is_action and (reason := why_bound(name)):
+        node.limit = commands.limit_of(self._catalyst, limits)
+        if is_action and (reason := why_bound(name) or commands.why_bound(self._catalyst, limits)):
             node.exact, node.reason = False, reason
         if output is not None:
             self._outputs.begin(node.number, output)

@@ -272,6 +272,17 @@ ACTIONS: dict[str, tuple[Callable[[DataFrame], Any], list[list[int]]]] = {
     "first": (lambda f: f.where("n < 0").first().n, [[1]]),
     "head of a limit": (lambda f: [row.n for row in f.orderBy("i").limit(4).collect()], [[0], [1], [2], [3]]),
     "tail": (lambda f: [row.n for row in f.tail(2)], [[8], [9]]),
+    "offset": (lambda f: [row.n for row in f.offset(7).collect()], [[7], [8], [9]]),
+    "offset of a filter": (
+        lambda f: [row.n for row in f.where("n > 1").offset(4).collect()],
+        [[7], [8], [9]],
+    ),
+    "offset and limit": (lambda f: [row.n for row in f.offset(2).limit(3).collect()], [[2], [3], [4]]),
+    "offset in a limit": (lambda f: [row.n for row in f.limit(6).offset(4).collect()], [[4], [5]]),
+    "offset, sorted": (
+        lambda f: [row.n for row in f.orderBy("n", "i").offset(8).collect()],
+        [[row] for row in sorted(ALL, key=lambda row: (NUMBERS[row], row))[8:]],
+    ),
     "count": (lambda f: f.where("n % 2 = 0").count(), [EVEN]),
     "collect of groups": (
         lambda f: [tuple(row) for row in f.groupBy(f.n % 2 == 0).count().orderBy("count").collect()],
@@ -288,6 +299,9 @@ ACTIONS: dict[str, tuple[Callable[[DataFrame], Any], list[list[int]]]] = {
     "foreachPartition": (lambda f: f.where("n > 3").foreachPartition(list), [[2], [5], [7], [8]]),
     "collect of rdd": (lambda f: f.where("n > 3").rdd.map(lambda row: row.n).collect(), [[2], [5], [7], [8]]),
 }
+
+#: Those that read rows, and say so, that they do not give: before what they give.
+BOUNDS = [name for name in ACTIONS if name.startswith(("tail", "offset"))]
 
 
 @pytest.fixture(scope="module")
@@ -334,12 +348,12 @@ def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
     found = [
         sorted(row for _, row in sources)
         for record in sorted(records_of(application, sink), key=lambda each: (each.partition, each.offset))
-        for sources in [sources_of(application, sink, record, is_exact=name != "tail")]
+        for sources in [sources_of(application, sink, record, is_exact=name not in BOUNDS)]
         if sources  # a count that is zero, of a partition without rows, comes from nothing
     ]
     wanted = ACTIONS[name][1]
     # Some read more than they give: what was given is what counts.
-    assert (found[-len(wanted) :] if name == "tail" else found[: len(wanted)]) == wanted
+    assert (found[-len(wanted) :] if name in BOUNDS else found[: len(wanted)]) == wanted
 
 
 @pytest.mark.parametrize("name", ["collect", "first", "toPandas", "toPandas by way of Arrow", "toArrow"])
