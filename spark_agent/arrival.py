@@ -1,9 +1,9 @@
 """What a Python worker does once when the first captured chain reaches it.
 
 PySpark's daemon collects all garbage after each task, and looks at every object of the process for that: some
-20 ms a task, more with each module that is loaded, and the agent brings its own. So what is there
-when the first chain arrives (modules, mostly) is put aside for good (`gc.freeze`), and tasks of a reused
-worker no longer pay for it. Promises to come before anything of the chain itself is made: what is a job's own
+20 ms a task, more with each module that is loaded, and the agent brings its own. So what is there when the
+first chain arrives (modules, mostly) is put aside for good (`gc.freeze`), and tasks of a reused worker no
+longer pay for it. Promises to come before anything of the chain itself is made: what is a job's own
 is collected as ever. Garbage in cycles that something made earlier in this process stays until its end.
 """
 

@@ -30,22 +30,25 @@ def read_rows(
 ) -> dict[int, str]:
     """The rows by their numbers, from 0; those that are not there are not. Raises UnreadableError."""
     wanted = sorted(set(rows))
-    pieces, name = (_row_groups, "Parquet") if format == PARQUET else (_stripes, "ORC")
     with files.opened(path, at_length=False) as file:
+        opened = pa.PythonFile(file, mode="r")
+        batches = _row_groups(opened, wanted) if format == PARQUET else _stripes(opened, wanted, check)
         try:
-            return dict(_read(pieces(pa.PythonFile(file, mode="r"), wanted, check), wanted, check))
+            return dict(_read(batches, wanted, check))
         except (pa.ArrowException, ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # not Arrow's, of what the file holds, but the system's
+            name = "Parquet" if format == PARQUET else "ORC"
             said = " ".join(str(error).split())[:120]
             raise UnreadableError(
                 f"the file cannot be read as {name} ({said}): put a whole copy in its place"
             ) from None
 
 
-def _row_groups(file: pa.PythonFile, wanted: list[int], check: Check) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _row_groups(file: pa.PythonFile, wanted: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches of those that hold what is wanted, each with the number of its first row."""
-    with pq.ParquetFile(
-        file, coerce_int96_timestamp_unit="us"
-    ) as opened:  # Spark's have 96 bits, no nanoseconds
+    # Spark's timestamps have 96 bits, and no nanoseconds.
+    with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
         first = 0
         for number in range(opened.metadata.num_row_groups):
             end = first + opened.metadata.row_group(number).num_rows

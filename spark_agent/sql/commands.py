@@ -46,15 +46,13 @@ def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:
     driver, for which they would all go to one task otherwise. One over a sort is another operator of Spark's,
     and stays where it is.
     """
-    limits, at = [], query
-    peeled = (*_LIMITS, "Offset") if _is_offset(catalyst, query) else _LIMITS
+    limits, at, is_offset = [], query, _is_offset(catalyst, query)
+    peeled = (*_LIMITS, "Offset") if is_offset else _LIMITS
     while (name := catalyst.kind(at)) in peeled:
         limits.append(at)
         at = at.child()
-    if _offset_among(catalyst, limits) is not None:
+    if is_offset or not limits:
         return limits, at
-    if not limits:
-        return [], query
     below = at
     while name in ("Project", "Offset", "GlobalLimit", "LocalLimit"):
         below = below.child()
