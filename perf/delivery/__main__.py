@@ -59,10 +59,10 @@ class Scenario:
     environment: Mapping[str, str] | None = None
 
 
-def scenarios(silent: str, bare: Path) -> list[Scenario]:
+def scenarios(closed: str, silent: str, bare: Path) -> list[Scenario]:
     return [
         Scenario(name="healthy", says="the broker answers"),
-        Scenario(name="down", says="nothing listens", servers=lambda _: closed_port()),
+        Scenario(name="down", says="nothing listens", servers=lambda _: closed),
         Scenario(name="silent", says="takes connections, never answers", servers=lambda _: silent),
         Scenario(name="dies", says="SIGKILL in the middle", strike=Broker.kill, mend=Broker.start),
         Scenario(name="hangs", says="SIGSTOP in the middle", strike=Broker.suspend, mend=Broker.resume),
@@ -98,7 +98,8 @@ def main() -> None:
         (folder / "bare").mkdir()
         (folder / "bare" / "confluent_kafka.py").write_text("raise ImportError('none of it here')\n")
         broker = cleanup.enter_context(Broker(folder / "broker", options.jars, bytes_per_second=2_000))
-        wanted = scenarios(cleanup.enter_context(silent_listener()), folder / "bare")
+        closed, silent = (cleanup.enter_context(made()) for made in (closed_port, silent_listener))
+        wanted = scenarios(closed, silent, folder / "bare")
         if options.only:
             wanted = [each for each in wanted if each.name in options.only.split(",")]
         runs: list[Run] = []

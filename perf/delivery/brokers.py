@@ -178,15 +178,19 @@ def slow_wire(port: int, target: int, bytes_per_second: int) -> Iterator[None]:
 def silent_listener() -> Iterator[str]:
     """The address of something that takes connections and never says a word."""
     held: list[socket.socket] = []
-    with listening(held.append) as address:
+    with listening(held.append, choose_port("a silent listener", [])) as address:
         yield address
     for connection in held:
         connection.close()
 
 
 @contextmanager
-def listening(take: object, port: int = 0) -> Iterator[str]:
-    """Gives each connection to `take` in a thread; the address of the listener."""
+def listening(take: object, port: int) -> Iterator[str]:
+    """Gives each connection to `take` in a thread; the address of the listener.
+
+    `port` is one that the system gives to nobody by itself: who still looks for this listener when it is
+    gone would else reach a server of Spark, which listens for one connection and takes the first.
+    """
     assert callable(take)
 
     def accept(server: socket.socket) -> None:
@@ -198,12 +202,15 @@ def listening(take: object, port: int = 0) -> Iterator[str]:
         thread = threading.Thread(target=accept, args=(server,), daemon=True)
         thread.start()
         try:
-            yield f"{HOST}:{server.getsockname()[1]}"
+            yield f"{HOST}:{port}"
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
 
 
-def closed_port() -> str:
-    """An address where nothing listens."""
-    return f"{HOST}:{choose_port('nothing', [])}"
+@contextmanager
+def closed_port() -> Iterator[str]:
+    """An address where nothing listens, nor can while the block lasts: it is bound."""
+    with socket.socket() as bound:
+        bound.bind((HOST, choose_port("nothing", [])))
+        yield f"{HOST}:{bound.getsockname()[1]}"

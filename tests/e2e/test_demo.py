@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -32,6 +31,7 @@ from examples.fetch_nycflights13 import fetch
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.up import start
+from perf.delivery.brokers import closed_port
 from scripts.environment import alone
 from tests.oracle.test_wind_delays_job import BAD_READING, WRONG_LINE
 from tests.oracle.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
@@ -445,19 +445,17 @@ def submit(*arguments: Path, lineage: bool, broker: str = "") -> tuple[int, str,
 
 
 @pytest.fixture
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+def no_broker() -> Iterator[str]:
+    with closed_port() as address:
+        yield address
 
 
 def test_a_broker_that_is_down_costs_the_job_seconds_and_nothing_else(
-    tables: tuple[Path, Path], tmp_path: Path, closed_port: int
+    tables: tuple[Path, Path], tmp_path: Path, no_broker: str
 ) -> None:
     code, output, plain_s = submit(*tables, tmp_path / "plain", lineage=False)
     assert code == 0, output[-4000:]
-    broker = f"127.0.0.1:{closed_port}"
-    code, output, down_s = submit(*tables, tmp_path / "down", lineage=True, broker=broker)
+    code, output, down_s = submit(*tables, tmp_path / "down", lineage=True, broker=no_broker)
     assert code == 0, output[-4000:]
     wrote = [
         {part.name: part.read_bytes() for part in (tmp_path / name).iterdir()} for name in ("plain", "down")
@@ -467,11 +465,11 @@ def test_a_broker_that_is_down_costs_the_job_seconds_and_nothing_else(
 
 
 def test_a_missing_input_file_ends_as_it_does_without_lineage(
-    tables: tuple[Path, Path], tmp_path: Path, closed_port: int
+    tables: tuple[Path, Path], tmp_path: Path, no_broker: str
 ) -> None:
     arguments = tmp_path / "absent.csv", tables[1], tmp_path / "out"
     plain_code, plain_output, _ = submit(*arguments, lineage=False)
-    code, output, _ = submit(*arguments, lineage=True, broker=f"127.0.0.1:{closed_port}")
+    code, output, _ = submit(*arguments, lineage=True, broker=no_broker)
     assert code == plain_code != 0
     said = [re.findall(r"^.*Input path does not exist.*$", text, re.M) for text in (plain_output, output)]
     assert said[0] == said[1] != []

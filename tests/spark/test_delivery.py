@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import threading
 import time
 import uuid
 import venv
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark import SparkConf, SparkContext
 
+from perf.delivery.brokers import closed_port, silent_listener
 from spark_agent import contract, session, transport
 from spark_agent.capture import DeliveryError
 from spark_agent.patience import Patience
@@ -29,30 +29,16 @@ from spark_agent.transport import Delivery, Sender
 MOST_WAITED_MS = 10_000
 
 
-@pytest.fixture
-def closed_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"127.0.0.1:{server.getsockname()[1]}"
+@pytest.fixture(name="closed_port")
+def fixture_closed_port() -> Iterator[str]:
+    with closed_port() as address:
+        yield address
 
 
 @pytest.fixture
 def silent_broker() -> Iterator[str]:
-    """Takes connections and says nothing."""
-    held: list[socket.socket] = []
-
-    def accept(server: socket.socket) -> None:
-        while True:
-            try:
-                held.append(server.accept()[0])
-            except OSError:
-                return
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=accept, args=(server,), daemon=True).start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-        server.shutdown(socket.SHUT_RDWR)
-    for connection in held:
-        connection.close()
+    with silent_listener() as address:
+        yield address
 
 
 def job(context: SparkContext) -> list[tuple[int, int]]:
@@ -228,34 +214,38 @@ def test_a_loss_is_one_warning_if_the_user_wants_to_know(closed_port: str, tmp_p
 # -- the sender by itself ---------------------------------------------------------------------------
 
 
-def sender_to(bootstrap_servers: str) -> Sender:
+@contextmanager
+def sender_to(bootstrap_servers: str) -> Iterator[Sender]:
     settings = AgentSettings(bootstrap_servers=bootstrap_servers, delivery_timeout_s=0.5)
-    return Sender(settings, Patience(settings.delivery_timeout_s))
+    with closing(Sender(settings, Patience(settings.delivery_timeout_s))) as sender:
+        yield sender
 
 
 def test_a_sender_waits_once_and_then_no_more(closed_port: str) -> None:
-    sender, waits = sender_to(closed_port), []
-    for _ in range(3):
-        delivery = Delivery()
-        sender.send("topic", -1, b"key", b"message", delivery)
-        assert sender.settle(delivery) == 1
-        waits.append(delivery.waited_s)
-        assert "Connection refused" in delivery.problem
-    assert waits[0] >= 0.5
-    assert waits[1:] == [0, 0]
-    assert sender.patience.is_paused
+    waits = []
+    with sender_to(closed_port) as sender:
+        for _ in range(3):
+            delivery = Delivery()
+            sender.send("topic", -1, b"key", b"message", delivery)
+            assert sender.settle(delivery) == 1
+            waits.append(delivery.waited_s)
+            assert "Connection refused" in delivery.problem
+        assert waits[0] >= 0.5
+        assert waits[1:] == [0, 0]
+        assert sender.patience.is_paused
 
 
 def test_a_full_queue_costs_one_wait(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "QUEUE_KBYTES", 64)
-    sender, delivery = sender_to(silent_broker), Delivery()
-    for _ in range(50):
-        sender.send("topic", -1, b"key", bytes(10_000), delivery)
-    assert delivery.failed >= 43
-    waited_s = delivery.waited_s
-    assert waited_s >= 0.5
-    assert sender.settle(delivery) == 50
-    assert delivery.waited_s == waited_s
+    delivery = Delivery()
+    with sender_to(silent_broker) as sender:
+        for _ in range(50):
+            sender.send("topic", -1, b"key", bytes(10_000), delivery)
+        assert delivery.failed >= 43
+        waited_s = delivery.waited_s
+        assert waited_s >= 0.5
+        assert sender.settle(delivery) == 50
+        assert delivery.waited_s == waited_s
 
 
 def test_threads_that_come_at_once_share_one_sender(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import struct
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from perf.delivery.brokers import closed_port
 from spark_agent.columns import encode_integers
 from tests.spark.taps import PARTITIONS, TAP, Taps, attributes, check_tap, rows_by_id, task_rows
 
@@ -171,13 +171,12 @@ def test_an_attempt_that_failed_hands_in_no_manifest(taps: Taps, tmp_path: Path)
 
 
 def test_a_job_without_a_broker_goes_on_and_counts(spark: SparkSession, taps: Taps, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        closed = f"127.0.0.1:{server.getsockname()[1]}"
-    alone = Taps(spark, closed, patience_s=1.0)
-    read = alone.with_ids(spark.range(0, 300_000, 1, 6), 1, "id1").withColumnRenamed("id", "k")
-    begin = time.monotonic()
-    alone.tapped(read.selectExpr("*", KEY), {"id1": 1}, "key").write.parquet(str(tmp_path / "out"))
-    assert time.monotonic() - begin < 20
+    with closed_port() as closed:
+        alone = Taps(spark, closed, patience_s=1.0)
+        read = alone.with_ids(spark.range(0, 300_000, 1, 6), 1, "id1").withColumnRenamed("id", "k")
+        begin = time.monotonic()
+        alone.tapped(read.selectExpr("*", KEY), {"id1": 1}, "key").write.parquet(str(tmp_path / "out"))
+        assert time.monotonic() - begin < 20
     assert sum(map(len, task_rows(tmp_path / "out").values())) == 300_000
     runs = [manifest for manifest in alone.manifests() if manifest["input"] == TAP]
     assert len(runs) == 6
