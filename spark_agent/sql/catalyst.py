@@ -392,6 +392,10 @@ class Catalyst:
         """A condition that is always true, and only asked when a plan that gives no rows has run."""
         return self._is_null(self._parse("(select 0)").withNewPlan(without_rows))
 
+    def steady(self, plan: Plan) -> Plan:
+        """The plan of a subquery that Spark takes to give the same each time, whatever notes its rows."""
+        return self._plans.steady(plan)
+
     def pruned(self, plan: Plan) -> Plan:
         """Without the columns that nothing above reads."""
         return self._prune.apply(plan)

@@ -186,7 +186,10 @@ class Walk:
                 above, node, group = self._same_as_before(inner, name, lambda: self._subquery(inner))
                 if (group, node) not in found:
                     found.append((group, node))
-                return expression.withNewPlan(self.pruned(self.catalyst.project_as(inner, above)))
+                made = self.pruned(self.catalyst.project_as(inner, above))
+                # Else a condition on its value is not pushed into a scan.
+                is_steady = self.look(inner).is_deterministic
+                return expression.withNewPlan(self.catalyst.steady(made) if is_steady else made)
             if name == "DynamicPruningSubquery":
                 return self.catalyst.pruning_by_itself(expression)
             if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):

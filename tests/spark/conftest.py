@@ -79,9 +79,6 @@ NOT_YET = {
     "a union is not one piece of generated code": (
         "test_a_plan_stays_as_good_as_it_is[union in one piece of generated code]",
     ),
-    "a filter by a scalar subquery is not pushed into the scan": (
-        "test_a_plan_stays_as_good_as_it_is[filter by a scalar subquery]",
-    ),
 }
 
 

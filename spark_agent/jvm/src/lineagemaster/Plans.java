@@ -268,6 +268,11 @@ public final class Plans {
 
   // -- plans -------------------------------------------------------------------------------------------
 
+  /** The plan of a subquery, which Spark takes to give the same each time. */
+  public LogicalPlan steady(LogicalPlan plan) {
+    return new SteadyPlan(plan);
+  }
+
   /** A plan over other children. */
   public LogicalPlan over(LogicalPlan plan, List<LogicalPlan> children) {
     Iterator<LogicalPlan> next = children.iterator();

@@ -1,0 +1,78 @@
+package lineagemaster;
+
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.List;
+
+/**
+ * The plan of a subquery whose rows are the same each time, though what notes where they come from, which is below, is
+ * not deterministic to Spark: a condition on the value of one that is not is neither pushed into a scan nor used to
+ * choose partitions. {@link SteadyStrategy} leaves nothing of it in what is run.
+ */
+public final class SteadyPlan extends LogicalPlan implements PlanOfScala212 {
+  private static final long serialVersionUID = 1;
+
+  private final LogicalPlan child;
+
+  public SteadyPlan(LogicalPlan child) {
+    this.child = child;
+  }
+
+  LogicalPlan child() {
+    return child;
+  }
+
+  @Override
+  public boolean deterministic() {
+    return true;
+  }
+
+  @Override
+  @SuppressWarnings("unchecked") // whose items nobody checks
+  public List<LogicalPlan> children() {
+    return (List<LogicalPlan>) (Object) ScalaLists.of(java.util.List.of(child));
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public List<Attribute> output() {
+    return (List<Attribute>) (Object) ScalaLists.of(ScalaLists.asked(child, "output"));
+  }
+
+  @Override
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
+    return new SteadyPlan(children.head());
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"}) // the same method as Scala 2.12 names it
+  public TreeNode withNewChildrenInternal(scala.collection.IndexedSeq children) {
+    return new SteadyPlan((LogicalPlan) children.head());
+  }
+
+  @Override
+  public int productArity() {
+    return 1;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return child;
+  }
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other instanceof SteadyPlan;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return canEqual(other) && ((SteadyPlan) other).child.equals(child);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * child.hashCode();
+  }
+}
