@@ -74,12 +74,10 @@ class Catalyst:
         self._pruning = expressions.DynamicPruningSubquery
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
         self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
-        self._pushing = singleton(jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
-        self._parse = singleton(catalyst.parser, "CatalystSqlParser").parseExpression
         self._equal = expressions.EqualNullSafe
         self._files = jvm.org.apache.spark.sql.execution.datasources.HadoopFsRelation
         self.no_options = singleton(jvm.scala.collection.immutable, "Map").empty()
-        self.true = self._parse("true")
+        self.true = self._literal.TrueLiteral()
         self.no_id = self._literal.create(None, self._long)
 
     # -- questions -----------------------------------------------------------------------------------
@@ -175,8 +173,8 @@ class Catalyst:
     # -- expressions ---------------------------------------------------------------------------------
 
     def long(self, value: int) -> Expression:
-        """A literal. The parser makes it: py4j gives small numbers as Integer, whatever they were."""
-        return self._parse(f"{value}L")
+        """A literal of that type, which py4j does not give: small numbers become Integer."""
+        return self._plans.number(value)
 
     def alias(self, expression: Expression, name: str) -> Expression:
         return self._plans.alias(expression, name)
@@ -268,7 +266,8 @@ class Catalyst:
 
     def is_pushed_into_lines(self, condition: Expression) -> bool:
         """Does Spark look at a condition while it reads lines of CSV or JSON, so before all others?"""
-        return bool(self._pushing.translateFilter(condition, False).isDefined())
+        pushing = singleton(self._jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
+        return bool(pushing.translateFilter(condition, False).isDefined())
 
     def conjuncts(self, condition: Expression) -> list[Expression]:
         """The conditions that `condition` joins by AND."""
@@ -390,7 +389,9 @@ class Catalyst:
 
     def after(self, without_rows: Plan) -> Expression:
         """A condition that is always true, and only asked when a plan that gives no rows has run."""
-        return self._is_null(self._parse("(select 0)").withNewPlan(without_rows))
+        # Its constructor differs between versions; Spark's parser takes a fifth of a second to be loaded.
+        parser = singleton(self._jvm.org.apache.spark.sql.catalyst.parser, "CatalystSqlParser")
+        return self._is_null(parser.parseExpression("(select 0)").withNewPlan(without_rows))
 
     def steady(self, plan: Plan) -> Plan:
         """The plan of a subquery that Spark takes to give the same each time, whatever notes its rows."""

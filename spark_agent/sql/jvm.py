@@ -167,18 +167,11 @@ class Jvm:
         return self._classes.PlanRule(_Callback(rewrite), self._context._jsc.sc())
 
     def install(self, java_session: Any, rule: Any) -> None:
-        """Append the rule to the optimiser of a SparkSession of the JVM, behind what the user put there.
-
-        So is what its planner needs to know of plans that the rule makes.
-        """
+        """Append the rule to the optimiser of a SparkSession of the JVM, behind what the user put there."""
         experimental = java_session.experimental()
-        for name, more in (
-            ("extraOptimizations", rule),
-            ("extraStrategies", self._classes.SteadyStrategy()),
-        ):
-            given = getattr(experimental, name)()
-            extended = self.seq([*(given.apply(index) for index in range(given.size())), more])
-            getattr(experimental, f"{name}_$eq")(extended)
+        rules = experimental.extraOptimizations()
+        extended = self.seq([*(rules.apply(index) for index in range(rules.size())), rule])
+        getattr(experimental, "extraOptimizations_$eq")(extended)
 
     def problem(self, before: Any, after: Any) -> str:
         """Why a rewritten plan could not run; empty where it can."""

@@ -367,6 +367,7 @@ class Queries:
     def end(self) -> None:
         """Publish what there is still; bounded by what the JVM holds."""
         self._is_ended.set()
+        self.settle(0)  # wakes the reader, which would else wait for a line that does not come
         self._reader.join(10)
         self._read_again.end_all()
         self._borders.describe()

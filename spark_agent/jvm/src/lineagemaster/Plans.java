@@ -266,6 +266,10 @@ public final class Plans {
     return !(type instanceof UserDefinedType) && HASHED.contains(CodeGenerator.javaType(type));
   }
 
+  public Expression number(long value) {
+    return new Literal(value, DataTypes.LongType);
+  }
+
   // -- plans -------------------------------------------------------------------------------------------
 
   /** The plan of a subquery, which Spark takes to give the same each time. */

@@ -9,7 +9,7 @@ import scala.collection.immutable.List;
 /**
  * The plan of a subquery whose rows are the same each time, though what notes where they come from, which is below, is
  * not deterministic to Spark: a condition on the value of one that is not is neither pushed into a scan nor used to
- * choose partitions. {@link SteadyStrategy} leaves nothing of it in what is run.
+ * choose partitions. Spark plans a copy of a subquery's plan, and in that there is nothing of this one.
  */
 public final class SteadyPlan extends LogicalPlan implements PlanOfScala212 {
   private static final long serialVersionUID = 1;
@@ -18,10 +18,6 @@ public final class SteadyPlan extends LogicalPlan implements PlanOfScala212 {
 
   public SteadyPlan(LogicalPlan child) {
     this.child = child;
-  }
-
-  LogicalPlan child() {
-    return child;
   }
 
   @Override
@@ -39,6 +35,11 @@ public final class SteadyPlan extends LogicalPlan implements PlanOfScala212 {
   @SuppressWarnings("unchecked")
   public List<Attribute> output() {
     return (List<Attribute>) (Object) ScalaLists.of(ScalaLists.asked(child, "output"));
+  }
+
+  @Override
+  public LogicalPlan clone() {
+    return (LogicalPlan) child.clone();
   }
 
   @Override
