@@ -39,7 +39,7 @@ public final class SteadyPlan extends LogicalPlan implements PlanOfScala212 {
 
   @Override
   public LogicalPlan clone() {
-    return (LogicalPlan) child.clone();
+    return child.clone();
   }
 
   @Override
