@@ -26,6 +26,7 @@ _NEEDED = (
     "TapSpec",
     "LineageTap",
     "LineageSource",
+    "BranchSource",
     "LineageBlocks",
     "LineageKey",
     "LineageRow",
@@ -59,6 +60,7 @@ class Jvm:
         self._classes = classes
         # Each look-up of a class is a round trip.
         self._source, self._spec, self._tap = classes.LineageSource, classes.TapSpec, classes.LineageTap
+        self._branch_source = classes.BranchSource if classes.BranchSource.isOfUse() else self._source
         self._problem = classes.PlanCheck.problem
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()
@@ -90,9 +92,21 @@ class Jvm:
         """Give the jar to the executors, before the first task that needs it."""
         self._context._jsc.addJar(JAR)
 
-    def source(self, common: Any, node: int, row_index: Any = None, *, is_striped: bool = False) -> Any:
-        """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one."""
-        return self._source(common, node, is_striped, self.seq([] if row_index is None else [row_index]))
+    def source(
+        self,
+        common: Any,
+        node: int,
+        row_index: Any = None,
+        *,
+        is_striped: bool = False,
+        is_of_branch: bool = False,
+    ) -> Any:
+        """A LineageSource; `row_index` is the expression of a row's index in its file, where there is one.
+
+        `is_of_branch` says that it may be compiled into one piece with a union.
+        """
+        made = self._branch_source if is_of_branch else self._source
+        return made(common, node, is_striped, self.seq([] if row_index is None else [row_index]))
 
     def blocks(
         self, common: Any, scan: int, known: Collection[str] | None = None, row_index: Any = None

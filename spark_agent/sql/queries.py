@@ -403,8 +403,12 @@ class _Taps:
     def __init__(self, jvm: Jvm, common: Any, *, is_kept: bool = False) -> None:
         self._jvm, self._common, self._is_kept = jvm, common, is_kept
 
-    def source(self, node: int, row_index: Expression | None, *, is_striped: bool) -> Expression:
-        return self._jvm.source(self._common, node, row_index, is_striped=is_striped)
+    def source(
+        self, node: int, row_index: Expression | None, *, is_striped: bool, is_of_branch: bool
+    ) -> Expression:
+        return self._jvm.source(
+            self._common, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch
+        )
 
     def blocks(
         self, scan: int, row_index: Expression | None, known: Collection[str] | None = None

@@ -26,7 +26,9 @@ Ids = list[tuple[Expression, int]]
 class Taps(Protocol):
     """Makes the expressions that number rows and write ids."""
 
-    def source(self, node: int, row_index: Expression | None, *, is_striped: bool) -> Expression: ...
+    def source(
+        self, node: int, row_index: Expression | None, *, is_striped: bool, is_of_branch: bool
+    ) -> Expression: ...
 
     def blocks(
         self, scan: int, row_index: Expression | None, known: Collection[str] | None = None
@@ -88,6 +90,7 @@ class Walk:
         self._handlers = handlers
         self.is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
         self.is_prunable = True  # does each operator say all columns that it reads
+        self.is_of_branch = False  # may this part be compiled into one piece with a union above it
         self.interleaved = 0  # scans that one task may read by turns
         self.root: Plan = None  # of the query, or of the subquery, that is walked over
         self.outers: list[Plan] = []  # of which Spark put copies into the part that is walked over
@@ -111,7 +114,14 @@ class Walk:
         handler = self._handlers.get(name)
         if handler is None:
             raise UncoveredError(name)
-        return self._same_as_before(plan, name, lambda: handler(self, plan))
+        around = self.is_of_branch
+        self.is_of_branch = name == "Union" or (
+            around and (name in _COMPILED or bool(plan.children().isEmpty()))
+        )
+        try:
+            return self._same_as_before(plan, name, lambda: handler(self, plan))
+        finally:
+            self.is_of_branch = around
 
     def _same_as_before(self, plan: Plan, what: str, make: Callable[[], T]) -> T:
         """What `make` makes of a part of the plan: of one that was met before, with the nodes of then.
@@ -200,11 +210,11 @@ class Walk:
 
     def _subquery(self, inner: Plan) -> tuple[Plan, int, int]:
         """(the plan with a tap, the operator, its one group)."""
-        around, self.root = self.root, inner
+        around, self.root, self.is_of_branch = (self.root, self.is_of_branch), inner, False
         try:
             below = self.rewrite(inner)
         finally:
-            self.root = around
+            self.root, self.is_of_branch = around
         node = self.nodes.operator("ScalarSubquery", "", [below.node])
         if self._is_existence(inner):
             node.exact = False
@@ -241,6 +251,8 @@ class Walk:
 
 
 Handler = Callable[[Walk, Plan], Rewritten]
+#: Operators that are compiled with what is below them.
+_COMPILED = frozenset(("Filter", "Generate", "Join", "Project"))
 
 
 def _mark_unsteady(nodes: list[PlanNode]) -> None:

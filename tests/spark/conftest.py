@@ -72,18 +72,3 @@ def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.
     """The CASES of a module, in one application with lineage."""
     folder = tmp_path_factory.mktemp("traced")
     return run_cases(kafka.bootstrap_servers, folder, request.module.CASES, lineage=True)
-
-
-#: What DataFrames do not do yet, and docs/dataframes.md says so. A test that passes after all is a failure.
-NOT_YET = {
-    "a union is not one piece of generated code": (
-        "test_a_plan_stays_as_good_as_it_is[union in one piece of generated code]",
-    ),
-}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reasons = {name: reason for reason, names in NOT_YET.items() for name in names}
-    for item in items:
-        if item.name in reasons and "test_dataframe_" in item.nodeid:
-            item.add_marker(pytest.mark.xfail(reason=reasons[item.name], strict=True))

@@ -292,6 +292,27 @@ SETS: dict[str, Case] = {
             + r.select(r.where(s.orders, lambda o: o.amount > 20), id_of)
         ),
     ),
+    "union of many, in one piece of generated code": sql(
+        "select id from orders where amount > 10 union all select key from customers where key > 1 "
+        "union all select weight from labels where weight < 3 union all select id + 1 from orders "
+        "where tag = 'x' union all select id from orders where id > 1000000",
+        lambda s: (
+            r.select(r.where(s.orders, lambda o: o.amount > 10), id_of)
+            + r.select(r.where(s.customers, lambda c: (c.key or 0) > 1), lambda c: (c.key,))
+            + r.select(r.where(s.labels, lambda each: each.weight < 3), lambda each: (each.weight,))
+            + r.select(r.where(s.orders, lambda o: o.tag == "x"), lambda o: (o.id + 1,))
+        ),
+    ),
+    "groupBy over a union in one piece of generated code": sql(
+        "select tag, count(*) from (select tag from orders where amount > 10 "
+        "union all select tag from labels where weight > 0) group by tag",
+        lambda s: r.aggregate(
+            r.select(r.where(s.orders, lambda o: o.amount > 10), lambda o: (o.tag,))
+            + r.select(r.where(s.labels, lambda each: each.weight > 0), lambda each: (each.tag,)),
+            lambda row: row,
+            lambda rows: (len(rows),),
+        ),
+    ),
     "union, distinct": sql(
         "select tag from orders union select tag from labels",
         lambda s: r.distinct(tags(s) + label_tags(s)),

@@ -54,7 +54,9 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
         made = walk.catalyst.filter(walk.catalyst.all_of(beside), made)
     # What is kept has told of its records when it was made: they need only be numbered again.
     if kept is None:
-        ids = walk.taps.source(number, row_index, is_striped=walk.scans.is_striped(leaf))
+        ids = walk.taps.source(
+            number, row_index, is_striped=walk.scans.is_striped(leaf), is_of_branch=walk.is_of_branch
+        )
     else:
         ids = walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")

@@ -1,39 +1,20 @@
 package lineagemaster;
 
-import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.codegen.Block;
+import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
+import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
-import org.apache.spark.sql.catalyst.expressions.codegen.EmptyBlock$;
-import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
-import org.apache.spark.sql.catalyst.expressions.codegen.FalseLiteral$;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Seq;
 
-/**
- * The id of each row of a scan: `split << 33 | position`. To stand in a projection directly over the scan. Its child,
- * if it has one, is the row's index in its file; the position then says which row it is even where a pushed filter
- * left out some. Of files of stripes (ORC) it is told how many rows are before the split, where that can be known.
- */
-public final class LineageSource extends LineageExpression {
+/** Of a scan whose partition the task reads, be there rows or not. For the two marks see {@link LineageExpression}. */
+public final class LineageSource extends SourceExpression implements Nondeterministic, Unevaluable {
   private static final long serialVersionUID = 1;
 
-  private final Common common;
-  private final int node;
-  private final boolean isStriped;
-  private transient ScanPositions positions;
+  private transient boolean isInitialized;
 
   public LineageSource(Common common, int node, boolean isStriped, Seq<Expression> children) {
-    super(children);
-    this.common = common;
-    this.node = node;
-    this.isStriped = isStriped;
-  }
-
-  public int node() {
-    return node;
+    super(common, node, isStriped, children);
   }
 
   @Override
@@ -42,69 +23,32 @@ public final class LineageSource extends LineageExpression {
   }
 
   @Override
-  Object identity() {
-    return List.of(common.applicationId, node);
+  String split(CodegenContext context) {
+    return "partitionIndex";
   }
 
   @Override
-  public DataType dataType() {
-    return DataTypes.LongType;
-  }
-
-  @Override
-  public String prettyName() {
-    return "lineage_source";
-  }
-
-  @Override
-  public String toString() {
-    return prettyName() + "(" + node + ")";
-  }
-
-  @Override
-  public int productArity() {
-    return 4;
-  }
-
-  @Override
-  public Object productElement(int index) {
-    return index == 0 ? common : index == 1 ? (Object) node : index == 2 ? (Object) isStriped : kids;
+  boolean isLate() {
+    return false;
   }
 
   @Override
   public void initializeInternal(int partitionIndex) {
-    positions = ScanPositions.open(common, node, partitionIndex, !kids.isEmpty(), isStriped);
-  }
-
-  @Override
-  public Object eval(InternalRow row) {
-    return evalInternal(row);
+    open(partitionIndex);
   }
 
   @Override
   public Object evalInternal(InternalRow row) {
-    Object index = kids.isEmpty() ? null : kids.head().eval(row);
-    return index == null ? positions.next() : positions.at((Long) index);
+    return eval(row);
   }
 
   @Override
-  public ExprCode doGenCode(CodegenContext context, ExprCode result) {
-    String type = ScanPositions.class.getName();
-    String shared = context.addReferenceObj("lineage", common, Common.class.getName());
-    // Not as text: the same query again finds its compiled code, though its nodes have other numbers.
-    String number = context.addReferenceObj("node", node, Integer.class.getName()) + ".intValue()";
-    String positions = context.addMutableState(type, "positions", name -> "", true, true);
-    context.addPartitionInitializationStatement(
-        positions + " = " + type + ".open(" + shared + ", " + number + ", partitionIndex, " + !kids.isEmpty() + ", "
-            + isStriped + ");");
-    Block before = EmptyBlock$.MODULE$;
-    String call = positions + ".next()";
-    if (!kids.isEmpty()) {
-      ExprCode row = kids.head().genCode(context);
-      before = row.code();
-      call = row.isNull() + " ? " + call + " : " + positions + ".at(" + row.value() + ")";
-    }
-    Block code = code("final long " + result.value() + " = " + call + ";\n");
-    return result.copy(before.$plus(code), FalseLiteral$.MODULE$, result.value());
+  public boolean org$apache$spark$sql$catalyst$expressions$Nondeterministic$$initialized() {
+    return isInitialized;
+  }
+
+  @Override
+  public void org$apache$spark$sql$catalyst$expressions$Nondeterministic$$initialized_$eq(boolean value) {
+    isInitialized = value;
   }
 }

@@ -22,12 +22,22 @@ final class OutputPasses implements TaskParts.Part {
 
   synchronized TapBuffer open(TapSpec spec, int partition) {
     List<TapBuffer> known = passes.computeIfAbsent(partition, none -> new ArrayList<>());
-    if (known.size() > 2) { // what a product reads once for each batch of its other side must not pile up
-      known.remove(Collections.min(known, Comparator.comparingLong(TapBuffer::seen)));
+    TapBuffer pass = TapBuffer.ofOutput(spec, partition, passes.size() > LARGE, this);
+    if (known.isEmpty()) { // else it may be one that gets no rows: of a branch of a union that this task does not read
+      known.add(pass);
     }
-    TapBuffer pass = TapBuffer.ofOutput(spec, partition, passes.size() > LARGE);
-    known.add(pass);
     return pass;
+  }
+
+  /** A pass gets its first row. */
+  synchronized void enter(TapBuffer pass, int partition) {
+    List<TapBuffer> known = passes.get(partition);
+    if (!known.contains(pass)) {
+      if (known.size() > 2) { // what a product reads once for each batch of its other side must not pile up
+        known.remove(Collections.min(known, Comparator.comparingLong(TapBuffer::seen)));
+      }
+      known.add(pass);
+    }
   }
 
   @Override

@@ -22,6 +22,7 @@ public final class ScanPositions {
   private UTF8String path; // Spark makes a new one for each file block, so the very object tells them apart
   private long shift; // position = row index + shift, in the current part
   private long next; // the first position that is free
+  private Runnable entry; // of this pass with its task; null once that is done
   private final ArrayList<Part> parts = new ArrayList<>();
 
   private static final class Part {
@@ -69,13 +70,23 @@ public final class ScanPositions {
 
   /**
    * For one pass over the scan's partition `split`. A task that reads it twice (a self-join) gets the same ids twice,
-   * and one manifest: of the pass that went furthest.
+   * and one manifest: of the pass that went furthest. A pass that `isLate` counts from its first row on.
    */
-  public static ScanPositions open(Common common, int node, int split, boolean isByRow, boolean isStriped) {
+  public static ScanPositions open(
+      Common common, int node, int split, boolean isByRow, boolean isStriped, boolean isLate) {
     ScanPositions pass = new ScanPositions(split, isByRow, isStriped);
-    List<Integer> key = List.of(node, split);
-    TaskParts.of(key, () -> new Passes(common, node, split)).add(pass);
+    pass.entry = () -> TaskParts.of(List.of(node, split), () -> new Passes(common, node, split)).add(pass);
+    if (!isLate) {
+      pass.enter();
+    }
     return pass;
+  }
+
+  private void enter() {
+    if (entry != null) {
+      entry.run();
+      entry = null;
+    }
   }
 
   /** The id of the next row. */
@@ -97,6 +108,7 @@ public final class ScanPositions {
   }
 
   private void begin(long row) {
+    enter();
     path = InputFileBlockHolder.getInputFilePath();
     shift = next - row;
     String name = path.toString();

@@ -49,6 +49,7 @@ public final class TapBuffer implements TaskParts.Part {
   private final RowBitmaps bitmaps;
   private final Delivery delivery = new Delivery();
   private final int split;
+  private final OutputPasses passes; // of an output
   private final boolean isReadAsRdd;
   private final boolean isKept;
   private final Filling filling; // of the rows that are kept
@@ -57,9 +58,10 @@ public final class TapBuffer implements TaskParts.Part {
   private long first; // the number of the arrays' first row
   private int blocks;
 
-  private TapBuffer(TapSpec spec, int split, int most) {
+  private TapBuffer(TapSpec spec, int split, OutputPasses passes, int most) {
     this.spec = spec;
     this.split = split;
+    this.passes = passes;
     this.most = most;
     bitmaps = spec.isIndex ? new RowBitmaps(task) : null;
     if (bitmaps == null) {
@@ -81,13 +83,13 @@ public final class TapBuffer implements TaskParts.Part {
   public static TapBuffer open(TapSpec spec, int partition) {
     TaskContext task = TaskContext.get();
     if (spec.hasKey()) { // groups are made of the records with their keys, of whatever partition
-      return TaskParts.of(spec, () -> new TapBuffer(spec, task == null ? 0 : task.partitionId(), CHUNK));
+      return TaskParts.of(spec, () -> new TapBuffer(spec, task == null ? 0 : task.partitionId(), null, CHUNK));
     }
     return TaskParts.of(spec, OutputPasses::new).open(spec, partition);
   }
 
-  static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany) {
-    return new TapBuffer(spec, partition, isOneOfMany ? FIRST_CAPACITY : CHUNK);
+  static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany, OutputPasses passes) {
+    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : CHUNK);
   }
 
   /** How many rows it has seen. */
@@ -114,6 +116,9 @@ public final class TapBuffer implements TaskParts.Part {
   }
 
   private void makeRoom() {
+    if (capacity == 0 && passes != null) {
+      passes.enter(this, split);
+    }
     int larger = capacity == 0 ? FIRST_CAPACITY : capacity * 4;
     if (larger <= most && grow(larger)) {
       capacity = larger;
