@@ -26,13 +26,13 @@ jar: $(STAMP) ## build the agent's jar, where a JDK is there and its sources hav
 	@$(BIN)/python -m scripts.jvm build
 
 # Each worker has a Kafka and a Neo4j of its own, and waits more than it computes.
-WORKERS ?= 2
+WORKERS ?= 3
 
 test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
 	$(BIN)/python -m scripts.page test
 	$(BIN)/python -m scripts.page build
 	$(BIN)/python -m scripts.jvm build
-	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
 	@$(BIN)/python -m tests.soak "$(MINUTES)"

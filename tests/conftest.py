@@ -44,7 +44,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+#: Files that take minutes, the longest first: they are begun first, so that no worker is left with one of
+#: them when the others are through.
+LONG = (
+    "e2e/test_demo.py",
+    "soak/test_soak.py",
+    "spark/test_spark_engine.py",
+    "e2e/test_ways_to_start.py",
+    "spark/test_forms.py",
+    "e2e/test_tutorial.py",
+    "spark/test_invisible.py",
+    "spark/test_files_between.py",
+    "integration/test_maintenance.py",
+    "spark/test_dataframe_index.py",
+    "spark/test_cluster.py",
+    "integration/test_security.py",
+    "spark/test_dataframe_cluster.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {TESTS / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(LONG)))
     for item in items:
         if item.path.is_relative_to(TESTS):
             item.add_marker(item.path.relative_to(TESTS).parts[0])
