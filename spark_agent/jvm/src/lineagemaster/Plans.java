@@ -266,6 +266,7 @@ public final class Plans {
     return !(type instanceof UserDefinedType) && HASHED.contains(CodeGenerator.javaType(type));
   }
 
+  /** A literal. */
   public Expression number(long value) {
     return new Literal(value, DataTypes.LongType);
   }
