@@ -211,6 +211,7 @@ def listening(take: object, port: int) -> Iterator[str]:
 @contextmanager
 def closed_port() -> Iterator[str]:
     """An address where nothing listens, nor can while the block lasts: it is bound."""
+    port = choose_port("nothing", [])
     with socket.socket() as bound:
-        bound.bind((HOST, choose_port("nothing", [])))
-        yield f"{HOST}:{bound.getsockname()[1]}"
+        bound.bind((HOST, port))
+        yield f"{HOST}:{port}"

@@ -60,7 +60,8 @@ class Jvm:
         self._classes = classes
         # Each look-up of a class is a round trip.
         self._source, self._spec, self._tap = classes.LineageSource, classes.TapSpec, classes.LineageTap
-        self._branch_source = classes.BranchSource if classes.BranchSource.isOfUse() else self._source
+        of_branch = classes.BranchSource
+        self._branch_source = of_branch if of_branch.isOfUse() else self._source
         self._problem = classes.PlanCheck.problem
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()

@@ -3,7 +3,6 @@ package lineagemaster;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import scala.collection.Seq;
 
@@ -12,7 +11,7 @@ import scala.collection.Seq;
  * them has an expression that is `Nondeterministic`. A task then runs the code that opens all branches and reads one of
  * them, whose partition is another number than the task's.
  */
-public final class BranchSource extends SourceExpression implements Unevaluable {
+public final class BranchSource extends SourceExpression {
   private static final long serialVersionUID = 1;
 
   public BranchSource(Common common, int node, boolean isStriped, Seq<Expression> children) {

@@ -17,7 +17,7 @@ import scala.collection.Seq;
  * The block of each row of a scan, see {@link ScanBlocks}. To stand in a projection directly over the scan. Its child,
  * if it has one, is the row's index in its file.
  */
-public final class LineageBlocks extends LineageExpression {
+public final class LineageBlocks extends LineageExpression implements OfPartition {
   private static final long serialVersionUID = 1;
 
   private final Common common;

@@ -1,19 +1,15 @@
 package lineagemaster;
 
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
 import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import scala.collection.Seq;
 
 /**
- * Evaluated once for each row where it stands, never folded, moved, merged or left out. `Nondeterministic` says that.
- * `Unevaluable` is a mark only, each of them can be evaluated: it keeps the optimiser from running them on the driver
- * over a local table.
+ * Evaluated once for each row where it stands, never folded, moved, merged or left out. `Unevaluable` is a mark only,
+ * each of them can be evaluated: it keeps the optimiser from running them on the driver over a local table.
  */
-abstract class LineageExpression extends OwnExpression implements Nondeterministic, Unevaluable {
+abstract class LineageExpression extends OwnExpression implements Unevaluable {
   private static final long serialVersionUID = 1;
-
-  private transient boolean isInitialized;
 
   LineageExpression(Seq<Expression> children) {
     super(children);
@@ -32,15 +28,5 @@ abstract class LineageExpression extends OwnExpression implements Nondeterminist
   @Override
   public boolean stateful() {
     return true;
-  }
-
-  @Override
-  public boolean org$apache$spark$sql$catalyst$expressions$Nondeterministic$$initialized() {
-    return isInitialized;
-  }
-
-  @Override
-  public void org$apache$spark$sql$catalyst$expressions$Nondeterministic$$initialized_$eq(boolean value) {
-    isInitialized = value;
   }
 }

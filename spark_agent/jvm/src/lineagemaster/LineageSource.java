@@ -2,16 +2,12 @@ package lineagemaster;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
-import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import scala.collection.Seq;
 
-/** Of a scan whose partition the task reads, be there rows or not. For the two marks see {@link LineageExpression}. */
-public final class LineageSource extends SourceExpression implements Nondeterministic, Unevaluable {
+/** Of a scan whose partition the task reads, be there rows or not. */
+public final class LineageSource extends SourceExpression implements OfPartition {
   private static final long serialVersionUID = 1;
-
-  private transient boolean isInitialized;
 
   public LineageSource(Common common, int node, boolean isStriped, Seq<Expression> children) {
     super(common, node, isStriped, children);
@@ -40,15 +36,5 @@ public final class LineageSource extends SourceExpression implements Nondetermin
   @Override
   public Object evalInternal(InternalRow row) {
     return eval(row);
-  }
-
-  @Override
-  public boolean org$apache$spark$sql$catalyst$expressions$Nondeterministic$$initialized() {
-    return isInitialized;
-  }
-
-  @Override
-  public void org$apache$spark$sql$catalyst$expressions$Nondeterministic$$initialized_$eq(boolean value) {
-    isInitialized = value;
   }
 }

@@ -19,7 +19,7 @@ import scala.collection.Seq;
  * has places there are instead the key of the row's place, a bucket if it has buckets, and the texts that name its
  * folder, which only the first row of a place is asked for. Last are columns in which the end of a line is looked for.
  */
-public final class LineageTap extends LineageExpression {
+public final class LineageTap extends LineageExpression implements OfPartition {
   private static final long serialVersionUID = 1;
 
   private final TapSpec spec;

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Seq;
 
 /** A number for each row that takes the rows of a task to `count` partitions in turn, see {@link Turns}. */
-public final class LineageTurn extends LineageExpression {
+public final class LineageTurn extends LineageExpression implements OfPartition {
   private static final long serialVersionUID = 1;
 
   private final int count;

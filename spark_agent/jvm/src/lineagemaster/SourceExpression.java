@@ -17,7 +17,7 @@ import scala.collection.Seq;
  * if it has one, is the row's index in its file; the position then says which row it is even where a pushed filter
  * left out some. Of files of stripes (ORC) it is told how many rows are before the split, where that can be known.
  */
-abstract class SourceExpression extends OwnExpression {
+abstract class SourceExpression extends LineageExpression {
   private static final long serialVersionUID = 1;
 
   final Common common;
@@ -41,21 +41,6 @@ abstract class SourceExpression extends OwnExpression {
 
   /** May the code that opens a partition run without any row of it being read? */
   abstract boolean isLate();
-
-  @Override
-  public boolean deterministic() {
-    return false;
-  }
-
-  @Override
-  public boolean foldable() {
-    return false;
-  }
-
-  @Override
-  public boolean stateful() {
-    return true;
-  }
 
   @Override
   Object identity() {
