@@ -50,6 +50,14 @@ def body(name: str) -> str:
     return "\n".join(line for line in lines if not line.startswith("//"))
 
 
+def schema_name(migration: str) -> str:
+    """What the constraint or index is called that a migration makes or drops."""
+    found = re.search(r"\b(?:CONSTRAINT|INDEX) (\w+) IF\b", body(migration))
+    if found is None:
+        raise ValueError(f"{migration} neither makes nor drops a constraint or an index")
+    return found[1]
+
+
 def pasted(name: str, **parameters: str | int) -> str:
     """The statement with its parameters written in, for pasting into Neo4j Browser.
 

@@ -145,6 +145,10 @@ _ALREADY_THERE = frozenset(
     f"Neo.ClientError.Schema.{what}AlreadyExists" for what in ("EquivalentSchemaRule", "Constraint", "Index")
 )
 
+#: Neo4j died while it made a constraint: the index is there without it, and in its way for ever. This is said
+#: of no constraint that somebody else makes right now: for that one Neo4j waits.
+_LEFT_OVER = "Neo.ClientError.Schema.IndexWithNameAlreadyExists"
+
 _DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
 _RETRY_FIRST_S, _RETRY_LAST_S = 0.5, 4.0
 
@@ -367,7 +371,11 @@ class Neo4jGraph:
         try:
             self._run([(name, {})])
         except GraphRefusedError as error:
-            if getattr(error.__cause__, "code", None) not in _ALREADY_THERE:
+            code = getattr(error.__cause__, "code", None)
+            if code == _LEFT_OVER:
+                self._run([("migration/drop_index", {"name": cypher.schema_name(name)})])
+                self._run([(name, {})])
+            elif code not in _ALREADY_THERE:
                 raise
 
     @contextmanager

@@ -551,6 +551,7 @@ def test_statements_that_scan_or_wait_for_all_rows_are_few_and_say_why() -> None
         "flow/create_links",
         "flow/link_elements",
         "migration/await_indexes",
+        "migration/drop_index",
         "ping",
         "show/applications",
         "show/flows",

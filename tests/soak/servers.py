@@ -45,6 +45,10 @@ class Servers:
         self.graph.kill()
         self.broker.__exit__()
 
+    def new_graph(self, folder: Path) -> Graph:
+        """Another Neo4j, in `folder`, which who asks for it starts and kills."""
+        return Graph(folder, self._jars)
+
     def new_name(self) -> str:
         """A name for topics and groups that nobody else has."""
         self._names += 1

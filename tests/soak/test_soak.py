@@ -6,14 +6,17 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from random import Random, SystemRandom
+from threading import Thread
 
 import duckdb
 import pytest
 from neo4j import GraphDatabase, Record, Transaction
 
+from lineage_service.answers import UnavailableError
 from lineage_service.graph_runs import RunWriter
 from lineage_service.graph_store import Neo4jGraph
 from spark_agent import contract
@@ -39,39 +42,75 @@ def test_whatever_dies_every_flow_is_stored_exactly_once(servers: Servers, tmp_p
     assert not report.differences, "\n".join([str(report), *report.differences])
 
 
+def test_a_graph_that_died_while_it_made_its_schema_serves(tmp_path: Path, servers: Servers) -> None:
+    """Neo4j makes a constraint's index first; killed then, it keeps the index without the constraint."""
+    graph = servers.new_graph(tmp_path)
+    graph.start()
+    try:
+        with GraphDatabase.driver(graph.uri) as driver:
+            for at in range(10):  # so many that their index is not made at once
+                driver.execute_query(
+                    "UNWIND range(1, 50000) AS n CREATE (:LineageApplication {applicationId: $at + n})",
+                    at=f"{at} ",
+                )
+            index = "SHOW INDEXES YIELD name, owningConstraint WHERE name = 'lineage_application_id' RETURN *"
+            with closing(Neo4jGraph(graph.uri, retry_seconds=0)) as store:
+                migrating = Thread(target=suppressed, args=(store.migrate,))
+                migrating.start()
+                wait_until(lambda: bool(driver.execute_query(index).records))
+                graph.kill()
+                migrating.join()
+        graph.start()
+        with GraphDatabase.driver(graph.uri) as driver:
+            [left] = driver.execute_query(index).records
+            assert left["owningConstraint"] is None
+            with closing(Neo4jGraph(graph.uri)) as store:
+                assert "migrations/0002_application_id" in store.migrate()
+                assert not store.migrate()
+            [made] = driver.execute_query(index).records
+            assert made["owningConstraint"] == "lineage_application_id"
+    finally:
+        graph.kill()
+
+
+def suppressed(work: Callable[[], object]) -> None:
+    with suppress(UnavailableError):
+        work()
+
+
 @pytest.mark.timeout(300)
 def test_a_graph_that_dies_while_flows_are_created_has_each_once(servers: Servers) -> None:
     """Killed in a transaction of records and in one of links, and when one of links was there already."""
     application_id, run = "dies-in-links", run_of("dies-in-links", each=13_000, groups=3_000)
-    store = Neo4jGraph(servers.graph.uri, retry_seconds=120)
-    store.migrate()
-    store.write_events([started(application_id), node(application_id, 1), node(application_id, 2)])
-    store.write_events([ended(application_id)])
-    claim = store.claim(application_id, 10**6)
-    assert claim
-    transactions, died = count(), list[str]()
+    with closing(Neo4jGraph(servers.graph.uri, retry_seconds=120)) as store:
+        store.migrate()
+        store.write_events([started(application_id), node(application_id, 1), node(application_id, 2)])
+        store.write_events([ended(application_id)])
+        claim = store.claim(application_id, 10**6)
+        assert claim
+        transactions, died = count(), list[str]()
 
-    def restart(when: str) -> None:
-        died.append(when)
-        servers.graph.kill()
-        servers.graph.start()
+        def restart(when: str) -> None:
+            died.append(when)
+            servers.graph.kill()
+            servers.graph.start()
 
-    def transact(work: Callable[[Transaction], list[Record]]) -> list[Record]:
-        at = next(transactions)
+        def transact(work: Callable[[Transaction], list[Record]]) -> list[Record]:
+            at = next(transactions)
 
-        def dying(transaction: Transaction) -> list[Record]:
-            done = work(transaction)
-            if at in (2, 5) and f"in {at}" not in died:
-                restart(f"in {at}")
+            def dying(transaction: Transaction) -> list[Record]:
+                done = work(transaction)
+                if at in (2, 5) and f"in {at}" not in died:
+                    restart(f"in {at}")
+                return done
+
+            done = store._transact(dying)
+            if at == 6:  # the answer to its commit is lost, so it is tried again
+                restart(f"after {at}")
+                done = store._transact(work)
             return done
 
-        done = store._transact(dying)
-        if at == 6:  # the answer to its commit is lost, so it is tried again
-            restart(f"after {at}")
-            done = store._transact(work)
-        return done
-
-    RunWriter(transact, application_id, claim).write(run)
+        RunWriter(transact, application_id, claim).write(run)
     assert next(transactions) == 8  # four of records, three of links, and one that says that all is there
     assert died == ["in 2", "in 5", "after 6"]
     with GraphDatabase.driver(servers.graph.uri) as driver:
@@ -80,11 +119,11 @@ def test_a_graph_that_dies_while_flows_are_created_has_each_once(servers: Server
             application=application_id,
         )
         (records,), _, _ = driver.execute_query(
-            "MATCH (n:LineageFlow {applicationId: $application}) RETURN count(n)", application=application_id
+            "MATCH (n:LineageFlow {applicationId: $application}) RETURN count(n)",
+            application=application_id,
         )
     assert sorted(map(list, found)) == links_of(run)
     assert records[0] == 16_000
-    store.close()
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

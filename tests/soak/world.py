@@ -67,7 +67,9 @@ class Member:
             self.kill()
 
     def said(self, characters: int = 3_000) -> str:
-        return self.log.read_text(errors="replace")[-characters:]
+        lines = self.log.read_text(errors="replace").splitlines(keepends=True)
+        # What a process that is aborted says of its modules would fill all of it.
+        return "".join(line for line in lines if not line.startswith("Extension modules:"))[-characters:]
 
 
 class World:

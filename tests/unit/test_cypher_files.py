@@ -72,6 +72,14 @@ def test_migrations_are_numbered_without_gaps_and_may_run_twice() -> None:
     assert all(re.search(r"IF (NOT )?EXISTS", cypher.body(name)) for name in cypher.migrations())
 
 
+def test_what_a_migration_makes_or_drops_is_known_by_name() -> None:
+    made = {name: cypher.schema_name(name) for name in cypher.migrations()}
+    assert made["migrations/0002_application_id"] == "lineage_application_id"
+    assert made["migrations/0006_flow_hash_in"] == made["migrations/0010_no_flow_hash_in"]
+    with pytest.raises(ValueError, match="ping neither makes nor drops"):
+        cypher.schema_name("ping")
+
+
 def test_a_statement_that_is_not_there_is_named() -> None:
     with pytest.raises(KeyError, match="flow/nothing"):
         cypher.statement("flow/nothing")
