@@ -21,6 +21,7 @@ import pytest
 from hypothesis import settings
 
 from scripts import brief_jvm
+from spark_agent.sql import jvm
 
 if TYPE_CHECKING:
     from lineage_service.stack.server import Server
@@ -190,6 +191,27 @@ def _cannot_have(request: pytest.FixtureRequest, reason: str) -> NoReturn:
 def cannot_have(request: pytest.FixtureRequest) -> Callable[[str], NoReturn]:
     """cannot_have(reason): skips, or fails with `--require-services`."""
     return lambda reason: _cannot_have(request, reason)
+
+
+@pytest.fixture(scope="session")
+def without() -> Callable[[str, str], NoReturn]:
+    """without("CHROMIUM", reason): skips, or fails with LINEAGE_TEST_CHROMIUM=required, as `.ci/run` says."""
+
+    def without(name: str, reason: str) -> NoReturn:
+        if os.environ.get(f"LINEAGE_TEST_{name}") == "required":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+
+    return without
+
+
+@pytest.fixture(scope="session")
+def jar(cannot_have: Callable[[str], NoReturn]) -> Path:
+    """The agent's Java part."""
+    path = Path(jvm.JAR)
+    if not path.is_file():
+        cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
+    return path
 
 
 def _has_container_engine() -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 # Of a module, not of the session: its loop runs in this thread, and other tests start loops of their own.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(without: Callable[[str, str], NoReturn]) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     from scripts.screenshots import chromium
@@ -22,10 +21,9 @@ def browser() -> Iterator[Browser]:
 
     path = chromium()
     if path is None:
-        _without("Chromium", "CHROMIUM", "no Chromium: apt-get install chromium")
+        without("CHROMIUM", "no Chromium: apt-get install chromium")
     if not is_page_built() or not AXE.is_file():
-        _without("page", "NODE", "the page is not built: make page (it needs Node.js)")
-    assert path is not None
+        without("NODE", "the page is not built: make page (it needs Node.js)")
     with sync_playwright() as playwright:
         made = launch(playwright, path)
         yield made
@@ -39,9 +37,3 @@ def page(browser: Browser) -> Iterator[Page]:
     with opened(browser) as made:
         yield made
         assert made.errors == []  # type: ignore[attr-defined]  # as `opened` makes it
-
-
-def _without(what: str, name: str, advice: str) -> None:
-    if os.environ.get(f"LINEAGE_TEST_{name}") == "required":  # what .ci/run says
-        pytest.fail(f"no {what}: {advice}", pytrace=False)
-    pytest.skip(advice)

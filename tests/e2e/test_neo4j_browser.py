@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,13 +50,11 @@ def addresses(
 
 
 @pytest.fixture(scope="module")
-def page(addresses: dict[str, str]) -> Iterator[Page]:
+def page(addresses: dict[str, str], without: Callable[[str, str], NoReturn]) -> Iterator[Page]:
     """Browser, connected: without authentication it connects by itself."""
     path = chromium()
     if path is None:
-        if os.environ.get("LINEAGE_TEST_CHROMIUM") == "required":  # what .ci/run says
-            pytest.fail("no Chromium", pytrace=False)
-        pytest.skip("no Chromium: apt-get install chromium")
+        without("CHROMIUM", "no Chromium: apt-get install chromium")
     with opened_pages(path) as opened:
         page = opened()
         page.set_default_timeout(DEADLINE_MS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -17,7 +17,6 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from api.app import create_app
-from spark_agent.sql import jvm
 from tests.e2e.browser import long_tasks, served, violations
 from tests.spark.application import run_application
 
@@ -41,11 +40,7 @@ def job(context: SparkContext, folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def url(
-    kafka: Any, tmp_path_factory: pytest.TempPathFactory, cannot_have: Callable[[str], NoReturn]
-) -> Iterator[str]:
-    if not Path(jvm.JAR).is_file():
-        cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
+def url(kafka: Any, jar: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("winds")
     readings = [
         (day, 1_048 if (day, hour) == (3, 2) else 10 + hour) for day in range(DAYS) for hour in range(4)

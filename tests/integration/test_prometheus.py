@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import subprocess
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -35,12 +34,10 @@ def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
 
 
 @pytest.fixture
-def program() -> str:
+def program(without: Callable[[str, str], NoReturn]) -> str:
     found = shutil.which("prometheus")
     if found is None:
-        if os.environ.get("LINEAGE_TEST_PROMETHEUS") == "required":
-            pytest.fail("no prometheus on the PATH", pytrace=False)
-        pytest.skip("no prometheus on the PATH")
+        without("PROMETHEUS", "no prometheus on the PATH")
     return found
 
 

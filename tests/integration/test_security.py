@@ -25,7 +25,6 @@ from lineage_service.stack.ports import HOST
 from lineage_service.stack.server import Server
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
-from spark_agent.sql import jvm
 from tests.integration.test_consume import Bench, bench_of
 from tests.lineage_messages import APP, event
 
@@ -244,7 +243,7 @@ def test_a_job_and_a_consumer_reach_a_kafka_with_tls_and_a_password(
     assert SECRET not in str(events)
 
 
-@pytest.mark.skipif(not Path(jvm.JAR).is_file(), reason="no lineage.jar: run `make jar`, which needs a JDK")
+@pytest.mark.usefixtures("jar")
 def test_a_query_reaches_a_kafka_with_tls_and_a_password(
     secured: Secured, config: Path, tmp_path: Path
 ) -> None:

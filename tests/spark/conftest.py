@@ -4,12 +4,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from pyspark import SparkContext
 
-from spark_agent.sql import jvm
 from tests.spark.application import Application, run_application
 from tests.spark.dataframe_oracle import Ran, run_cases
 from tests.spark.quick_spark import make_spark_home, stop_without_waiting
@@ -27,15 +26,6 @@ def _jvm(tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_HOME", str(home))
         SparkContext._ensure_initialized()
-
-
-@pytest.fixture(scope="session")
-def jar(cannot_have: Callable[[str], NoReturn]) -> Path:
-    """The agent's Java part."""
-    path = Path(jvm.JAR)
-    if not path.is_file():
-        cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
-    return path
 
 
 @pytest.fixture
