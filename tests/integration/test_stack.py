@@ -11,9 +11,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import neo4j as neo4j_driver
 import psutil
@@ -68,16 +68,14 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(
-    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, request: pytest.FixtureRequest
+    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
 ) -> Iterator[Stack]:
     home = tmp_path_factory.mktemp("stack") / "home"
     try:
         # Not through the command line: only here is "cannot be had on this machine" told from "is broken".
         start(Settings(home=home), jars=jar_folder)
     except (DownloadError, JavaError) as error:
-        if request.config.getoption("--require-services"):
-            raise
-        pytest.skip(str(error))
+        cannot_have(str(error))
     try:
         yield Stack(home, jar_folder)
     finally:

@@ -6,11 +6,11 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from random import Random, SystemRandom
-from threading import Thread
 
 import duckdb
 import pytest
@@ -54,12 +54,12 @@ def test_a_graph_that_died_while_it_made_its_schema_serves(tmp_path: Path, serve
                     at=f"{at} ",
                 )
             index = "SHOW INDEXES YIELD name, owningConstraint WHERE name = 'lineage_application_id' RETURN *"
-            with closing(Neo4jGraph(graph.uri, retry_seconds=0)) as store:
-                migrating = Thread(target=suppressed, args=(store.migrate,))
-                migrating.start()
+            with closing(Neo4jGraph(graph.uri, retry_seconds=0)) as store, ThreadPoolExecutor(1) as beside:
+                migrating = beside.submit(store.migrate)
                 wait_until(lambda: bool(driver.execute_query(index).records))
                 graph.kill()
-                migrating.join()
+                with pytest.raises(UnavailableError):
+                    migrating.result()
         graph.start()
         with GraphDatabase.driver(graph.uri) as driver:
             [left] = driver.execute_query(index).records
@@ -71,11 +71,6 @@ def test_a_graph_that_died_while_it_made_its_schema_serves(tmp_path: Path, serve
             assert made["owningConstraint"] == "lineage_application_id"
     finally:
         graph.kill()
-
-
-def suppressed(work: Callable[[], object]) -> None:
-    with suppress(UnavailableError):
-        work()
 
 
 @pytest.mark.timeout(300)
@@ -119,8 +114,7 @@ def test_a_graph_that_dies_while_flows_are_created_has_each_once(servers: Server
             application=application_id,
         )
         (records,), _, _ = driver.execute_query(
-            "MATCH (n:LineageFlow {applicationId: $application}) RETURN count(n)",
-            application=application_id,
+            "MATCH (n:LineageFlow {applicationId: $application}) RETURN count(n)", application=application_id
         )
     assert sorted(map(list, found)) == links_of(run)
     assert records[0] == 16_000
