@@ -133,11 +133,10 @@ Start = Callable[[str], Mapping[str, str]]
 
 
 @pytest.fixture(scope="session")
-def _start_server(jar_folder: Path) -> Iterator[Start]:
+def _start_server(jar_folder: Path, new_home: Callable[[Path], None]) -> Iterator[Start]:
     """Starts a server by name; what was started is stopped at the end of the session."""
     from lineage_service.settings import Settings
     from lineage_service.stack.down import stop
-    from lineage_service.stack.state import StackState, write_state
     from lineage_service.stack.up import start
 
     home = CACHE / f"test-stack-{os.getpid()}"
@@ -150,11 +149,22 @@ def _start_server(jar_folder: Path) -> Iterator[Start]:
                 # Registered before the start, which may fail. Stops by pid, and only what was started here.
                 cleanup.callback(shutil.rmtree, home, ignore_errors=True)
                 cleanup.callback(stop, home)
-                home.mkdir(parents=True)
-                write_state(home, StackState(ports=_ports_of_their_own()))
+                new_home(home)
             return start(Settings(home=home), only=name, jars=jar_folder).servers[name].addresses
 
         yield start_server
+
+
+@pytest.fixture(scope="session")
+def new_home() -> Callable[[Path], None]:
+    """new_home(folder): makes it the home of a local stack that will take ports which no other one takes."""
+    from lineage_service.stack.state import StackState, write_state
+
+    def new_home(folder: Path) -> None:
+        folder.mkdir(parents=True)
+        write_state(folder, StackState(ports=_ports_of_their_own()))
+
+    return new_home
 
 
 def _ports_of_their_own() -> dict[str, dict[str, int]]:

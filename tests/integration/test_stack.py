@@ -68,9 +68,13 @@ class Stack:
 
 @pytest.fixture(scope="module")
 def stack(
-    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
+    tmp_path_factory: pytest.TempPathFactory,
+    jar_folder: Path,
+    new_home: Callable[[Path], None],
+    cannot_have: Callable[[str], NoReturn],
 ) -> Iterator[Stack]:
     home = tmp_path_factory.mktemp("stack") / "home"
+    new_home(home)
     try:
         # Not through the command line: only here is "cannot be had on this machine" told from "is broken".
         start(Settings(home=home), jars=jar_folder)
