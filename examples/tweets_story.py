@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import cypher
+import lineage_cypher
 from lineage_service.answers import LineageError
 from lineage_service.settings import Settings
 from lineage_service.stack.state import read_state, resolve
@@ -125,7 +125,7 @@ def _further(found: Answer, settings: Settings) -> None:
     neo4j = read_state(settings.home.absolute()).servers.get("neo4j")
     where = f" ({neo4j.addresses['browser']})" if neo4j else ""
     print(f"In Neo4j Browser{where}:")
-    query = cypher.pasted("show/step", flowId=found["flow_id"], nodeId=found["suspect"])
+    query = lineage_cypher.pasted("show/step", flowId=found["flow_id"], nodeId=found["suspect"])
     print("\n".join(f"    {line}" for line in query.splitlines()))
     print(f"On the page: {found['url']}/")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cypher import browser
+from lineage_cypher import browser
 from lineage_service.answers import LineageError
 from lineage_service.settings import Settings
 from lineage_service.stack.progress import console_reporter

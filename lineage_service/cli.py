@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "lineage_service.browser_files:command",
         "write a style and saved queries for Neo4j Browser into a folder",
     ),
-    "serve": ("api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
+    "serve": ("lineage_api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
 }
 
 _INTERRUPTED = 130

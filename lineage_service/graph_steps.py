@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import neo4j
 
-import cypher
+import lineage_cypher
 from lineage_service.graph_rows import Row
 
 __all__ = ["Step", "Transact", "run_steps"]
@@ -25,5 +25,5 @@ def run_steps(transaction: neo4j.Transaction, steps: Sequence[Step]) -> list[neo
     """The records of the last step."""
     records: list[neo4j.Record] = []
     for name, parameters in steps:
-        records = list(transaction.run(cypher.statement(name), parameters))
+        records = list(transaction.run(lineage_cypher.statement(name), parameters))
     return records

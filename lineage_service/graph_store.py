@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import neo4j
 from neo4j.exceptions import DatabaseError, DriverError, Neo4jError, ServiceUnavailable
 
-import cypher
+import lineage_cypher
 from lineage_service.answers import UnavailableError
 from lineage_service.graph_rows import (
     BATCH_ROWS,
@@ -216,7 +216,7 @@ class Neo4jGraph:
         1. read which are recorded; 2. apply what is missing, in order, each written so that twice is once;
         3. record it; 4. wait until the indexes can be used. A crash between 2 and 3 repeats 2.
         """
-        names = cypher.migrations()
+        names = lineage_cypher.migrations()
         recorded = {row["name"] for row in self._run([("migration/applied", {"names": list(names)})])}
         missing = tuple(name for name in names if name not in recorded)
         for name in missing:
@@ -319,7 +319,7 @@ class Neo4jGraph:
 
     def ping(self) -> None:
         with self._errors_told(), self._driver.session(database=self._database) as session:
-            session.run(cypher.statement("ping")).consume()
+            session.run(lineage_cypher.statement("ping")).consume()
 
     def close(self) -> None:
         self._driver.close()
@@ -373,7 +373,7 @@ class Neo4jGraph:
         except GraphRefusedError as error:
             code = getattr(error.__cause__, "code", None)
             if code == _LEFT_OVER:
-                self._run([("migration/drop_index", {"name": cypher.schema_name(name)})])
+                self._run([("migration/drop_index", {"name": lineage_cypher.schema_name(name)})])
                 self._run([(name, {})])
             elif code not in _ALREADY_THERE:
                 raise

@@ -34,7 +34,7 @@ import neo4j.exceptions
 import numpy as np
 import psutil
 
-import cypher
+import lineage_cypher
 from lineage_service.graph_rows import BATCH_ROWS, RunColumn, WholeRun
 from lineage_service.graph_runs import RunWriter
 from lineage_service.graph_store import Neo4jGraph
@@ -222,7 +222,7 @@ class _Bench:
         for tried in range(100):
             try:
                 with self.driver.session() as session, session.begin_transaction() as transaction:
-                    transaction.run(cypher.statement("flow/link_elements"), links).consume()
+                    transaction.run(lineage_cypher.statement("flow/link_elements"), links).consume()
                     transaction.commit()
                 return tried
             except neo4j.exceptions.TransientError as error:

@@ -2,10 +2,10 @@
 
     python -m scripts.page build|check|test|format
 
-`build` makes ui/dist from ui/, unless the same sources are built there already. `check` is TypeScript's check
-and the format, which `format` mends; `test` runs the tests of modules (Vitest). Where there is no Node.js, or
-npm cannot download, each says so in one line and is done: the service works without its page. With
-LINEAGE_TEST_NODE=required that is a failure.
+`build` makes ui/lineage_page/dist from ui/, unless the same sources are built there already. `check` is
+TypeScript's check and the format, which `format` mends; `test` runs the tests of modules (Vitest). Where
+there is no Node.js, or npm cannot download, each says so in one line and is done: the service works without
+its page. With LINEAGE_TEST_NODE=required that is a failure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scripts.environment import EnvironmentFailed, alone, say
 
 ROOT = Path(__file__).resolve().parents[1]
 UI = ROOT / "ui"
-DIST = UI / "dist"
+DIST = UI / "lineage_page" / "dist"
 #: As package.json says it: the first that Vite runs on.
 NEEDED = (20, 19)
 _SOURCES = (

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from api.app import create_app
+from lineage_api.app import create_app
 from lineage_service.answers import Questions
 
 FILE = Path(__file__).resolve().parents[1] / "ui" / "src" / "api.ts"

@@ -29,7 +29,7 @@ from typing import Any
 
 from playwright.sync_api import Page, Route, sync_playwright
 
-import cypher
+import lineage_cypher
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH, HEIGHT = 1366, 768
@@ -154,8 +154,8 @@ def places_of(demo: Mapping[str, Any], story: Mapping[str, Any], stack: Mapping[
         "demo_sink": start.rpartition("#")[2],
         "tweets": story["application"],
         "tweets_row": urllib.parse.urlencode(row),
-        "tweet_way": cypher.pasted("show/forward", flowId=tweet),
-        "tweets_step": cypher.pasted("show/step", flowId=story["flow_id"], nodeId=story["suspect"]),
+        "tweet_way": lineage_cypher.pasted("show/forward", flowId=tweet),
+        "tweets_step": lineage_cypher.pasted("show/step", flowId=story["flow_id"], nodeId=story["suspect"]),
         "browser": stack["neo4j"]["browser"],
     }
 

@@ -1,6 +1,6 @@
 """The examples of the OpenAPI document, from real answers over the store of tests/api_store.py.
 
-    python -m tests.api_examples        writes api/examples.json anew
+    python -m tests.api_examples        writes api/lineage_api/examples.json anew
 
 What differs at each run (folder, times, numbers of runs and errors) is replaced; a test compares the rest.
 """
@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from api.access import Access
-from api.app import create_app
-from api.openapi import EXAMPLES_FILE
+from lineage_api.access import Access
+from lineage_api.app import create_app
+from lineage_api.openapi import EXAMPLES_FILE
 from lineage_service.answers import UnavailableError
 from lineage_service.tracing.service import LineageQuestions
 from tests.api_store import APP, build, service

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from api.access import Access
-from api.app import create_app
-from api.freshness import tags_of
 from examples import own_program
+from lineage_api.access import Access
+from lineage_api.app import create_app
+from lineage_api.freshness import tags_of
 from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.graph_memory import MemoryGraph

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cypher import browser
+from lineage_cypher import browser
 from lineage_service.stack.kafka import accepts
 from lineage_service.stack.ports import HOST
 from lineage_service.stack.server import Place, java_command

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-import cypher
+import lineage_cypher
 from lineage_service.answers import Materialized, Questions, Record, Trace, TraceQuery
 from lineage_service.graph_rows import GraphRecord
 from lineage_service.graph_store import GraphStore
@@ -53,7 +53,7 @@ class Materializer:
             records=len(records),
             links=len(links),
             truncated=trace.truncated,
-            query=cypher.pasted(f"show/{trace.direction}", flowId=start).strip(),
+            query=lineage_cypher.pasted(f"show/{trace.direction}", flowId=start).strip(),
         )
 
     def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:

@@ -30,7 +30,7 @@ from statistics import median
 import neo4j
 import pyarrow
 
-import cypher
+import lineage_cypher
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.graph_store import Neo4jGraph
 from lineage_service.settings import Settings
@@ -154,7 +154,7 @@ class Bench:
                     times = []
                     for _ in range(6):
                         began = time.perf_counter()
-                        driver.execute_query(cypher.statement("show/backward"), flowId=start_id)
+                        driver.execute_query(lineage_cypher.statement("show/backward"), flowId=start_id)
                         times.append(1000 * (time.perf_counter() - began))
                     self.neo4j.append(
                         InNeo4j(

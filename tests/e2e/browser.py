@@ -34,7 +34,7 @@ new PerformanceObserver((list) => {
 
 
 def is_page_built() -> bool:
-    return (ROOT / "ui" / "dist" / "index.html").is_file()
+    return (ROOT / "ui" / "lineage_page" / "dist" / "index.html").is_file()
 
 
 def launch(playwright: Playwright, path: str) -> Browser:

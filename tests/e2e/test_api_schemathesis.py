@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.access import Access
+from lineage_api.access import Access
 from tests.api_store import build, service
 from tests.e2e.test_page import served
 

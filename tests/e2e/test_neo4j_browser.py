@@ -11,8 +11,8 @@ from typing import NoReturn
 import pytest
 from playwright.sync_api import Page, expect
 
-import cypher
-from cypher import browser as browser_files
+import lineage_cypher
+from lineage_cypher import browser as browser_files
 from lineage_service.graph_store import GraphRecord, Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
@@ -99,7 +99,7 @@ def colour_of(label: str) -> str:
 
 def test_the_local_stacks_browser_connects_and_has_the_style_by_itself(page: Page, app: str) -> None:
     page.get_by_text("node.LineageFlow").first.wait_for()
-    run_in_browser(page, cypher.pasted("show/backward", flowId=f"{app}#2#write#0#0"))
+    run_in_browser(page, lineage_cypher.pasted("show/backward", flowId=f"{app}#2#write#0#0"))
     expect(page.locator("g.node")).to_have_count(3, timeout=DEADLINE_MS)
     assert drawn(page) == {
         "textFile value 0": colour_of("LineageSource"),

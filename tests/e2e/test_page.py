@@ -12,8 +12,8 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Route, expect
 
-from api.access import Access
-from api.app import create_app
+from lineage_api.access import Access
+from lineage_api.app import create_app
 from lineage_service.answers import Application, Graph, UnavailableError
 from lineage_service.questions_memory import MemoryLineage, MemoryQuestions
 from tests.e2e.browser import opened, served, violations

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from api.app import create_app
+from lineage_api.app import create_app
 from tests.e2e.browser import long_tasks, served, violations
 from tests.spark.application import run_application
 

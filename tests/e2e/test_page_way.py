@@ -14,7 +14,7 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Page, expect
 
-from api.app import create_app
+from lineage_api.app import create_app
 from lineage_service.answers import TimeBudgetError, Trace, TraceQuery
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.questions_memory import MemoryQuestions

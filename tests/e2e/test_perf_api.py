@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api.app import create_app
-from api.freshness import tags_of
+from lineage_api.app import create_app
+from lineage_api.freshness import tags_of
 from lineage_service.tracing.service import LineageQuestions
 from perf.api.clients import Answered, Question, ask, target
 from perf.api.report import Result, markdown, rows_of, wrong_of

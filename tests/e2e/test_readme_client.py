@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.access import Access
-from api.app import create_app
+from lineage_api.access import Access
+from lineage_api.app import create_app
 from lineage_service.tracing.service import LineageQuestions
 from tests.api_store import build
 from tests.e2e.test_page import served

@@ -12,7 +12,7 @@ from typing import Any
 import neo4j as driver
 import pytest
 
-import cypher
+import lineage_cypher
 from tests.e2e.tweets import MOVIE, Story, told
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,9 @@ def test_neo4j_shows_it_with_the_saved_query(story: Story, neo4j: Any) -> None:
                 break
             assert time.monotonic() < deadline, state
             time.sleep(0.2)
-        query = cypher.pasted("show/step", flowId=story.found["flow_id"], nodeId=story.found["suspect"])
+        query = lineage_cypher.pasted(
+            "show/step", flowId=story.found["flow_id"], nodeId=story.found["suspect"]
+        )
         assert query == "\n".join(
             line.removeprefix("    ")
             for line in story.told.partition("In Neo4j Browser")[2].splitlines()[1:]
@@ -92,7 +94,7 @@ def test_neo4j_shows_it_with_the_saved_query(story: Story, neo4j: Any) -> None:
             tuple(pair) for pair in story.found["pairs"]
         ]
         found = graph.execute_query(
-            cypher.pasted("show/search", applicationId=story.found["application"], text=MOVIE)
+            lineage_cypher.pasted("show/search", applicationId=story.found["application"], text=MOVIE)
         ).records
         assert {each["name"] for each in found} >= {"map", "filter", "keyBy", "mapValues", "reduceByKey"}
 
@@ -104,7 +106,7 @@ def test_the_document_tells_what_is_found(story: Story) -> None:
     assert lines
     for line in lines:
         assert line in story.told, line
-    query = cypher.body("show/step")
+    query = lineage_cypher.body("show/step")
     assert query in page
 
 

@@ -31,20 +31,22 @@ def test_the_wheel_holds_the_statements_the_page_the_locks_and_the_hook(wheel: P
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {
         "lineage_master.pth",
-        "cypher/flow/upsert.cypher",
-        "ui/__init__.py",
-        "api/examples.json",
+        "lineage_cypher/flow/upsert.cypher",
+        "lineage_page/__init__.py",
+        "lineage_api/examples.json",
         "lineage_service/stack/kafka.lock",
         "lineage_service/stack/neo4j.lock",
         "spark_agent/hook.py",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "perf/", "examples/"))]
     # The page as it is built, and nothing of what it is built from.
-    built = {name for name in names if name.startswith("ui/") and not name.endswith(".py")}
-    page = ROOT / "ui" / "dist"
-    assert built == {f"ui/dist/{path.relative_to(page)}" for path in page.rglob("*") if path.is_file()}
+    built = {name for name in names if name.startswith("lineage_page/") and not name.endswith(".py")}
+    page = ROOT / "ui" / "lineage_page" / "dist"
+    assert built == {
+        f"lineage_page/dist/{path.relative_to(page)}" for path in page.rglob("*") if path.is_file()
+    }
     if os.environ.get("LINEAGE_TEST_NODE") == "required":  # what .ci/run says
-        assert "ui/dist/index.html" in built
+        assert "lineage_page/dist/index.html" in built
     # The agent's jar, where it is built, and nothing of what it is built from.
     java = {name for name in names if name.startswith("spark_agent/jvm/")}
     assert java == {"spark_agent/jvm/lineage.jar"} & {

@@ -11,7 +11,7 @@ from typing import Any
 import neo4j as driver
 import pytest
 
-import cypher
+import lineage_cypher
 from lineage_service import graph_rows
 from lineage_service.graph_memory import MemoryGraph
 from lineage_service.graph_store import (
@@ -466,17 +466,17 @@ def test_processes_that_start_at_once_make_one_schema(neo4j_graph: Neo4jUnderTes
         "SHOW INDEXES YIELD labelsOrTypes, properties, state WHERE labelsOrTypes[0] STARTS WITH 'Lineage' "
         "RETURN labelsOrTypes[0] + '(' + reduce(s = '', p IN properties | s + ', ' + p) + ')' AS made, state"
     )
-    told = [header_of(name, "Index") for name in cypher.migrations()]
+    told = [header_of(name, "Index") for name in lineage_cypher.migrations()]
     dropped = {each.removeprefix("drops ") for each in told if each.startswith("drops ")}
     promised = {each.removeprefix("makes ") for each in told if each.startswith("makes ")} - dropped
     assert sorted(row["made"].replace("(, ", "(") for row in rows) == sorted(promised)
     assert {row["state"] for row in rows} == {"ONLINE"}
     rows, _, _ = neo4j_graph.driver.execute_query("MATCH (m:LineageMigration) RETURN m.name AS name")
-    assert sorted(row["name"] for row in rows) == list(cypher.migrations())
+    assert sorted(row["name"] for row in rows) == list(lineage_cypher.migrations())
 
 
 def header_of(name: str, line: str) -> str:
-    found = re.search(rf"^// {line}: (.*)$", cypher.statement(name), re.MULTILINE)
+    found = re.search(rf"^// {line}: (.*)$", lineage_cypher.statement(name), re.MULTILINE)
     assert found
     return found[1]
 
@@ -526,27 +526,29 @@ def faults_of(
     return faults
 
 
-@pytest.mark.parametrize("name", [name for name in cypher.names() if name not in cypher.migrations()])
+@pytest.mark.parametrize(
+    "name", [name for name in lineage_cypher.names() if name not in lineage_cypher.migrations()]
+)
 def test_a_statement_uses_the_indexes_that_it_names(neo4j_graph: Neo4jUnderTest, name: str) -> None:
     named = set(re.findall(r"\w+\([^)]*\)", header_of(name, "Index")))
     may_be_eager = header_of(name, "Eager") != "none"
     read_whole = re.findall(r"reads every (\w+)", header_of(name, "Index"))
     faults = faults_of(
-        neo4j_graph, cypher.statement(name), named, may_be_eager=may_be_eager, read_whole=read_whole
+        neo4j_graph, lineage_cypher.statement(name), named, may_be_eager=may_be_eager, read_whole=read_whole
     )
     assert faults == []
 
 
 def test_statements_that_scan_or_wait_for_all_rows_are_few_and_say_why() -> None:
     """What the headers may excuse. A statement that is added here needs a reason, in its header."""
-    assert {name for name in cypher.names() if header_of(name, "Eager") != "none"} == {
+    assert {name for name in lineage_cypher.names() if header_of(name, "Eager") != "none"} == {
         "application/claim",
         "flow/describe",
         "flow/upsert",
     }
-    whole = {name for name in cypher.names() if "reads every" in header_of(name, "Index")}
+    whole = {name for name in lineage_cypher.names() if "reads every" in header_of(name, "Index")}
     assert whole == {"show/applications", "show/flows", "show/newest"}
-    without = {name for name in cypher.names() if header_of(name, "Index").startswith("none, ")}
+    without = {name for name in lineage_cypher.names() if header_of(name, "Index").startswith("none, ")}
     assert without == {
         "flow/create_links",
         "flow/link_elements",
@@ -605,7 +607,7 @@ def test_a_traced_output_row_is_shown_with_what_it_came_from(neo4j_graph: Neo4jU
 
 
 def shown(graph: Neo4jUnderTest, name: str, flow_id: str) -> set[tuple[str, str]]:
-    records, _, _ = graph.driver.execute_query(cypher.pasted(name, flowId=flow_id))
+    records, _, _ = graph.driver.execute_query(lineage_cypher.pasted(name, flowId=flow_id))
     return {(each["record"]["flowId"], each["next"]["flowId"]) for each in records if each["next"]}
 
 
@@ -655,12 +657,14 @@ def test_one_operation_is_shown_with_what_went_in_and_came_out(neo4j_graph: Neo4
         links = [(one, three), (two, three), (two, four), (three, five), (four, six)]
         neo4j_graph.store.write_trace(app, records, links)
         step = neo4j_graph.driver.execute_query(
-            cypher.pasted("show/step", flowId=five, nodeId=f"{app}#2")
+            lineage_cypher.pasted("show/step", flowId=five, nodeId=f"{app}#2")
         ).records
         assert [(each["wentIn"], each["cameOut"]) for each in step] == [("1.0", "2.0"), ("1.1", "2.0")]
-        found = neo4j_graph.driver.execute_query(cypher.pasted("show/search", applicationId=app, text=".1"))
+        found = neo4j_graph.driver.execute_query(
+            lineage_cypher.pasted("show/search", applicationId=app, text=".1")
+        )
         assert sorted(each["val"] for each in found.records) == ["1.1", "2.1", "3.1"]
-        newest = neo4j_graph.driver.execute_query(cypher.pasted("show/newest"))
+        newest = neo4j_graph.driver.execute_query(lineage_cypher.pasted("show/newest"))
         assert {each["node"]["nodeId"] for each in newest.records} == {f"{app}#{each}" for each in (1, 2, 3)}
     finally:
         neo4j_graph.store.delete_application(app)
@@ -671,7 +675,7 @@ def test_the_applications_are_shown_newest_first(neo4j_graph: Neo4jUnderTest) ->
     try:
         neo4j_graph.store.write_events([started(apps[0], time=5_000), started(apps[1], time=7_000)])
         neo4j_graph.store.write_events([ended(apps[2])])
-        records, _, _ = neo4j_graph.driver.execute_query(cypher.pasted("show/applications"))
+        records, _, _ = neo4j_graph.driver.execute_query(lineage_cypher.pasted("show/applications"))
         listed = [each["applicationId"] for each in records if each["applicationId"] in apps]
         assert listed in ([apps[1], apps[0]], [])  # of a server with a hundred newer ones, none
     finally:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.app import create_app
+from lineage_api.app import create_app
 from lineage_service.tracing.service import LineageQuestions
 from tests.api_store import APP, HALF, build
 from tests.unit.api_client import Client

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import models
-from api.bodies import body
+from lineage_api import models
+from lineage_api.bodies import body
 from lineage_service import answers
 
 #: What UTF-8 cannot hold never comes here.

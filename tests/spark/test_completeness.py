@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from api.app import create_app
+from lineage_api.app import create_app
 from spark_agent import contract
 from tests.spark.application import application_of, messages_of
 from tests.unit.api_client import Client

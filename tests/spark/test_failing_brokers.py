@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from api.app import create_app
+from lineage_api.app import create_app
 from lineage_service.stack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
 from spark_agent import contract, session, transport

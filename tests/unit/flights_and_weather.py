@@ -293,7 +293,7 @@ if __name__ == "__main__":
 
     import uvicorn
 
-    from api.app import create_app
+    from lineage_api.app import create_app
 
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 8080
     uvicorn.run(create_app(questions(), materialize=materialize), port=port, log_level="warning")

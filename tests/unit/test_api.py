@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from api.app import create_app
-from api.page import HEADERS, add_page
-from api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
+from lineage_api.app import create_app
+from lineage_api.page import HEADERS, add_page
+from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
+from lineage_page import built_folder
 from lineage_service.answers import RecordPage
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.group import MemoryGroup
@@ -22,7 +23,6 @@ from lineage_service.unfinished import Unfinished
 from scripts import page_types
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, CHANGED, RUNNING, materialize, questions
-from ui import built_folder
 
 BASE = f"/api/applications/{APP}"
 FIRST_OUTPUT = {"direction": "backward", "node": "8", "partition": 0, "offset": 0}
@@ -405,7 +405,7 @@ def test_the_page_is_told_what_every_answer_holds():
 
 
 def test_the_pages_sources_make_no_markup_of_data_and_load_nothing_from_elsewhere():
-    sources = built_folder().parent
+    sources = built_folder().parents[1]
     for path in [sources / "index.html", *sources.glob("src/**/*.*"), *sources.glob("public/**/*.*")]:
         text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http://" not in text, path

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.access import OPEN_PATHS, TOKEN_FILE, Access, AccessError, from_settings
-from api.app import create_app
+from lineage_api.access import OPEN_PATHS, TOKEN_FILE, Access, AccessError, from_settings
+from lineage_api.app import create_app
 from lineage_service.settings import Settings
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, materialize, questions

@@ -15,13 +15,13 @@ import openapi_spec_validator
 import pytest
 from fastapi.openapi.models import OpenAPI
 
-from api import models
-from api.access import OPEN_PATHS, Access
-from api.app import create_app
-from api.openapi import EXAMPLES_FILE
-from api.parameters import RecordParameters, TraceParameters
-from api.problems import PROBLEMS
-from api.table import RECORD_COLUMNS, TRACE_COLUMNS
+from lineage_api import models
+from lineage_api.access import OPEN_PATHS, Access
+from lineage_api.app import create_app
+from lineage_api.openapi import EXAMPLES_FILE
+from lineage_api.parameters import RecordParameters, TraceParameters
+from lineage_api.problems import PROBLEMS
+from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_service import answers
 from lineage_service.questions_memory import MemoryQuestions
 from tests.api_examples import examples

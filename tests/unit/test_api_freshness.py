@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from api.app import create_app
-from api.freshness import is_held, tags_of
+from lineage_api.app import create_app
+from lineage_api.freshness import is_held, tags_of
 from lineage_service.batches import event_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from api.app import create_app
-from api.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET
+from lineage_api.app import create_app
+from lineage_api.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET
 from lineage_service.questions_memory import MemoryQuestions
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, RUNNING, materialize, questions

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from api.app import create_app
+from lineage_api.app import create_app
 from lineage_service.answers import (
     InvalidQueryError,
     LineageError,

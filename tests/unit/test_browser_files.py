@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import cypher
-from cypher import browser
+import lineage_cypher
+from lineage_cypher import browser
 from lineage_service.answers import LineageError
 from lineage_service.browser_files import command
 from lineage_service.settings import Settings
@@ -82,7 +82,9 @@ def test_the_command_is_one_line_that_a_server_setting_can_hold() -> None:
 
 def test_every_statement_for_people_is_a_saved_query_under_a_title_of_its_own() -> None:
     saved = {query.statement for query in browser.SAVED_QUERIES}
-    assert saved >= {name for name in cypher.names() if name.startswith("show/") and "by_hash" not in name}
+    assert saved >= {
+        name for name in lineage_cypher.names() if name.startswith("show/") and "by_hash" not in name
+    }
     titles = [query.title for query in browser.SAVED_QUERIES]
     assert len({*titles}) == len(titles)
     assert titles == sorted(titles, key=lambda title: title[0])
@@ -95,7 +97,7 @@ def test_a_saved_query_sets_every_parameter_and_is_its_statement(query: browser.
     given = [line for line in lines if line.startswith(":param ")]
     assert [line.split()[1] for line in given] == list(query.parameters)
     statement = "\n".join(lines[len(given) :])
-    assert statement == cypher.body(query.statement)
+    assert statement == lineage_cypher.body(query.statement)
     assert {*re.findall(r"\$(\w+)", statement)} == {*query.parameters}
 
 

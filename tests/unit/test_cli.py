@@ -92,7 +92,7 @@ def test_the_table_names_modules_of_our_packages() -> None:
     for target, _ in cli.COMMANDS.values():
         module, _, function = target.partition(":")
         package = module.partition(".")[0]
-        assert package in ("lineage_service", "api")
+        assert package in ("lineage_service", "lineage_api")
         assert importlib.util.find_spec(package) is not None
         assert function
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import cypher
+import lineage_cypher
 
 ROOT = Path(__file__).parents[2]
 HEADER = re.compile(
@@ -19,34 +19,36 @@ CYPHER_WORDS = re.compile(r"\b(UNWIND|MERGE|DETACH DELETE|ON CREATE SET)\b|\bMAT
 
 
 def header(name: str) -> re.Match[str]:
-    found = HEADER.match(cypher.statement(name))
-    assert found, f"cypher/{name}.cypher does not open with Purpose, Parameters, Index, Eager"
+    found = HEADER.match(lineage_cypher.statement(name))
+    assert found, f"{name}.cypher does not open with Purpose, Parameters, Index, Eager"
     return found
 
 
-@pytest.mark.parametrize("name", cypher.names())
+@pytest.mark.parametrize("name", lineage_cypher.names())
 def test_a_statement_names_exactly_its_parameters(name: str) -> None:
     named = set(re.findall(r"\$(\w+)", header(name)["parameters"]))
-    assert named == set(re.findall(r"\$(\w+)", cypher.body(name)))
+    assert named == set(re.findall(r"\$(\w+)", lineage_cypher.body(name)))
     assert named or header(name)["parameters"] == "none"
 
 
-@pytest.mark.parametrize("name", cypher.names())
+@pytest.mark.parametrize("name", lineage_cypher.names())
 def test_a_statement_is_one_statement(name: str) -> None:
-    assert ";" not in cypher.body(name)
+    assert ";" not in lineage_cypher.body(name)
 
 
 def indexes_that_stand() -> set[tuple[str, str]]:
     """What the migrations made, and did not drop later."""
     standing: set[tuple[str, str]] = set()
-    for migration in cypher.migrations():
+    for migration in lineage_cypher.migrations():
         verb, _, rest = header(migration)["index"].partition(" ")
         assert verb in ("makes", "drops")
         standing = (set.union if verb == "makes" else set.difference)(standing, INDEX.findall(rest))
     return standing
 
 
-@pytest.mark.parametrize("name", [name for name in cypher.names() if name not in cypher.migrations()])
+@pytest.mark.parametrize(
+    "name", [name for name in lineage_cypher.names() if name not in lineage_cypher.migrations()]
+)
 def test_the_indexes_that_a_statement_names_are_made_by_a_migration(name: str) -> None:
     made = indexes_that_stand()
     named = set(INDEX.findall(header(name)["index"]))
@@ -58,8 +60,8 @@ def test_every_index_serves_a_statement_or_a_question_of_the_documentation() -> 
     page = (ROOT / "docs" / "neo4j.md").read_text("utf-8")
     named = {
         index
-        for name in cypher.names()
-        if name not in cypher.migrations()
+        for name in lineage_cypher.names()
+        if name not in lineage_cypher.migrations()
         for index in INDEX.findall(header(name)["index"])
     }
     for label, properties in indexes_that_stand():
@@ -67,26 +69,28 @@ def test_every_index_serves_a_statement_or_a_question_of_the_documentation() -> 
 
 
 def test_migrations_are_numbered_without_gaps_and_may_run_twice() -> None:
-    numbers = [int(name.removeprefix(cypher.MIGRATIONS)[:4]) for name in cypher.migrations()]
+    numbers = [int(name.removeprefix(lineage_cypher.MIGRATIONS)[:4]) for name in lineage_cypher.migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert all(re.search(r"IF (NOT )?EXISTS", cypher.body(name)) for name in cypher.migrations())
+    assert all(
+        re.search(r"IF (NOT )?EXISTS", lineage_cypher.body(name)) for name in lineage_cypher.migrations()
+    )
 
 
 def test_what_a_migration_makes_or_drops_is_known_by_name() -> None:
-    made = {name: cypher.schema_name(name) for name in cypher.migrations()}
+    made = {name: lineage_cypher.schema_name(name) for name in lineage_cypher.migrations()}
     assert made["migrations/0002_application_id"] == "lineage_application_id"
     assert made["migrations/0006_flow_hash_in"] == made["migrations/0010_no_flow_hash_in"]
     with pytest.raises(ValueError, match="ping neither makes nor drops"):
-        cypher.schema_name("ping")
+        lineage_cypher.schema_name("ping")
 
 
 def test_a_statement_that_is_not_there_is_named() -> None:
     with pytest.raises(KeyError, match="flow/nothing"):
-        cypher.statement("flow/nothing")
+        lineage_cypher.statement("flow/nothing")
 
 
 def test_a_pasted_statement_holds_its_parameters_as_literals() -> None:
-    text = cypher.pasted("show/backward", flowId='app#1#it\'s "ü" \\ here')
+    text = lineage_cypher.pasted("show/backward", flowId='app#1#it\'s "ü" \\ here')
     assert r"""{flowId: "app#1#it's \"ü\" \\ here"}""" in text
     assert "$" not in text
     assert not text.startswith("//")
@@ -94,18 +98,18 @@ def test_a_pasted_statement_holds_its_parameters_as_literals() -> None:
 
 def test_a_pasted_statement_needs_every_parameter() -> None:
     with pytest.raises(KeyError, match="flowId"):
-        cypher.pasted("show/backward")
+        lineage_cypher.pasted("show/backward")
 
 
-@pytest.mark.parametrize("name", [name for name in cypher.names() if name.startswith("show/")])
+@pytest.mark.parametrize("name", [name for name in lineage_cypher.names() if name.startswith("show/")])
 def test_the_documentation_shows_the_statements_for_people_as_they_are(name: str) -> None:
-    assert f"\n{cypher.body(name)}\n```" in (ROOT / "docs" / "neo4j.md").read_text("utf-8")
+    assert f"\n{lineage_cypher.body(name)}\n```" in (ROOT / "docs" / "neo4j.md").read_text("utf-8")
 
 
 def test_no_python_file_holds_cypher() -> None:
     holders = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for package in ("spark_agent", "lineage_service", "cypher", "api")
+        for package in ("spark_agent", "lineage_service", "cypher", "api", "ui/lineage_page")
         for path in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and CYPHER_WORDS.search(node.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.models import Graph as GraphModel
+from lineage_api.models import Graph as GraphModel
 from lineage_service.answers import RecordQuery
 from lineage_service.graph_rows import event_rows
 from lineage_service.tracing.service import LineageQuestions

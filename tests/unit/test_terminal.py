@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.app import create_app
+from lineage_api.app import create_app
 from lineage_service import cli
 from lineage_service.answers import InvalidQueryError, Record, RecordPage, SourceRow
 from lineage_service.questions_memory import MemoryQuestions

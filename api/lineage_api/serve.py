@@ -23,10 +23,10 @@ from typing import TextIO
 import uvicorn
 from fastapi import FastAPI
 
-from api.access import from_settings
-from api.app import VERSION, create_app
-from api.freshness import tags_of
-from api.limits import MAX_HEADER_BYTES, MAX_TARGET
+from lineage_api.access import from_settings
+from lineage_api.app import VERSION, create_app
+from lineage_api.freshness import tags_of
+from lineage_api.limits import MAX_HEADER_BYTES, MAX_TARGET
 from lineage_service.answers import LineageError
 from lineage_service.settings import Settings
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.problems import refusal
+from lineage_api.problems import refusal
 from lineage_service.answers import LineageError
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def statement(name: str) -> str:
     Raises KeyError for a name that is not in `names()`.
     """
     if name not in names():
-        raise KeyError(f"no statement {name!r} in cypher/; see cypher.names()")
+        raise KeyError(f"no statement {name!r} in cypher/lineage_cypher/; see lineage_cypher.names()")
     return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.problems import refusal
+from lineage_api.problems import refusal
 
 __all__ = ["ASKED_AS", "MAX_HEADERS", "MAX_HEADER_BYTES", "MAX_TARGET", "Gate", "HeadAsGet", "Limits"]
 

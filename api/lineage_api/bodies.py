@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from api import models
+from lineage_api import models
 from lineage_service import answers
 
 __all__ = ["body"]

@@ -15,9 +15,9 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
-from api import bodies, models, table
-from api.freshness import CACHEABLE, is_held
-from api.parameters import (
+from lineage_api import bodies, models, table
+from lineage_api.freshness import CACHEABLE, is_held
+from lineage_api.parameters import (
     ApplicationId,
     ApplicationParameters,
     NodeName,
@@ -25,7 +25,7 @@ from api.parameters import (
     TraceParameters,
     ValueParameters,
 )
-from api.problems import Problem
+from lineage_api.problems import Problem
 from lineage_service import answers
 from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
 from lineage_service.metrics import TEXT_FORMAT, exposition

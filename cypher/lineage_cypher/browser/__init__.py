@@ -2,7 +2,7 @@
 
 Both are in the forms that Browser 4 and 5 import when a file is dropped on their window, and export
 themselves: a style sheet, and a zip of one folder with a `.cypher` file for each query, whose first line is
-its name. The queries are those of `cypher/show/`. Knows nothing of where they are written.
+its name. The queries are those of `cypher/lineage_cypher/show/`. Knows nothing of where they are written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-import cypher
+import lineage_cypher
 
 STYLE_NAME = "lineage.grass"
 QUERIES_NAME = "lineage-queries.zip"
@@ -86,8 +86,8 @@ def style_command() -> str:
 
 def text_of(query: SavedQuery) -> str:
     """What Browser keeps: the name, a `:param` for each parameter to be replaced, the statement."""
-    given = [f":param {name} => {cypher.literal(value)};" for name, value in query.parameters.items()]
-    return "\n".join([f"// {query.title}", *given, cypher.body(query.statement)]) + "\n"
+    given = [f":param {name} => {lineage_cypher.literal(value)};" for name, value in query.parameters.items()]
+    return "\n".join([f"// {query.title}", *given, lineage_cypher.body(query.statement)]) + "\n"
 
 
 def saved_queries() -> bytes:

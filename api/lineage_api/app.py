@@ -14,15 +14,15 @@ from prometheus_client import CollectorRegistry
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from api import problems
-from api.access import Access, Door
-from api.endpoints import LookAtLag, Materialize, Tag, router
-from api.freshness import CodedTags
-from api.limits import Gate, HeadAsGet, Limits
-from api.openapi import completed
-from api.page import add_page
+from lineage_api import problems
+from lineage_api.access import Access, Door
+from lineage_api.endpoints import LookAtLag, Materialize, Tag, router
+from lineage_api.freshness import CodedTags
+from lineage_api.limits import Gate, HeadAsGet, Limits
+from lineage_api.openapi import completed
+from lineage_api.page import add_page
+from lineage_page import built_folder
 from lineage_service.answers import Questions
-from ui import built_folder
 
 __all__ = ["VERSION", "Api", "create_app"]
 

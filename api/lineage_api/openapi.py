@@ -12,8 +12,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from api import problems, table
-from api.access import OPEN_PATHS
+from lineage_api import problems, table
+from lineage_api.access import OPEN_PATHS
 
 __all__ = ["EXAMPLES_FILE", "completed"]
 
