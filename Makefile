@@ -1,10 +1,12 @@
 # What people and CI run here. Everything it makes is in .cache/. `make` alone lists the targets.
 #
-# PYTHON names another Python for the environment, LINEAGE_HOME another place for the local stack.
+# PYTHON names another Python for the environment, LINEAGE_HOME another place for the local stack and its data.
 
 PYTHON ?= python3
 VENV ?= .cache/venv
 BIN := $(VENV)/bin
+# What is made here stays here, and not in the user's own home of `lineage`.
+export LINEAGE_HOME ?= $(CURDIR)/.cache/lineage
 MINUTES ?= 10
 STAMP := $(VENV)/made
 
@@ -90,7 +92,7 @@ down: $(STAMP) ## stop the local stack; its data stays
 
 clean: ## stop the local stack and remove its data and the demo's; environment and downloaded jars stay
 	@if [ -x $(BIN)/lineage ]; then $(BIN)/lineage down; fi
-	@home="$${LINEAGE_HOME:-.cache/lineage}"; \
+	@home="$$LINEAGE_HOME"; \
 	rm -rf "$$home/kafka" "$$home/neo4j" "$$home/logs" "$$home/flows" "$$home/stack.json" .cache/demo
 
 distclean: clean ## remove everything that was ever made here

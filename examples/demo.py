@@ -450,7 +450,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the traces there too, in full")
     options = parser.parse_args(argv)
     folder = options.folder.absolute()
-    home = Path(os.environ.get("LINEAGE_HOME") or Settings.model_fields["home"].default).absolute()
+    home = Path(os.environ.get("LINEAGE_HOME") or ROOT / ".cache/lineage").absolute()
     for number in ENDS:
         signal.signal(number, _end)
     try:

@@ -270,6 +270,14 @@ class NotFoundError(LineageError):
     """The application, node, record or file row is not there (HTTP 404)."""
 
 
+class UnknownApplicationError(NotFoundError):
+    """No application has that id."""
+
+    def __init__(self, application_id: str, where: str = "") -> None:
+        super().__init__(f"no application {application_id} is known" + (f" in {where}" if where else ""))
+        self.application_id = application_id
+
+
 class InvalidQueryError(LineageError):
     """The question cannot be understood or is ambiguous (HTTP 422)."""
 

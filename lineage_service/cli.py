@@ -131,7 +131,7 @@ def _add_settings(parser: argparse.ArgumentParser, settings: type[Settings]) -> 
         "settings", "each is also an environment variable: --api-port is LINEAGE_API_PORT"
     )
     for name, field in settings.model_fields.items():
-        default = "" if field.default == "" else f" (default: {field.default})"
+        default = "" if field.default_factory or field.default == "" else f" (default: {field.default})"
         group.add_argument(
             _flag(name),
             dest=name,
@@ -157,10 +157,29 @@ def _call(command: Command, settings_class: type[Settings], options: argparse.Na
     except ValidationError as error:
         _fail(_invalid(error))
         return 2
+    if hint := _earlier_home(settings):
+        print(f"lineage: {hint}", file=sys.stderr)
     try:
         return command(resolve(settings), options)
     except LineageError as error:
         return _fail(str(error))
+
+
+def _earlier_home(settings: Settings) -> str:
+    """A word to those whose data an earlier version put below the current folder; mostly empty."""
+    from pathlib import Path
+
+    from spark_agent.home import FORMER_HOME, lineage_home
+
+    former = Path(FORMER_HOME).absolute()
+    usual = Path(lineage_home({**os.environ, "LINEAGE_HOME": ""}))
+    is_elsewhere = settings.home == usual and not settings.store and former != usual
+    if not is_elsewhere or (usual / "flows").exists() or not (former / "flows").exists():
+        return ""
+    return (
+        f"{former} holds a store of an earlier version; the home is {usual} now. To go on with that store: "
+        f"LINEAGE_HOME={former}"
+    )
 
 
 def _invalid(error: ValidationError) -> str:

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.dataset
 
+from lineage_service.answers import NotFoundError
 from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.completeness import Receipt
 from lineage_service.delta_table import NOTHING, Table
@@ -62,8 +63,11 @@ if TYPE_CHECKING:
 __all__ = [
     "DeltaFlowStore",
     "FlowStore",
+    "NoStoreError",
     "Written",
+    "existing_store",
     "open_store",
+    "place_text",
 ]
 
 logger = logging.getLogger(__name__)
@@ -131,10 +135,35 @@ class FlowStore(Protocol):
         """Which of the applications are marked as deleted."""
 
 
+class NoStoreError(NotFoundError):
+    """There is no flow store where the settings say."""
+
+
 def open_store(settings: Settings) -> DeltaFlowStore:
     """The flow store that the settings name, its tables made if they are missing."""
+    return DeltaFlowStore(_place_of(settings))
+
+
+def existing_store(settings: Settings) -> DeltaFlowStore:
+    """The same for those who only ask: nothing is made. Raises NoStoreError."""
+    place = _place_of(settings)
+    with errors_told(place.uri):
+        is_there = place.has("events")
+    if not is_there:
+        raise NoStoreError(
+            f"there is no flow store in {place_text(settings)}: run a job with lineage, and `lineage consume`"
+        )
+    return DeltaFlowStore(place)
+
+
+def place_text(settings: Settings) -> str:
+    """Which store and which home, for a message about what is not there."""
+    return f"{_place_of(settings).uri} (home {settings.home.absolute()})"
+
+
+def _place_of(settings: Settings) -> StorePlace:
     home = settings.home.absolute()
-    return DeltaFlowStore(StorePlace(settings.store or home / "flows", copies=home / "copies"))
+    return StorePlace(settings.store or home / "flows", copies=home / "copies")
 
 
 class DeltaFlowStore:

@@ -36,7 +36,7 @@ _RATE_S, _RATE_LEAST_S, _RATE_MOST_S = 15.0, 1.5, 300.0
 def open_lag(settings: Settings) -> LagWatch:
     """The lag of the settings' group, topics and store. Opens nothing before the first look."""
     from lineage_service import kafka_client
-    from lineage_service.flow_store import open_store
+    from lineage_service.flow_store import existing_store
     from lineage_service.group import KafkaGroup
 
     return LagWatch(
@@ -45,7 +45,7 @@ def open_lag(settings: Settings) -> LagWatch:
             settings.consumer_group,
             options=kafka_client.options(settings),
         ),
-        Unfinished(partial(open_store, settings)),
+        Unfinished(partial(existing_store, settings)),
         name=settings.consumer_group,
         topics=[settings.node_topic, settings.flow_topic],
         dead_letter_topic=settings.dead_letter_topic,

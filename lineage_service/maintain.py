@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.flow_store import open_store
+from lineage_service.flow_store import existing_store
 from lineage_service.maintenance import Compacted, Maintenance, Stored, expired
 from lineage_service.store_errors import StoreConflictError
 from spark_agent import contract
@@ -122,7 +122,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         quiet_hours=options.quiet_hours,
         file_hours=options.file_hours,
     )
-    store, graph = open_store(settings), from_settings(settings)
+    store, graph = existing_store(settings), from_settings(settings)
     with closing(graph) if graph is not None else nullcontext():
         maintenance = Maintenance(store, graph)
         if options.every is None:

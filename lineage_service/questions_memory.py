@@ -24,6 +24,7 @@ from lineage_service.answers import (
     Trace,
     TracedNode,
     TraceQuery,
+    UnknownApplicationError,
     Values,
     ValueStep,
 )
@@ -197,7 +198,7 @@ class MemoryQuestions:
         try:
             return self._indexes[application_id]
         except KeyError:
-            raise NotFoundError(f"there is no application {application_id}") from None
+            raise UnknownApplicationError(application_id) from None
 
 
 def _hash(node_id: str, record_id: str) -> str:

@@ -6,13 +6,15 @@ docs/settings.md is made from this class and a test compares the two.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from spark_agent import contract
+from spark_agent.home import lineage_home
 
 #: Times have an end: what waits for ever, or no time at all, would fail within a thread.
 _DAY_S = 86_400.0
@@ -24,8 +26,11 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="LINEAGE_", extra="ignore")
 
     home: Path = Field(
-        default=Path(".cache/lineage"),
-        description="Folder of the local stack: downloaded jars, data, logs, and the flow store by default.",
+        default_factory=lambda: Path(lineage_home(os.environ)),
+        validate_default=True,
+        description="Folder of the local stack: downloaded jars, data, logs, and the flow store by default. "
+        "Empty: the platform's folder for your data, `~/.local/share/lineage-master` on Linux; see "
+        "operations.md.",
     )
     kafka_bootstrap_servers: str = Field(
         default="",
@@ -140,3 +145,12 @@ class Settings(BaseSettings):
     maven_repository: str = Field(
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."
     )
+
+    @field_validator("home", mode="before")
+    @classmethod
+    def _home(cls, value: object) -> object:
+        """As the agent reads it: empty is the default, and `~` the user's folder."""
+        path = lineage_home({**os.environ, "LINEAGE_HOME": str(value)})
+        if path.startswith("~"):
+            raise ValueError("this user has no home folder: name a folder by its whole path")
+        return path

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, PyFileSystem
 
@@ -58,6 +59,12 @@ class StorePlace:
         """Make a table's folder. Object stores have none. Raises OSError."""
         if self.is_local:
             Path(self.table(name)).mkdir(parents=True, exist_ok=True)
+
+    def has(self, name: str) -> bool:
+        """Whether the table is there, whole or damaged. Makes nothing."""
+        if self.is_local:
+            return Path(self.table(name)).exists()
+        return DeltaTable.is_deltatable(self.table(name))
 
     def filesystem(self, name: str) -> FileSystem:
         """A table's files, by their paths within it."""

@@ -14,6 +14,8 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from spark_agent.home import lineage_home
+
 __all__ = ["ApiClient", "TraceError"]
 
 DEFAULT = "http://127.0.0.1:8080"
@@ -33,9 +35,8 @@ class TraceError(Exception):
 
 def address_nearby(environment: Mapping[str, str]) -> str:
     """The API that is meant where none is named: that of the home folder, else the default."""
-    home = environment.get("LINEAGE_HOME", os.path.join(".cache", "lineage"))
     try:
-        with open(os.path.join(home, "api.json"), encoding="utf-8") as file:
+        with open(os.path.join(lineage_home(environment), "api.json"), encoding="utf-8") as file:
             return str(json.load(file)["url"])
     except (OSError, ValueError, KeyError, TypeError):
         return DEFAULT

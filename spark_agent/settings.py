@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from spark_agent import contract, kafka_config
+from spark_agent.home import lineage_home
 
 ENABLED = "spark.lineage.enabled"
 
@@ -42,7 +43,7 @@ SETTINGS = (
         "spark.lineage.api",
         "",
         "Address of `lineage serve` for `spark_agent.trace`; see tracing-in-spark.md. Empty: that in "
-        "`api.json` of LINEAGE_HOME, else http://127.0.0.1:8080.",
+        "`api.json` of the home folder, else http://127.0.0.1:8080.",
     ),
     Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
     Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),
@@ -224,7 +225,7 @@ def broker_nearby(environment: Mapping[str, str]) -> str:
     named = environment.get("LINEAGE_KAFKA_BOOTSTRAP_SERVERS", "").strip()
     if named:
         return named
-    state = os.path.join(environment.get("LINEAGE_HOME", os.path.join(".cache", "lineage")), "stack.json")
+    state = os.path.join(lineage_home(environment), "stack.json")
     try:
         with open(state, encoding="utf-8") as file:
             return str(json.load(file)["kafka"]["bootstrap_servers"])

@@ -31,6 +31,8 @@ CACHE = TESTS.parent / ".cache"
 _CONTAINER_DEADLINE_S = 120
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", brief_jvm.OPTIONS)
+# Never the user's own home of `lineage`, whose broker and store are somebody's.
+os.environ["LINEAGE_HOME"] = str(Path(os.environ.get("LINEAGE_HOME") or CACHE / "lineage").absolute())
 
 # The same examples each time, and no example is too slow: machines differ.
 settings.register_profile("house", derandomize=True, deadline=None)

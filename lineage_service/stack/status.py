@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -72,6 +71,7 @@ def _show_lag(console: Console, settings: Settings) -> None:
         console.print(line, markup=False, highlight=False)
         return
     # Not at the top: `lineage status` of a stack that is down needs no Kafka client and no Delta.
+    from lineage_service.flow_store import NoStoreError
     from lineage_service.lag import open_lag
     from lineage_service.lag_report import show_applications, show_group
 
@@ -82,8 +82,10 @@ def _show_lag(console: Console, settings: Settings) -> None:
             time.sleep(_LOOK_AGAIN_S)
             group = watch.group()
         show_group(console, group)
-        if (Path(settings.store) / "events").exists():  # a look must not make a store
+        try:
             show_applications(console, watch.applications())
+        except NoStoreError as error:  # a look makes none
+            console.print(f"\n{error}", markup=False, highlight=False, soft_wrap=True)
     except LineageError as error:
         console.print(f"\nLag: {error}", markup=False, highlight=False)
 

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from lineage_service.answers import Application
 from lineage_service.answers_csv import APPLICATION_COLUMNS, application_lines
+from lineage_service.flow_store import NoStoreError, place_text
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain, table
-from lineage_service.tracing import open_questions
+from lineage_service.terminal.start import asking
 
 __all__ = ["command", "configure"]
 
@@ -26,21 +27,31 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     output = Output(options)
     with output.working("reading applications"):
-        found = open_questions(settings).applications()
+        try:
+            with asking(settings) as questions:
+                found = questions.applications()
+        except NoStoreError:
+            found = ()
     wanted = (options.name or "").casefold()
     chosen = tuple(each for each in found if wanted in each.name.casefold())
     output.give(
         {"applications": chosen, "next": None},
         APPLICATION_COLUMNS,
         application_lines(chosen),
-        lambda console: _show(console, chosen),
+        lambda console: _show(console, chosen, _nothing(settings, options.name, len(found))),
     )
     return 0
 
 
-def _show(console: Console, applications: Sequence[Application]) -> None:
+def _nothing(settings: Settings, name: str | None, others: int) -> str:
+    if name and others:
+        return f"no applications with {name!r} in their name, of {others:,} in {place_text(settings)}"
+    return f"no applications in {place_text(settings)}"
+
+
+def _show(console: Console, applications: Sequence[Application], nothing: str) -> None:
     if not applications:
-        console.print("no applications")
+        console.print(plain(nothing), soft_wrap=True)
         return
     rows = table("application", "name", "started", "state", "flows>", "lineage")
     for each in applications:

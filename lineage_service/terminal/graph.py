@@ -8,10 +8,10 @@ from rich.console import Console
 
 from lineage_service.answers import Graph
 from lineage_service.answers_csv import NODE_COLUMNS, node_lines, sources_of
+from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain, table
-from lineage_service.terminal.start import add_application, application_of
-from lineage_service.tracing import open_questions
+from lineage_service.terminal.start import add_application, asking
 
 __all__ = ["command", "configure"]
 
@@ -23,9 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
-    output, questions = Output(options), open_questions(settings)
-    with output.working("reading the graph"):
-        graph = questions.graph(application_of(questions, options.application))
+    output = Output(options)
+    with output.working("reading the graph"), asking(settings) as questions:
+        graph = questions.graph(application_named(questions, options.application))
     notes = [f"{each.node} {each.name} is a bound: {each.reason}" for each in graph.nodes if not each.exact]
     output.give(graph, NODE_COLUMNS, node_lines(graph), lambda console: _show(console, graph), notes)
     return 0

@@ -8,11 +8,11 @@ from rich.console import Console
 
 from lineage_service.answers import RecordPage, RecordQuery
 from lineage_service.answers_csv import RECORD_COLUMNS, record_lines
+from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags
 from lineage_service.terminal.records import line_of
-from lineage_service.terminal.start import add_application, add_page_flags, application_of, whole_number
-from lineage_service.tracing import open_questions
+from lineage_service.terminal.start import add_application, add_page_flags, asking, whole_number
 
 __all__ = ["command", "configure"]
 
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
-    output, questions = Output(options), open_questions(settings)
+    output = Output(options)
     query = RecordQuery(
         node=options.node,
         text=options.text,
@@ -44,8 +44,8 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         limit=options.limit,
         cursor=options.cursor,
     )
-    with output.working("reading records"):
-        page = questions.records(application_of(questions, options.application), query)
+    with output.working("reading records"), asking(settings) as questions:
+        page = questions.records(application_named(questions, options.application), query)
     notes = (
         [*page.warnings] if page.next is None else [*page.warnings, f"there are more: --cursor {page.next}"]
     )

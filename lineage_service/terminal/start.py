@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, Questions
+from lineage_service.answers import InvalidQueryError, NotFoundError, Questions, UnknownApplicationError
+from lineage_service.flow_store import place_text
+from lineage_service.newest import LAST, NoApplicationError
+from lineage_service.settings import Settings
+from lineage_service.tracing import open_questions
 
-__all__ = ["LAST", "add_application", "add_page_flags", "application_of", "start_of", "whole_number"]
+__all__ = ["add_application", "add_page_flags", "asking", "start_of", "whole_number"]
 
-#: Stands for the newest application.
-LAST = "last"
 MAX_LIMIT = 10_000
 
 
@@ -31,14 +34,20 @@ def add_page_flags(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--cursor", metavar="TEXT", help="go on where the answer before ended, as it says")
 
 
-def application_of(questions: Questions, name: str) -> str:
-    """The id. Raises NotFoundError where there is no newest."""
-    if name != LAST:
-        return name
-    applications = questions.applications()
-    if not applications:
-        raise NotFoundError("the flow store holds no application yet: run a job with lineage, and a consumer")
-    return applications[0].application_id
+@contextmanager
+def asking(settings: Settings) -> Iterator[Questions]:
+    """The questions of the settings' store, which is not made where it is missing.
+
+    What is unknown is told with the store and the home that were looked at. Raises LineageError.
+    """
+    try:
+        yield open_questions(settings, makes_store=False)
+    except UnknownApplicationError as error:
+        raise UnknownApplicationError(error.application_id, place_text(settings)) from None
+    except NoApplicationError:
+        raise NotFoundError(
+            f"no applications in {place_text(settings)}: run a job with lineage, and `lineage consume`"
+        ) from None
 
 
 def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, Any]:

@@ -11,18 +11,18 @@ from rich.text import Text
 
 from lineage_service.answers import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
 from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
-from lineage_service.flow_store import open_store
+from lineage_service.flow_store import existing_store
+from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain
 from lineage_service.terminal.records import line_of
 from lineage_service.terminal.start import (
     add_application,
     add_page_flags,
-    application_of,
+    asking,
     start_of,
     whole_number,
 )
-from lineage_service.tracing import open_questions
 
 __all__ = ["command", "configure"]
 
@@ -71,7 +71,6 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     output, start = Output(options), start_of(options.start, options.key, options.node)
     if options.engine != "spark" and (options.master or options.conf or options.store_in_spark):
         raise InvalidQueryError("--master, --conf and --store-in-spark are for --engine spark")
-    questions = open_questions(settings)
     query = TraceQuery(
         direction=options.direction,
         to=options.to,
@@ -83,8 +82,8 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         **start,
     )
     spent = ""
-    with output.working("tracing"):
-        application_id = application_of(questions, options.application)
+    with output.working("tracing"), asking(settings) as questions:
+        application_id = application_named(questions, options.application)
         try:
             if options.engine == "spark":
                 trace = _traced_in_spark(settings, options, application_id, query)
@@ -110,7 +109,7 @@ def _traced_in_spark(
         if error.name not in ("pyspark", "py4j"):
             raise
         raise InvalidQueryError("--engine spark needs PySpark: pip install pyspark") from None
-    store = open_store(settings)
+    store = existing_store(settings)
     with local_session(options.master or "local[*]", options.conf or ()) as spark:
         return SparkTracing(spark, store, location=options.store_in_spark).trace(application_id, query)
 

@@ -8,10 +8,10 @@ from rich.console import Console
 
 from lineage_service.answers import Values
 from lineage_service.answers_csv import VALUE_COLUMNS, value_lines
+from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain, table
-from lineage_service.terminal.start import add_application, application_of
-from lineage_service.tracing import open_questions
+from lineage_service.terminal.start import add_application, asking
 
 __all__ = ["command", "configure"]
 
@@ -25,9 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
-    output, questions = Output(options), open_questions(settings)
-    with output.working("following the record"):
-        application_id = application_of(questions, options.application)
+    output = Output(options)
+    with output.working("following the record"), asking(settings) as questions:
+        application_id = application_named(questions, options.application)
         values = questions.values(application_id, options.record, options.node)
     notes = [values.how] if values.how else []
     output.give(values, VALUE_COLUMNS, value_lines(values), lambda console: _show(console, values), notes)

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
 
-def open_questions(settings: Settings) -> Questions:
-    """The lineage of the flow store that `settings` names. Raises LineageError when there is no store."""
-    from lineage_service.flow_store import open_store
+def open_questions(settings: Settings, *, makes_store: bool = True) -> Questions:
+    """The lineage of the flow store that `settings` names. Where there is none, one is made; those who only
+    ask say no to that, and get a NoStoreError.
+    """
+    from lineage_service.flow_store import existing_store, open_store
     from lineage_service.tracing.service import LineageQuestions
 
-    return LineageQuestions(open_store(settings), time_budget_s=settings.trace_seconds)
+    store = open_store(settings) if makes_store else existing_store(settings)
+    return LineageQuestions(store, time_budget_s=settings.trace_seconds)
 
 
 def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materialized] | None:

@@ -20,7 +20,6 @@ from lineage_service.answers import (
     Edge,
     Graph,
     Node,
-    NotFoundError,
     Record,
     RecordPage,
     RecordQuery,
@@ -28,6 +27,7 @@ from lineage_service.answers import (
     Trace,
     TracedNode,
     TraceQuery,
+    UnknownApplicationError,
     Values,
 )
 from lineage_service.store_errors import reading_told
@@ -286,7 +286,7 @@ class LineageQuestions:
         if held is None or held.files != files:
             events = self._store.events(application_id)
             if not events:
-                raise NotFoundError(f"no application {application_id} is known")
+                raise UnknownApplicationError(application_id)
             with reading_told():
                 rows = self._store.rows(application_id)
                 opened = open_application(files, application_id, events, self._kept, self._receipts, rows)

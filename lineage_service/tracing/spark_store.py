@@ -13,7 +13,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.answers import NotFoundError
+from lineage_service.answers import UnknownApplicationError
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, opened_as
 from lineage_service.tracing.topology import Topology, read_topology
@@ -109,13 +109,13 @@ class SparkSnapshot(Wiring):
 def open_in_spark(
     spark: SparkSession, store: StoreInSpark, application_id: str, location: str | None = None
 ) -> OpenedApplication[SparkSnapshot]:
-    """The application at the store's newest version. Raises NotFoundError.
+    """The application at the store's newest version. Raises UnknownApplicationError.
 
     `location` is the store's folder or URL as the executors know it; None: as the store itself names it.
     """
     events = store.events(application_id)
     if not events:
-        raise NotFoundError(f"no application {application_id} is known")
+        raise UnknownApplicationError(application_id)
     # Receipts first: they are written last, so that all that they speak of is in what is read after them.
     blocks, flows, records = (
         _read(spark, table, store.uris(table, application_id), location)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.answers import Application, NotFoundError
+from lineage_service.answers import Application, UnknownApplicationError
 from lineage_service.completeness import TEXTS, Receipt, counted
 from lineage_service.store_errors import StoreUnavailableError
 from lineage_service.stored_blocks import read_receipts
@@ -51,11 +51,11 @@ class Summaries:
         return tuple(sorted(known, key=lambda each: (-each.started, each.application_id)))
 
     def of(self, application_id: str) -> Application:
-        """Raises NotFoundError."""
+        """Raises UnknownApplicationError."""
         version = self._stored().get(application_id)
         found = None if version is None else self._read(application_id, version)
         if found is None:
-            raise NotFoundError(f"no application {application_id} is known")
+            raise UnknownApplicationError(application_id)
         return found
 
     def _stored(self) -> Mapping[str, object]:

@@ -17,8 +17,8 @@ def agent_table() -> str:
 
 def service_table() -> str:
     rows = [
-        f"| `LINEAGE_{name.upper()}` | `--{name.replace('_', '-')}` | {_default(str(field.default))} "
-        f"| {field.description} |"
+        f"| `LINEAGE_{name.upper()}` | `--{name.replace('_', '-')}` "
+        f"| {_default('' if field.default_factory else str(field.default))} | {field.description} |"
         for name, field in Settings.model_fields.items()
     ]
     return "\n".join(["| environment | flag | default | meaning |", "|---|---|---|---|", *rows])

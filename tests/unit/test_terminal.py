@@ -9,7 +9,7 @@ from lineage_api.app import create_app
 from lineage_service import cli
 from lineage_service.answers import InvalidQueryError, Record, RecordPage, SourceRow
 from lineage_service.questions_memory import MemoryQuestions
-from lineage_service.terminal import apps, graph, show, start, trace, values
+from lineage_service.terminal import start
 from lineage_service.terminal.output import plain
 from lineage_service.terminal.records import line_of
 from tests.unit.api_client import Client
@@ -45,8 +45,7 @@ SAME = {
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryQuestions:
     found = questions()
-    for module in (apps, graph, show, trace, values):
-        monkeypatch.setattr(module, "open_questions", lambda _settings: found)
+    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: found)
     return found
 
 
@@ -120,11 +119,10 @@ def test_last_is_the_newest_application(capsys: pytest.CaptureFixture[str]) -> N
 def test_last_of_no_applications_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(graph, "open_questions", lambda _settings: MemoryQuestions())
-    monkeypatch.setattr(apps, "open_questions", lambda _settings: MemoryQuestions())
-    assert cli.main(["graph", "last"]) == 1
-    assert "no application yet: run a job" in capsys.readouterr().err
-    assert said(capsys, "apps") == "no applications\n"
+    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: MemoryQuestions())
+    assert cli.main(["graph", "last", "--home", "/h"]) == 1
+    assert "no applications in /h/flows (home /h): run a job" in capsys.readouterr().err
+    assert said(capsys, "apps", "--home", "/h", "--store", "/s") == "no applications in /s (home /h)\n"
 
 
 def test_applications_can_be_found_by_name(capsys: pytest.CaptureFixture[str]) -> None:
