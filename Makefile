@@ -1,4 +1,4 @@
-# What people and CI run here. Everything it makes is in .cache/. `make` alone lists the targets.
+# What people and CI run here. All that it makes is in .cache/, and what is built in place for the package. `make` alone lists the targets.
 #
 # PYTHON names another Python for the environment, LINEAGE_HOME another place for the local stack and its data.
 
@@ -11,7 +11,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test page jar soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java
+.PHONY: help wheel demo test page jar lock soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ demo: java $(STAMP) ## run a job on real data and show where its wrong row came 
 	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m scripts.jvm build
 	@$(BIN)/python -m examples.demo
+
+wheel: python ## make dist/lineage_master-*.whl, with the agent's jar and the page: needs a JDK and Node.js
+	@$(PYTHON) -m scripts.wheel
 
 page: $(STAMP) ## build the web page, where Node.js is there and its sources have changed
 	@$(BIN)/python -m scripts.page build
@@ -54,10 +57,14 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
 		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
-		-m scripts.page -m scripts.page_types -m scripts.jvm -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__
+		-m hatch_build -m scripts.wheel -m scripts.page -m scripts.page_types -m scripts.jvm -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.page check
 	$(BIN)/python -m scripts.jvm check
+
+lock: $(STAMP) ## write requirements.lock anew, with the newest versions that pyproject.toml allows
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --generate-hashes --upgrade \
+		--quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 format: $(STAMP) ## put the code into its format
 	$(BIN)/ruff format .
@@ -96,7 +103,7 @@ clean: ## stop the local stack and remove its data and the demo's; environment a
 	rm -rf "$$home/kafka" "$$home/neo4j" "$$home/logs" "$$home/flows" "$$home/stack.json" .cache/demo
 
 distclean: clean ## remove everything that was ever made here
-	rm -rf .cache ui/node_modules ui/node_modules.lock ui/lineage_page/dist spark_agent/jvm/lineage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .cache dist ui/node_modules ui/node_modules.lock ui/lineage_page/dist spark_agent/jvm/lineage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # Before minutes of downloads; `lineage up` asks more closely.
 java:
@@ -104,9 +111,11 @@ java:
 	echo "make: there is no Java on this machine: install Java 17 or 21 and put it on the PATH or into JAVA_HOME" >&2; \
 	exit 1; }
 
-$(STAMP): pyproject.toml
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	echo "make: $(PYTHON) is not there or older than Python 3.10: install one, or name it with PYTHON=python3.11" >&2; \
 	exit 1; }
+
+$(STAMP): pyproject.toml requirements.lock | python
 	@$(PYTHON) -m scripts.environment $(VENV)
 	@touch $@

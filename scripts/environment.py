@@ -2,8 +2,9 @@
 
     python3 -m scripts.environment FOLDER
 
-Needs nothing but Python 3.10. Says every few seconds what pip is doing; all that pip said is in
-FOLDER/pip.log. Two at once would spoil the folder: the second ends with a line that names the first.
+Needs nothing but Python 3.10. What is installed is named by requirements.lock, which `make lock` writes anew.
+Says every few seconds what pip is doing; all that pip said is in FOLDER/pip.log. Two at once would spoil the
+folder: the second ends with a line that names the first.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from examples.fetch_nycflights13 import NAME, VERSION
-
 ROOT = Path(__file__).resolve().parents[1]
 _SILENCE_S = 3.0
 _NO_NETWORK = re.compile(
@@ -34,37 +33,44 @@ class EnvironmentFailed(Exception):
     """The environment cannot be made; the message says what to do."""
 
 
-#: (what it is for people, pip's options) of the environment of the Makefile's targets.
+#: (what it is for people, pip's options) of the environment of the Makefile's targets. The lock has what
+#: builds the package, too, so that nothing is installed that it does not name.
 DEVELOPMENT = (
-    ("PySpark, lineage-master and its tools", ["--editable", f"{ROOT}[dev]"]),
-    (f"the data, {NAME} {VERSION}", ["--no-deps", f"{NAME}=={VERSION}"]),
+    ("PySpark, and what the service and its tools need", ["--requirement", f"{ROOT}/requirements.lock"]),
+    ("lineage-master", ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]),
 )
 
 
 def make(folder: Path, wanted: Sequence[tuple[str, list[str]]] = DEVELOPMENT) -> None:
     """Bring the environment in `folder` up to date; raises EnvironmentFailed."""
     began = time.monotonic()
-    python = folder / "bin" / "python"
+    python = new_environment(folder)
     log = folder / "pip.log"
+    log.unlink(missing_ok=True)
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+    for what, options in wanted:
+        code, output = run_told(f"Installing {what}", [*pip, *options])
+        with log.open("a") as file:
+            file.write(output)
+        if code != 0:
+            raise EnvironmentFailed(advice(what, output, log))
+    say(f"The environment is ready after {time.monotonic() - began:.0f} s")
+
+
+def new_environment(folder: Path) -> Path:
+    """The Python of the virtual environment in `folder`, made unless it works; raises EnvironmentFailed."""
+    python = folder / "bin" / "python"
     if not _runs(python):
-        code, output = _run(
+        code, output = run_told(
             f"Making a virtual environment in {folder}",
             [sys.executable, "-m", "venv", "--clear", str(folder)],
         )
         if code != 0:
             raise EnvironmentFailed(
                 f"{sys.executable} -m venv does not work: install Python's venv module (Debian and Ubuntu: "
-                f"apt install python3-venv). It said: {_last_line(output)}"
+                f"apt install python3-venv). It said: {last_line(output)}"
             )
-    log.unlink(missing_ok=True)
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-    for what, options in wanted:
-        code, output = _run(f"Installing {what}", [*pip, *options])
-        with log.open("a") as file:
-            file.write(output)
-        if code != 0:
-            raise EnvironmentFailed(_advice(what, output, log))
-    say(f"The environment is ready after {time.monotonic() - began:.0f} s")
+    return python
 
 
 @contextmanager
@@ -94,7 +100,7 @@ def _runs(python: Path) -> bool:
     return done.returncode == 0
 
 
-def _run(what: str, command: Sequence[str]) -> tuple[int, str]:
+def run_told(what: str, command: Sequence[str]) -> tuple[int, str]:
     """Exit code and output of a command; says every few seconds how far it is."""
     say(f"{what} ...")
     began = said = time.monotonic()
@@ -134,16 +140,17 @@ def _in_short(lines: Sequence[str]) -> str:
     return line.split(" (from ")[0].split(": ")[0][:70]
 
 
-def _advice(what: str, output: str, log: Path) -> str:
+def advice(what: str, output: str, log: Path) -> str:
+    """Why pip did not install `what`, and what to do, from its output, which is in `log`."""
     if _NO_NETWORK.search(output):
         return (
             f"cannot download {what}: the package index does not answer; check the network and its proxy "
             f"(HTTPS_PROXY, PIP_INDEX_URL) and try again. pip's own words are in {log}"
         )
-    return f"pip cannot install {what}: {_last_line(output)}; all that it said is in {log}"
+    return f"pip cannot install {what}: {last_line(output)}; all that it said is in {log}"
 
 
-def _last_line(output: str) -> str:
+def last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or ["nothing"])[-1].removeprefix("ERROR: ")[:200]

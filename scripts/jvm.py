@@ -6,7 +6,8 @@
 already, and puts the pinned Kafka client into the jar. The same sources and tools make the same bytes.
 `check` compiles with all warnings of javac as errors. Where there is no JDK, or the Kafka client cannot be
 downloaded, each says so in one line and is done: everything but the lineage of DataFrames and SQL works
-without the jar. With LINEAGE_TEST_JVM=required that is a failure.
+without the jar. With LINEAGE_TEST_JVM=required that is a failure. hatch_build.py builds with it, too, and
+there it is always one. Importing this module needs the standard library only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,11 +24,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lineage_service.settings import Settings
-from lineage_service.stack.download import fetch
 from lineage_service.stack.errors import DownloadError
 from lineage_service.stack.jars import Jar, read_lock
-from lineage_service.stack.progress import Quiet
 from scripts.environment import EnvironmentFailed, alone, say
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,14 +35,28 @@ JAR = FOLDER / "lineage.jar"
 CLIENT = "kafka-client/"
 _CLIENT_ONLY = ("lineagemaster/kafka/", "org/slf4j/")
 _COMMANDS = ("build", "check")
-#: The oldest that runs a Spark that we know.
+#: The oldest Java that runs a Spark that we know.
 _RELEASE = "11"
+#: The oldest JDK that reads the class files of the Spark that the jar is compiled against.
+_OLDEST_JDK = 17
+#: Name in the jar -> the terms of what is in it.
+_LICENSES = {"META-INF/LICENSE": ROOT / "LICENSE", "META-INF/NOTICE": ROOT / "NOTICE"}
 _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can hold
 _STAMP = "lineagemaster/made"
 
 
 class JarNotBuilt(Exception):
     """There is nothing to build the jar with; the message says what to do."""
+
+
+def is_built() -> bool:
+    """True if the jar is there and made of the sources as they are."""
+    return _stamp(JAR) == _digest()
+
+
+def check_tools() -> None:
+    """Raises JarNotBuilt where this machine cannot compile."""
+    _javac()
 
 
 def run(command: str) -> None:
@@ -69,6 +82,8 @@ def _sources() -> list[Path]:
 def _digest() -> str:
     """Of all that the jar is made of."""
     found = hashlib.sha256(Path(__file__).read_bytes() + _client_in_lock().sha256.encode())
+    for name, path in _LICENSES.items():
+        found.update(f"{name}\n".encode() + path.read_bytes())
     for path in _sources():
         found.update(f"{path.relative_to(FOLDER)}\n".encode())
         found.update(hashlib.sha256(path.read_bytes()).digest())
@@ -88,7 +103,13 @@ def _javac() -> Path:
     found = str(Path(home, "bin", "javac")) if home else shutil.which("javac")
     if found is None or not os.access(found, os.X_OK):
         where = f"in JAVA_HOME={home}" if home else "on the PATH"
-        raise JarNotBuilt(f"there is no javac {where}: install a JDK, 17 or 21")
+        raise JarNotBuilt(f"there is no javac {where}: install a JDK, {_OLDEST_JDK} or later")
+    version = subprocess.run(
+        [found, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    ).stdout.strip()
+    number = re.match(r"javac (\d+)", version)
+    if number is None or int(number[1]) < _OLDEST_JDK:
+        raise JarNotBuilt(f"{found} is {version or 'no javac'}: install a JDK, {_OLDEST_JDK} or later")
     return Path(found)
 
 
@@ -97,10 +118,14 @@ def _client_in_lock() -> Jar:
 
 
 def _kafka_client() -> Path:
+    # Not at the top: what these import is not there where only `is_built` is asked.
+    from lineage_service.stack.download import fetch
+    from lineage_service.stack.progress import Quiet
+
     jar = _client_in_lock()
     folder = ROOT / ".cache" / "lineage" / "jars"
     try:
-        return fetch([jar], folder, Settings().maven_repository, Quiet())[0]
+        return fetch([jar], folder, os.environ.get("LINEAGE_MAVEN_REPOSITORY", ""), Quiet())[0]
     except DownloadError as error:
         raise JarNotBuilt(f"the Kafka client cannot be had: {error}") from None
 
@@ -136,6 +161,8 @@ def _entries(classes: Path, client: Path) -> Iterator[tuple[str, bytes]]:
     for path in classes.rglob("*.class"):
         name = path.relative_to(classes).as_posix()
         yield (CLIENT if name.startswith(_CLIENT_ONLY) else "") + name, path.read_bytes()
+    for name, path in _LICENSES.items():
+        yield name, path.read_bytes()
     with zipfile.ZipFile(client) as jar:
         for name in jar.namelist():
             if name.endswith(".class") or name in ("LICENSE", "NOTICE"):

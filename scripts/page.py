@@ -5,7 +5,8 @@
 `build` makes ui/lineage_page/dist from ui/, unless the same sources are built there already. `check` is
 TypeScript's check and the format, which `format` mends; `test` runs the tests of modules (Vitest). Where
 there is no Node.js, or npm cannot download, each says so in one line and is done: the service works without
-its page. With LINEAGE_TEST_NODE=required that is a failure.
+its page. With LINEAGE_TEST_NODE=required that is a failure. hatch_build.py builds with it, too, and there it
+is always one. Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from scripts.environment import EnvironmentFailed, alone, say
 ROOT = Path(__file__).resolve().parents[1]
 UI = ROOT / "ui"
 DIST = UI / "lineage_page" / "dist"
+NOTICE = ROOT / "NOTICE"
 #: As package.json says it: the first that Vite runs on.
 NEEDED = (20, 19)
 _SOURCES = (
@@ -42,16 +44,30 @@ class PageNotBuilt(Exception):
     """There is nothing to build the page with; the message says what to do."""
 
 
+def is_built() -> bool:
+    """True if the page is there and made of the sources as they are."""
+    return _is_made(DIST, _page_digest())
+
+
+def check_tools() -> None:
+    """Raises PageNotBuilt where this machine cannot build it."""
+    _npm()
+
+
 def run(command: str) -> None:
     """Raises PageNotBuilt, and CalledProcessError where the page's own check or test fails."""
     with alone(UI / "node_modules"):
-        if command == "build" and _is_made(DIST, made := _digest(_SOURCES)):
+        if command == "build" and is_built():
             return
+        made = _page_digest()
         npm = _npm()
         _install(npm)
         if command == "build":
             say("Building the page ...")
             _quietly([npm, "run", "build"], "the page cannot be built")
+            # The terms of the libraries in it go along with it, to browsers, too.
+            (DIST / "static").mkdir(exist_ok=True)
+            shutil.copyfile(NOTICE, DIST / "static" / "NOTICE.txt")
             (DIST / ".made").write_text(made)
         else:
             subprocess.run([npm, "run", "--silent", command], cwd=UI, check=True)
@@ -93,6 +109,11 @@ def _quietly(command: Sequence[str], failure: str) -> None:
 def _is_made(folder: Path, digest: str) -> bool:
     stamp = folder / ".made"
     return stamp.is_file() and stamp.read_text() == digest
+
+
+def _page_digest() -> str:
+    """Of all that the page is made of."""
+    return hashlib.sha256(_digest(_SOURCES).encode() + NOTICE.read_bytes()).hexdigest()
 
 
 def _digest(names: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,9 @@ def test_it_is_built_once_and_again_when_a_source_has_changed(
     assert jvm.main(["build"]) == 0
     assert jvm.JAR.read_bytes() == first
     assert b"kafka-client/org/slf4j/C.class" in first
+    with zipfile.ZipFile(jvm.JAR) as jar:
+        assert jar.read("META-INF/NOTICE") == (jvm.ROOT / "NOTICE").read_bytes()
+        assert jar.read("META-INF/LICENSE") == (jvm.ROOT / "LICENSE").read_bytes()
 
 
 def test_without_a_jdk_it_says_so_in_one_line_and_is_done(
@@ -61,13 +65,27 @@ def test_without_a_jdk_it_says_so_in_one_line_and_is_done(
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2
     assert said[0] == (
-        "jar: there is no javac on the PATH: install a JDK, 17 or 21; "
+        "jar: there is no javac on the PATH: install a JDK, 17 or later; "
         "DataFrames and SQL have no record lineage"
     )
     monkeypatch.setenv("JAVA_HOME", str(folder))
     monkeypatch.setenv("LINEAGE_TEST_JVM", "required")
     assert jvm.main(["build"]) == 1
     assert f"there is no javac in JAVA_HOME={folder}" in capsys.readouterr().err
+
+
+def test_a_jdk_that_is_too_old_for_sparks_classes_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    javac = folder / "bin" / "javac"
+    javac.parent.mkdir()
+    javac.write_text("#!/bin/sh\necho javac 11.0.27\n")
+    javac.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(folder))
+    assert jvm.main(["build"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(f"jar: {javac} is javac 11.0.27: install a JDK, 17 or later;")
+    assert said.count("\n") == 1
 
 
 def test_a_wrong_command_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
