@@ -32,8 +32,8 @@ class Application:
     ended: int | None
     complete: bool
     missing_blocks: int
-    #: runs, blocks, flows, dropped, missing_runs, missing_events, lost_rows, cut and withheld texts, and what
-    #: the agent reported.
+    #: runs, blocks, flows, dropped, missing_runs, missing_events, gaps, lost_rows, cut and withheld texts,
+    #: and what the agent reported.
     counters: dict[str, int]
     missing: str = ""  # what is missing, for people; empty when it is complete
 

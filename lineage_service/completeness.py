@@ -2,20 +2,20 @@
 of its blocks, and from how many rows these made.
 
 Promises never to say "complete" while a block of a committed run, a manifest, another event or the
-application's end is not stored, when the agent had to drop something, or when the store has lost rows of
-stored blocks. Pure functions of what the flow store holds.
+application's end is not stored, when the agent had to drop something or did not follow something, or when the
+store has lost rows of stored blocks. Pure functions of what the flow store holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from spark_agent import contract
 
-#: Relations of blocks whose rows are in `records`; those of all others are in `flows`.
-TEXTS = (contract.KEYS, contract.VALUES)
+#: So many reasons of gaps are told, each of so many characters at most; the others are counted.
+MAX_REASONS, MAX_REASON_CHARACTERS = 3, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ class Completeness:
 
     `missing_events` are all others that are not here: nodes, links, partitions, the start. `events` are those
     with a number of the agent's that are here. `starts`: how many executions have begun under its id.
-    `lost_rows`: how many rows of stored blocks each table lacks.
+    `lost_rows`: how many rows of stored blocks each table lacks. `gaps`: what the agent did not follow, each
+    reason once.
     """
 
     starts: int
@@ -76,6 +77,7 @@ class Completeness:
     events: int
     runs: tuple[RunCompleteness, ...]
     lost_rows: Mapping[str, int] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
 
     @property
     def missing_blocks(self) -> int:
@@ -89,7 +91,7 @@ class Completeness:
     def is_complete(self) -> bool:
         is_told = self.has_ended and not self.missing_runs and not self.missing_events
         is_kept = not self.lost_rows and all(run.is_complete for run in self.runs)
-        return is_told and self.starts <= 1 and is_kept
+        return is_told and self.starts <= 1 and is_kept and not self.gaps
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""
@@ -113,11 +115,23 @@ class Completeness:
         if self.lost_rows:
             lost = ", ".join(f"{rows} of {table}" for table, rows in self.lost_rows.items())
             parts.append(f"rows that the flow store has lost: {lost} (operations.md#a-damaged-flow-store)")
+        if self.gaps:
+            parts.append(f"not followed: {_reasons(self.gaps)}")
         if self.starts > 1:
             parts.append(
                 f"{self.starts} executions have this id, and their records are mixed: give each its own"
             )
         return "; ".join(parts)
+
+
+def _reasons(gaps: Sequence[str]) -> str:
+    told = [_cut(" ".join(reason.split())) for reason in gaps[:MAX_REASONS]]
+    more = len(gaps) - len(told)
+    return "; ".join(told) + (f"; and {more} more" if more else "")
+
+
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= MAX_REASON_CHARACTERS else reason[: MAX_REASON_CHARACTERS - 1] + "…"
 
 
 def lost_rows(receipts: Iterable[Receipt], stored: Mapping[str, int]) -> dict[str, int]:
@@ -129,7 +143,8 @@ def lost_rows(receipts: Iterable[Receipt], stored: Mapping[str, int]) -> dict[st
     """
     said = {"flows": 0, "records": 0}
     for block in {(block.run, block.seq): block for block in receipts}.values():
-        said["records" if block.relation in TEXTS else "flows"] += block.rows
+        if block.relation not in contract.OTHER_BLOCKS:
+            said["records" if block.relation in contract.TEXT_BLOCKS else "flows"] += block.rows
     return {table: rows - stored.get(table, 0) for table, rows in said.items() if rows > stored.get(table, 0)}
 
 
@@ -161,6 +176,7 @@ def completeness(
     """
     committed: dict[int, Mapping[str, Any]] = {}
     starts: set[int] = set()
+    gaps: dict[str, None] = {}
     ended = None
     each_event = list(events)
     for event in each_event:
@@ -170,6 +186,8 @@ def completeness(
             starts.add(event["time"])
         elif event["type"] == contract.APPLICATION_ENDED:
             ended = event
+        elif event["type"] == contract.GAP:
+            gaps[event["reason"]] = None
     # Events of an agent that numbers them; of two with one number, one is a repetition.
     numbers = {event["event"] for event in each_event if isinstance(event.get("event"), int)}
     stored: dict[int, set[int]] = {run: set() for run in committed}
@@ -190,6 +208,7 @@ def completeness(
         events=len(numbers),
         runs=tuple(_run(event, len(stored[run])) for run, event in sorted(committed.items())),
         lost_rows=lost or {},
+        gaps=tuple(gaps),
     )
 
 

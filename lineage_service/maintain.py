@@ -31,6 +31,9 @@ _DAY_S = 86_400.0
 _HOUR_S = 3_600.0
 #: An application that was killed never says that it ended. After so many days of silence it did.
 ABANDONED_DAYS = 7
+#: Events of an application that still runs are compacted when they are in more files than this: each minute
+#: of a session that does nothing gives one.
+MAX_EVENT_FILES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +219,10 @@ def _compact(
     if not tables:
         return
     is_quiet = now - stored.changed > wishes.quiet_hours * _HOUR_S
-    if is_quiet or maintenance.is_complete(stored.application_id):
+    if not is_quiet and stored.small.get("events", 0) > MAX_EVENT_FILES:
+        tables = ("events",)
+        say(f"{stored.application_id}: {_described(maintenance.compact(stored.application_id, tables))}")
+    elif is_quiet or maintenance.is_complete(stored.application_id):
         say(f"{stored.application_id}: {_described(maintenance.compact(stored.application_id, tables))}")
 
 

@@ -16,46 +16,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lineage_service.event_checks import (
+    MAX_NUMBER,
+    MAX_POSITION,
+    check_application,
+    check_event,
+    check_number,
+)
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 
 Integers = npt.NDArray[Any]
 
-MAX_POSITION = (1 << 63) - 1
-MAX_NUMBER = (1 << 31) - 1  # node, split, seq
 MAX_STEP = 127
-#: The last millisecond of the year 9999: people are shown times as dates.
-MAX_TIME = 253_402_300_799_999
-#: Numbers in events that are smaller than positions.
-_LARGEST = {
-    "node": MAX_NUMBER,
-    "source": MAX_NUMBER,
-    "target": MAX_NUMBER,
-    "split": MAX_NUMBER,
-    "input": MAX_NUMBER,
-    "blocks": MAX_NUMBER,
-    "run": contract.MAX_RUN - 1,
-}
 #: Which field is the column `node`.
 _NODE_FIELD = {
     contract.NODE_REGISTERED: "node",
     contract.PARTITIONS: "node",
     contract.LINK: "target",
     contract.PERSISTED: "node",
-}
-#: Optional fields that others rely on, in whatever event they stand.
-_OPTIONAL: Mapping[str, type] = {
-    "spark_version": str,
-    "master": str,
-    "user": str,
-    "problems": list,
-    "reason": str,
-    "call_site": str,
-    "dataset": dict,
-    "problem": str,
-    "ids": bool,
-    "by_id": bool,
-    "operation": int,
+    contract.ACTION_ENDED: "node",
+    contract.GAP: "node",
+    contract.COLUMNS: "node",
+    contract.DRIVER: "target",
+    contract.BATCH_COMMITTED: "node",
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -83,6 +67,14 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unused:
+    """A block that was checked, and that no table has rows of: no answer uses what it says yet.
+
+    Its receipt is stored, so that its run can be complete.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRows:
     """One block's header and its rows. `bytes` is the size of the message."""
 
@@ -94,10 +86,12 @@ class BlockRows:
     relation: str
     bytes: int
     order: tuple[int, int]  # base_out, base_in: blocks of a stream follow each other in this order
-    content: Flows | Texts
+    content: Flows | Texts | Unused
 
     @property
     def rows(self) -> int:
+        if isinstance(self.content, Unused):
+            return 0
         return len(self.content.out_pos if isinstance(self.content, Flows) else self.content.texts)
 
 
@@ -120,13 +114,15 @@ class EventRow:
 def rows_of_block(message: bytes) -> BlockRows:
     """Decode one message of `lineage-flow`. Raises ContractError."""
     block = contract.decode_block(message)
-    _check_application(block.application_id)
+    check_application(block.application_id)
     for name in ("node", "split", "seq"):
-        _check_number(name, getattr(block, name), MAX_NUMBER)
-    _check_number("source", block.source or 0, MAX_NUMBER)
-    content: Flows | Texts
-    if block.relation in (contract.KEYS, contract.VALUES):
+        check_number(name, getattr(block, name), MAX_NUMBER)
+    check_number("source", block.source or 0, MAX_NUMBER)
+    content: Flows | Texts | Unused
+    if block.relation in contract.TEXT_BLOCKS:
         content = _texts(block)
+    elif block.relation in contract.OTHER_BLOCKS:
+        content = _unused(block)
     else:
         content = _FLOWS_OF[block.relation](block)
     return BlockRows(
@@ -143,10 +139,10 @@ def rows_of_block(message: bytes) -> BlockRows:
 
 
 def row_of_event(message: bytes) -> EventRow:
-    """Decode one message of `lineage-node`. Raises ContractError."""
+    """Decode one message of `lineage-node`; its type is known or may be ignored. Raises ContractError."""
     event = contract.decode_event(message)
-    _check_application(event["application_id"])
-    _check_event(event)
+    check_application(event["application_id"])
+    check_event(event)
     body = message.decode("utf-8", "replace")
     if "\\ud" in body.lower():  # an escape that may be half a surrogate pair, which no store can hold
         body = _storable(json.dumps(event, ensure_ascii=False))
@@ -160,132 +156,6 @@ def row_of_event(message: bytes) -> EventRow:
         body=body,
         event=event,
     )
-
-
-def _check_event(event: Mapping[str, Any]) -> None:
-    """The values that others rely on: what the contract's decoder leaves open."""
-    _check_number("time", event["time"], MAX_TIME)
-    for name, kinds in contract.EVENT_FIELDS[event["type"]].items():
-        if int in kinds and event[name] is not None:
-            _check_number(name, event[name], _LARGEST.get(name, MAX_POSITION))
-    _check_number("event", event.get("event", 0), MAX_POSITION)
-    if event.get("limit") is not None:
-        _check_number("limit", event["limit"], MAX_POSITION)
-    for name, kind in _OPTIONAL.items():
-        if event.get(name) is not None and not isinstance(event[name], kind):
-            raise ContractError(f"{event['type']} event has no valid field {name!r}")
-    if event["type"] in contract.MANIFESTS:
-        _check_numbers("nodes", event["nodes"])
-        _check_numbers("overridden", event.get("overridden", []))
-        for name in ("cut", "withheld", "unconfirmed", "waited_ms", "execution"):
-            _check_number(name, event.get(name, 0), MAX_POSITION)
-        counts = event.get("counts", {})
-        if not isinstance(counts, dict) or not all(node.isascii() and node.isdigit() for node in counts):
-            raise ContractError("counts is not an object with node numbers as names")
-        for count in counts.values():
-            _check_number("counts", count, MAX_POSITION)
-        _check_parts(event.get("parts", []))
-        _check_read(event.get("read", []))
-    elif event["type"] == contract.APPLICATION_ENDED:
-        for name, count in event["counters"].items():
-            _check_number(f"counter {name[:80]!r}", count, MAX_POSITION)
-    elif event["type"] == contract.PARTITIONS:
-        for partition in event["partitions"]:
-            _check_partition(partition)
-    elif event["type"] == contract.NODE_REGISTERED:
-        if event["relation"] not in contract.RELATIONS or event["kind"] not in contract.KINDS:
-            raise ContractError(
-                f"node has unknown kind {event['kind'][:80]!r} or relation {event['relation'][:80]!r}"
-            )
-        dataset = event.get("dataset") or {}
-        for name in ("namespace", "name", "format"):
-            if not isinstance(dataset.get(name, ""), str):
-                raise ContractError(f"{name} of a dataset is {contract.in_short(dataset[name])}, not a text")
-
-
-def _check_partition(partition: object) -> None:
-    if not isinstance(partition, dict):
-        raise ContractError("partitions holds an entry that is not an object")
-    _check_number("split", partition.get("split"), MAX_NUMBER)
-    if "path" in partition or "record_length" in partition or partition.get("length") is not None:
-        _check_file(partition)
-        _check_number("start", partition.get("start"), MAX_POSITION)
-        _check_number("length", partition.get("length") or 0, MAX_POSITION)
-        _check_number("record_length", partition.get("record_length", 1), MAX_POSITION)
-        if partition.get("record_length") == 0:
-            raise ContractError("record_length of a partition is 0")
-    if "parts" in partition:
-        _check_parts(partition["parts"])
-    files = partition.get("files", [])
-    if not isinstance(files, list):
-        raise ContractError("files of a partition are not a list")
-    for file in files:
-        _check_file(file)
-        _check_number("start", file.get("start", 0), MAX_POSITION)
-    parents = partition.get("parents", [])
-    if not isinstance(parents, list) or not all(
-        isinstance(pair, list) and len(pair) == 2 for pair in parents
-    ):
-        raise ContractError("parents of a partition are not a list of [port, split]")
-    for pair in parents:
-        _check_numbers("parents", pair)
-
-
-def _check_parts(parts: object) -> None:
-    """Pieces of files that together are a partition: the positions of each begin at its `first`."""
-    if not isinstance(parts, list):
-        raise ContractError("parts of a partition are not a list")
-    before = 0
-    for part in parts:
-        _check_file(part)
-        for name in ("start", "length", "row"):
-            _check_number(f"{name} of a part", part.get(name) or 0, MAX_POSITION)
-        _check_number("first of a part", part.get("first"), MAX_POSITION)
-        if part["first"] < before:
-            raise ContractError("parts of a partition do not stand in the order of their first positions")
-        before = part["first"]
-
-
-def _check_read(pieces: object) -> None:
-    """Which records of which runs together are the inputs of a run."""
-    if not isinstance(pieces, list) or not all(
-        isinstance(piece, list) and len(piece) == 3 for piece in pieces
-    ):
-        raise ContractError("read of a manifest is not a list of [run, first, count]")
-    for run, first, count in pieces:
-        _check_number("a run of read", run, contract.MAX_RUN - 1)
-        _check_number("a first of read", first, MAX_POSITION)
-        _check_number("a count of read", count, MAX_POSITION)
-
-
-def _check_file(file: object) -> None:
-    path = file.get("path") if isinstance(file, dict) else None
-    if not isinstance(file, dict) or not isinstance(path, str) or "\0" in path:
-        raise ContractError(f"path of a partition is {contract.in_short(path)}, not a text that names a file")
-    _check_number("size", file.get("size") or 0, MAX_POSITION)
-    modified = file.get("modified") or 0
-    if not isinstance(modified, int) or abs(modified) > MAX_POSITION:  # a file may be older than 1970
-        raise ContractError(f"modified is {contract.in_short(modified)}, not a number")
-
-
-def _check_application(application_id: str) -> None:
-    if contract.APPLICATION_ID.fullmatch(application_id) is None:
-        raise ContractError(
-            f"application_id {application_id[:80]!r} is not 1 to 200 letters, digits or . _ : - "
-            "that begin with a letter or digit, with at most 20 colons"
-        )
-
-
-def _check_number(name: str, value: object, largest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= largest:
-        raise ContractError(f"{name} is {contract.in_short(value)}, not a number from 0 to {largest}")
-
-
-def _check_numbers(name: str, values: object) -> None:
-    if not isinstance(values, list):
-        raise ContractError(f"{name} is not a list")
-    for value in values:
-        _check_number(name, value, MAX_NUMBER)
 
 
 # -- block relations --------------------------------------------------------------------------------
@@ -387,6 +257,19 @@ _FLOWS_OF = {
     contract.PAIRS: _pairs,
     contract.IDS: _ids,
 }
+
+
+def _unused(block: Block) -> Unused:
+    """Refuses what would not fit a table either, so that nothing bad waits for who will use it."""
+    for name in block.columns:
+        _column(block, name)
+    if block.relation == contract.GROUPS:
+        counts = _column(block, "count")
+        _from(block.base_in, len(counts))
+        _starts(block.base_out, counts)
+    elif "out" not in block.columns:
+        _from(block.base_out, len(block.columns["digest"]))
+    return Unused()
 
 
 def _texts(block: Block) -> Texts:

@@ -24,6 +24,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent.columns import decode_integers, encode_integers
+from spark_agent.events import ACTION_ABORTED as ACTION_ABORTED
+from spark_agent.events import ACTION_COMPLETE as ACTION_COMPLETE
+from spark_agent.events import ACTION_ENDED as ACTION_ENDED
+from spark_agent.events import ACTION_FAILED as ACTION_FAILED
+from spark_agent.events import ACTION_STATES as ACTION_STATES
+from spark_agent.events import ALIVE as ALIVE
+from spark_agent.events import APPLICATION_ENDED as APPLICATION_ENDED
+from spark_agent.events import APPLICATION_STARTED as APPLICATION_STARTED
+from spark_agent.events import APPLICATION_STATES as APPLICATION_STATES
+from spark_agent.events import BATCH_COMMITTED as BATCH_COMMITTED
+from spark_agent.events import COLUMNS as COLUMNS
+from spark_agent.events import DRIVER as DRIVER
+from spark_agent.events import EVENT_FIELDS as EVENT_FIELDS
+from spark_agent.events import FAILED as FAILED
+from spark_agent.events import GAP as GAP
+from spark_agent.events import IGNORABLE as IGNORABLE
+from spark_agent.events import LINK as LINK
+from spark_agent.events import MANIFESTS as MANIFESTS
+from spark_agent.events import NODE_REGISTERED as NODE_REGISTERED
+from spark_agent.events import PARTITIONS as PARTITIONS
+from spark_agent.events import PERSISTED as PERSISTED
+from spark_agent.events import RUN_COMMITTED as RUN_COMMITTED
+from spark_agent.events import RUN_FAILED as RUN_FAILED
+from spark_agent.events import RUN_KEPT as RUN_KEPT
+from spark_agent.events import SUCCEEDED as SUCCEEDED
 from spark_agent.texts import MAX_DOCUMENT_DEPTH as MAX_DOCUMENT_DEPTH
 from spark_agent.texts import MAX_TEXT_CHARACTERS as MAX_TEXT_CHARACTERS
 from spark_agent.texts import MAX_VALUE_CHARACTERS as MAX_VALUE_CHARACTERS
@@ -37,7 +62,7 @@ from spark_agent.texts import may_be_parsed as may_be_parsed
 from spark_agent.texts import typed_text as typed_text
 from spark_agent.texts import whole_text as whole_text
 
-MAJOR, MINOR = 1, 7
+MAJOR, MINOR = 1, 8
 VERSION = f"{MAJOR}.{MINOR}"
 
 NODE_TOPIC = "lineage-node"
@@ -63,51 +88,6 @@ MAGIC = b"LMFB"
 _PREAMBLE = struct.Struct("<4sBBI")
 
 # -- events on lineage-node -------------------------------------------------------------------------
-
-APPLICATION_STARTED = "application_started"
-APPLICATION_ENDED = "application_ended"
-NODE_REGISTERED = "node_registered"
-LINK = "link"
-PARTITIONS = "partitions"
-RUN_COMMITTED = "run_committed"
-RUN_KEPT = "run_kept"
-PERSISTED = "persisted"
-#: Both say the same of a run: that its attempt was accepted, and that it may have filled a cache.
-MANIFESTS = (RUN_COMMITTED, RUN_KEPT)
-
-_MANIFEST: Mapping[str, tuple[type, ...]] = {
-    "run": (int,),
-    "split": (int,),
-    "attempt": (int,),
-    "stage": (int,),
-    "action": (int, type(None)),
-    "input": (int,),
-    "nodes": (list,),
-    "blocks": (int,),
-    "dropped": (int,),
-    "inputs": (int,),
-    "outputs": (int,),
-}
-
-#: Each event type with the fields that it must carry beside `version`, `type`, `application_id`, `time`.
-#: Any of them may also carry `event`: its number in the application, by which a lost one is noticed.
-EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
-    APPLICATION_STARTED: {"name": (str,), "detailed": (bool,)},
-    APPLICATION_ENDED: {"counters": (dict,)},
-    NODE_REGISTERED: {
-        "node": (int,),
-        "name": (str,),
-        "description": (str,),
-        "kind": (str,),
-        "relation": (str,),
-        "exact": (bool,),
-    },
-    LINK: {"source": (int,), "target": (int,), "port": (int,)},
-    PARTITIONS: {"node": (int,), "partitions": (list,)},
-    RUN_COMMITTED: _MANIFEST,
-    RUN_KEPT: _MANIFEST,
-    PERSISTED: {"node": (int,)},
-}
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.
 IDENTITY = "identity"  # output k is input k
@@ -137,14 +117,24 @@ class UnknownVersionError(ContractError):
 
 def encode_event(event_type: str, application_id: str, time_ms: int, fields: Mapping[str, object]) -> bytes:
     """One event for `lineage-node` as UTF-8 JSON; `time_ms` is Unix time in milliseconds."""
-    body = {"version": VERSION, "type": event_type, "application_id": application_id, "time": time_ms}
+    body: dict[str, object] = {
+        "version": VERSION,
+        "type": event_type,
+        "application_id": application_id,
+        "time": time_ms,
+    }
+    if event_type in IGNORABLE:
+        body["ignorable"] = True
     return json.dumps({**body, **fields}, separators=(",", ":"), ensure_ascii=False).encode(
         "utf-8", "surrogatepass"
     )
 
 
 def decode_event(message: bytes) -> dict[str, Any]:
-    """The event as a dictionary, its required fields checked. Raises ContractError."""
+    """The event as a dictionary, its required fields checked. Raises ContractError.
+
+    An event of a type that is not known comes as it is if it says that it may be ignored.
+    """
     _check_size("event", message, MAX_MESSAGE_BYTES)
     try:
         event = json.loads(message.decode("utf-8", "replace"))
@@ -159,6 +149,8 @@ def decode_event(message: bytes) -> dict[str, Any]:
             raise ContractError(f"event has no {kind.__name__} field {name!r}")
     required = EVENT_FIELDS.get(event["type"])
     if required is None:
+        if event.get("ignorable") is True and _EVENT_TYPE.fullmatch(event["type"]):
+            return event
         raise ContractError(f"event type {in_short(event['type'])} is not known")
     for name, kinds in required.items():
         if name not in event or not isinstance(event[name], kinds):
@@ -190,6 +182,8 @@ def _check_depth(event: Mapping[str, Any]) -> None:
     raise ContractError(f"event is nested more than {MAX_EVENT_DEPTH} deep")
 
 
+#: What a type that is not known may be called: it becomes a cell of a table.
+_EVENT_TYPE = re.compile("[a-z][a-z0-9_]{0,79}", re.ASCII)
 _VERSION = re.compile("([0-9]{1,9})[.]([0-9]{1,9})")
 
 
@@ -224,6 +218,16 @@ VALUES = "values"  # text[, out][, code]: the same of values (spark.lineage.deta
 #: come from ids base_in+in[k] + j*step[k].
 IDS = "ids"
 
+# What blocks say beside flows. Nothing of it leads a trace from one record to another.
+WINNERS = "winners"  # out, in: of all inputs of output out[k], input in[k] alone decides it
+DIGESTS = "digests"  # digest[, out]: output base_out+k, or out[k], has the digest digest[k]: 63 bits
+GROUPS = "groups"  # count: group base_in+k gave the next count[k] outputs, from base_out on
+
+#: Block relations by what their rows are: flows, texts, or nothing that an answer uses yet.
+FLOW_BLOCKS = (POSITIONS, COUNTS, CODES, SPANS, GATHER, PAIRS, IDS)
+TEXT_BLOCKS = (KEYS, VALUES)
+OTHER_BLOCKS = (WINNERS, DIGESTS, GROUPS)
+
 #: Block relations whose inputs may be, and one whose inputs are, ids of the header's node `source`.
 BY_ID = (POSITIONS, PAIRS, IDS)
 #: The id of a record of a source is its split and its position in one number; that of a group is its key.
@@ -240,6 +244,9 @@ BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
     IDS: ("in",),
     KEYS: ("text",),
     VALUES: ("text",),
+    WINNERS: ("out", "in"),
+    DIGESTS: ("digest",),
+    GROUPS: ("count",),
 }
 OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     SPANS: ("run",),
@@ -247,6 +254,7 @@ OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     IDS: ("count", "step"),
     KEYS: ("out", "code"),
     VALUES: ("out", "code"),
+    DIGESTS: ("out",),
 }
 
 

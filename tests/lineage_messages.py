@@ -46,6 +46,8 @@ def event(event_type: str, *, application_id: str = APP, time: int = 0, **fields
     required = {name: SMALLEST[kinds[0]] for name, kinds in contract.EVENT_FIELDS[event_type].items()}
     if event_type == contract.NODE_REGISTERED:
         required |= {"kind": "operator", "relation": contract.IDENTITY}
+    elif event_type == contract.ACTION_ENDED:
+        required["state"] = contract.ACTION_COMPLETE
     return contract.encode_event(event_type, application_id, time, {**required, **fields})
 
 

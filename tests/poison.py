@@ -148,6 +148,28 @@ BLOCKS: Poison = {
         block(relation=contract.GATHER, columns={"count": [2**62], "in": [1]}),
         "do not add up",
     ),
+    "winners of different lengths": (
+        block(relation=contract.WINNERS, columns={"out": [0], "in": [1, 2]}),
+        "different lengths",
+    ),
+    "a digest of 64 bits": (
+        raw_block(
+            header(
+                relation="digests",
+                columns=[{"name": "digest", "count": 1, "bytes": 8, "width": 8, "delta": False}],
+            ),
+            b"\xff" * 8,
+        ),
+        "beyond 2**63 - 1",
+    ),
+    "digests beyond all": (
+        block(relation=contract.DIGESTS, columns={"digest": [1, 2]}, base_out=2**63 - 1),
+        "pass 2**63",
+    ),
+    "groups beyond all": (
+        block(relation=contract.GROUPS, columns={"count": [2**62] * 3}),
+        "pass 2**63",
+    ),
     "a code of a text that is not there": (
         block(relation=contract.KEYS, columns={"text": [("str", "a")], "code": [1]}),
         "beyond the 1",
@@ -272,16 +294,73 @@ EVENTS: Poison = {
     ),
     "a format that is a list": (
         event(contract.NODE_REGISTERED, dataset={"format": []}),
-        "format of a dataset is list",
+        "format of dataset of node_registered is list",
     ),
     "an operation that is a list": (event(contract.NODE_REGISTERED, operation=[]), "'operation'"),
+    "a type that is not known and may not be ignored": (
+        LINK.replace(b'"link"', b'"link_of_later"'),
+        "'link_of_later' is not known",
+    ),
+    "a type that is no name and may be ignored": (
+        LINK.replace(b'"link"', b'"a b","ignorable":true'),
+        "'a b' is not known",
+    ),
+    "ignorable that is a text": (
+        LINK.replace(b'"link"', b'"link_of_later","ignorable":"yes"'),
+        "'link_of_later' is not known",
+    ),
+    "an unknown type of a time that is negative": (
+        LINK.replace(b'"link"', b'"link_of_later","ignorable":true').replace(b'"time":0', b'"time":-1'),
+        "time is -1",
+    ),
+    "an end of no known state": (
+        event(contract.APPLICATION_ENDED, state="gone"),
+        "state of application_ended",
+    ),
+    "an error that is a text": (
+        event(contract.APPLICATION_ENDED, error="boom"),
+        "error of application_ended is 'boom'",
+    ),
+    "an error without a message": (
+        event(contract.ACTION_ENDED, state="failed", error={"type": "ValueError"}),
+        "message of error of action_ended is None",
+    ),
+    "an action of no known state": (event(contract.ACTION_ENDED, state="done"), "state of action_ended"),
+    "a gap without a reason": (event(contract.GAP, reason=7), "'reason'"),
+    "a replay of nothing": (event(contract.APPLICATION_STARTED, replay={}), "of of replay"),
+    "a parent that is a text": (event(contract.APPLICATION_STARTED, parent="job"), "parent of application"),
+    "a schema of texts": (event(contract.NODE_REGISTERED, schema=["a"]), "an entry of schema"),
+    "a visit that is a text": (event(contract.NODE_REGISTERED, site={"visit": "1"}), "visit of site"),
+    "a window's frame of no unit": (event(contract.NODE_REGISTERED, frame={"from": 0}), "unit of frame"),
+    "a session that is a number": (event(contract.NODE_REGISTERED, session=7), "session of node_registered"),
+    "a symlink that is a text": (
+        event(contract.NODE_REGISTERED, dataset={"symlinks": ["db.t"]}),
+        "an entry of symlinks",
+    ),
+    "slow records of two numbers": (event(contract.RUN_COMMITTED, slow=[[1, 2]]), "slow of a manifest"),
+    "slow records without end": (event(contract.RUN_COMMITTED, slow=[[1, 2, 3]] * 21), "at most 20"),
+    "a batch that is negative": (event(contract.RUN_COMMITTED, batch=-1), "batch is -1"),
+    "a spool that is a text": (event(contract.RUN_COMMITTED, spooled="all"), "spooled is 'all'"),
+    "a failure at a node beyond all": (event(contract.RUN_FAILED, failed_node=2**31), "failed_node is"),
+    "a failed record without a type": (event(contract.RUN_FAILED, record=["a"]), "record of run_failed"),
+    "columns of texts": (event(contract.COLUMNS, fields={"a": ["b"]}), "an entry of fields of columns 'a'"),
+    "a row id that is a text": (
+        event(
+            contract.PARTITIONS,
+            partitions=[{"split": 0, "parts": [{"path": "/a", "first": 0, "row_id_first": "x"}]}],
+        ),
+        "row_id_first of a part is 'x'",
+    ),
     "a time after the year 9999": (
         LINK.replace(b'"time":0', b'"time":253402300800000'),
         "time is 253402300800000",
     ),
     "a reason that is an object": (event(contract.NODE_REGISTERED, reason={}), "'reason'"),
     "a problem that is a number": (event(contract.RUN_COMMITTED, problem=7), "'problem'"),
-    "an unknown relation": (event(contract.NODE_REGISTERED, relation="x" * 9_999), "relation 'xxx"),
+    "an unknown relation": (
+        event(contract.NODE_REGISTERED, relation="x" * 9_999),
+        "relation of node_registered is 'xxx",
+    ),
     "deep": (LINK[:-1] + b',"x":' + nested(DEEP).encode() + b"}", "not JSON"),
     "deep objects": (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "not JSON"),
     "deep for those who read it later": (LINK[:-1] + b',"x":' + nested(500).encode() + b"}", "nested more"),

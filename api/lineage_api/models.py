@@ -64,8 +64,8 @@ class Application(Answer):
     missing_blocks: int = Field(description="Blocks that committed runs announced and that have not arrived.")
     counters: dict[str, int] = Field(
         description="`runs`, `blocks`, `flows`, `events`, `dropped`, `missing_runs`, `missing_events`, "
-        "`lost_rows`; keys and values that were `cut` to their greatest length, or `withheld` because the "
-        "redaction function failed; and what the agent reported."
+        "`gaps` (what was not followed), `lost_rows`; keys and values that were `cut` to their "
+        "greatest length, or `withheld` because the redaction function failed; and what the agent reported."
     )
     missing: str = Field(description="What is missing, in words; empty when it is complete.")
 

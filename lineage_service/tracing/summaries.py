@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.answers import Application, UnknownApplicationError
-from lineage_service.completeness import TEXTS, Receipt, counted
+from lineage_service.completeness import Receipt, counted
 from lineage_service.store_errors import StoreUnavailableError
 from lineage_service.stored_blocks import read_receipts
 from spark_agent import contract
@@ -116,7 +116,7 @@ def summary(
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
-    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation not in TEXTS}
+    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation in contract.FLOW_BLOCKS}
     return Application(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
@@ -135,6 +135,7 @@ def summary(
             "dropped": complete.dropped,
             "missing_runs": complete.missing_runs,
             "missing_events": complete.missing_events,
+            "gaps": len(complete.gaps),
             "lost_rows": sum(complete.lost_rows.values()),
             **{name: sum(run.get(name, 0) for run in committed.values()) for name in ("cut", "withheld")},
         },

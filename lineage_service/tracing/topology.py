@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lineage_service.answers import Dataset
-from lineage_service.completeness import TEXTS, Receipt
+from lineage_service.completeness import Receipt
 from lineage_service.tracing import kept_runs
 from lineage_service.tracing.elements import Link, Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, is_taken, of_other_stages, of_splits
@@ -208,7 +208,7 @@ def _tagged(runs: Mapping[int, Run], receipts: Iterable[Receipt]) -> set[int]:
     return {
         each.run
         for each in receipts
-        if each.relation not in TEXTS and each.run in runs and runs[each.run].input == each.node
+        if each.relation in contract.FLOW_BLOCKS and each.run in runs and runs[each.run].input == each.node
     }
 
 

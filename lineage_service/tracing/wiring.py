@@ -50,8 +50,7 @@ class Wiring(ABC):
         self.topology = topology
         runs = topology.runs
         known = {(each.run, each.seq): each for each in receipts if each.run in runs}.values()
-        texts = (contract.KEYS, contract.VALUES)
-        flows = [each for each in known if each.relation not in texts]
+        flows = [each for each in known if each.relation in contract.FLOW_BLOCKS]
         self.stepping = frozenset(each.node for each in flows if each.relation == contract.SPANS)
         counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
         self.spanning = self.stepping | counting
@@ -63,7 +62,7 @@ class Wiring(ABC):
             each.node for each in flows if each.relation == contract.PAIRS and each.node not in of_ids
         )
         self.flowing = frozenset(each.node for each in flows)
-        self.keyed = frozenset(each.node for each in known if each.relation in texts)
+        self.keyed = frozenset(each.node for each in known if each.relation in contract.TEXT_BLOCKS)
         self.valued = frozenset(each.node for each in known if each.relation == contract.VALUES)
         crossing = ({run.input for run in runs.values()} | self.repeating) & (self.stepping | self.pairing)
         shuffled = sorted(set(self._shuffled(crossing)))

@@ -103,7 +103,14 @@ def test_a_broken_event_is_refused_with_its_reason(path: Path) -> None:
 def test_every_relation_and_event_type_has_a_sample() -> None:
     said = [expected(path) for path in HERE.glob("[0-9]*/*.bin")]
     assert {each["relation"] for each in said if "seq" in each} == set(contract.BLOCK_COLUMNS)
-    assert {each["type"] for each in said if "type" in each} == set(contract.EVENT_FIELDS)
+    types = {each["type"] for each in said if "type" in each}
+    assert types == {*contract.EVENT_FIELDS, "type_of_later"}
+
+
+def test_of_the_types_that_say_so_only_those_can_be_ignored_that_make_no_answer_wrong() -> None:
+    said = [expected(path) for path in HERE.glob("1.8/event-*.bin")]
+    ignorable = {each["type"] for each in said if each.get("ignorable")}
+    assert ignorable == {*contract.IGNORABLE, "type_of_later"}
 
 
 def test_an_unknown_major_version_has_an_error_of_its_own() -> None:

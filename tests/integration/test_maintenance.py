@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service import cli, delta_table, maintenance
+from lineage_service import cli, delta_table, maintain, maintenance
 from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.graph_memory import MemoryGraph
@@ -101,6 +101,40 @@ def test_compaction_leaves_one_sorted_file_of_each_table_with_the_same_rows(fold
         held = [tuple(row[name] for name in columns) for row in pq.ParquetFile(path).read().to_pylist()]
         assert held == sorted(held)
     assert run_pass(store) == []
+
+
+def alive(store: DeltaFlowStore, count: int) -> None:
+    for at in range(count):
+        body = event(contract.ALIVE, time=60_000 * at)
+        store.write_events(events(body, first=at, source=f"{SOURCE}/alive"))
+
+
+def test_of_signs_of_life_compaction_leaves_the_newest_and_of_all_else_everything(folder: Path) -> None:
+    store = DeltaFlowStore(folder)
+    fill(store)
+    alive(store, 5)
+    run_pass(store)
+    found = store.events(APP)
+    assert [each["time"] for each in found if each["type"] == contract.ALIVE] == [240_000]
+    others = [each for each in found if each["type"] != contract.ALIVE]
+    wanted = MemoryFlowStore()
+    fill(wanted)
+    assert sorted(map(repr, others)) == sorted(map(repr, wanted.events(APP)))
+    alive(store, 7)  # the first five again: they were stored
+    times = [each["time"] for each in store.events(APP) if each["type"] == contract.ALIVE]
+    assert times == [240_000, 300_000, 360_000]
+
+
+def test_events_of_an_application_that_still_runs_are_compacted_once_they_are_in_many_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DeltaFlowStore(folder)
+    fill(store, is_ended=False)
+    assert run_pass(store, quiet_hours=1) == []
+    monkeypatch.setattr(maintain, "MAX_EVENT_FILES", 6)
+    [said] = run_pass(store, quiet_hours=1)
+    assert said.startswith("app-1: compacted events: 7 files to 1")
+    assert files(store) == {"events": 1, "blocks": 6, "flows": 6, "records": 6}
 
 
 def test_compacted_files_are_laid_out_as_fresh_ones(folder: Path) -> None:

@@ -19,16 +19,13 @@ from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 from tests.lineage_messages import event
 
-FLOW_RELATIONS = tuple(
-    relation for relation in contract.BLOCK_COLUMNS if relation not in (contract.KEYS, contract.VALUES)
-)
 POSITION = st.integers(0, 2**40) | st.integers(0, 40)
 COUNT = st.integers(0, 5)
 
 
 @st.composite
 def flow_blocks(draw: st.DrawFn) -> Block:
-    relation = draw(st.sampled_from(FLOW_RELATIONS))
+    relation = draw(st.sampled_from(contract.FLOW_BLOCKS))
     length = draw(st.integers(0, 12))
 
     def column(values: st.SearchStrategy[int], length: int = length) -> list[int]:
@@ -169,6 +166,27 @@ def test_codes_of_any_width_are_sorted_with_their_inputs(pairs: list[tuple[int, 
     )
 
 
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=5), st.integers(0, 100), st.booleans())
+def test_what_no_answer_uses_is_checked_and_leaves_a_receipt_and_no_row(
+    numbers: list[int], base: int, is_sparse: bool
+) -> None:
+    blocks = [
+        Block("app", 1, 1, 0, 0, contract.WINNERS, columns={"out": numbers, "in": numbers[::-1]}),
+        Block("app", 1, 1, 0, 1, contract.DIGESTS, 0, base, {"digest": numbers}),
+        Block("app", 1, 1, 0, 2, contract.DIGESTS, columns={"out": numbers, "digest": numbers}),
+        Block("app", 1, 1, 0, 3, contract.GROUPS, base, base, {"count": [at % 9 for at in numbers]}),
+    ]
+    decoded = [rows_of_block(contract.encode_block(block)) for block in blocks]
+    assert [*flow_batches(decoded), *record_batches(decoded)] == []
+    receipts = receipts_batch(decoded).to_pylist()
+    assert [(each["relation"], each["seq"], each["rows"]) for each in receipts] == [
+        ("winners", 0, 0),
+        ("digests", 1, 0),
+        ("digests", 2, 0),
+        ("groups", 3, 0),
+    ]
+
+
 WILD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2, 127, 128, 2**53 - 1, 2**53, 2**63 - 1, 2**63])
 
 
@@ -304,6 +322,14 @@ PARTITION = st.fixed_dictionaries(
         "parts": PARTS | NUMBER,
     },
 )
+ERROR = st.fixed_dictionaries(
+    {"type": st.text(max_size=3)},
+    optional={"message": st.text(max_size=3) | NUMBER, "frame": st.text(max_size=3) | NUMBER | st.none()},
+)
+COLUMN = st.fixed_dictionaries(
+    {"name": st.text(max_size=3), "type": st.text(max_size=3) | NUMBER},
+    optional={"nullable": st.booleans() | NUMBER, "fields": st.lists(st.just({}), max_size=1)},
+)
 ODD = st.fixed_dictionaries(
     {},
     optional={
@@ -320,6 +346,20 @@ ODD = st.fixed_dictionaries(
         "execution": NUMBER | st.none(),
         "limit": NUMBER | st.none(),
         "parts": PARTS | NUMBER,
+        "state": st.sampled_from(["complete", "failed", "succeeded", "other"]) | NUMBER | st.none(),
+        "error": ERROR | st.text(max_size=3) | NUMBER | st.none(),
+        "reason": st.text(max_size=5) | NUMBER,
+        "replay": st.fixed_dictionaries({}, optional={"of": st.text(max_size=3), "rows": NUMBER}) | NUMBER,
+        "schema": st.lists(COLUMN | NUMBER, max_size=2) | NUMBER,
+        "site": st.fixed_dictionaries({}, optional={"path": st.lists(st.text(max_size=3)), "visit": NUMBER}),
+        "frame": st.fixed_dictionaries({"unit": st.sampled_from(["rows", "x"])}, optional={"to": NUMBER}),
+        "slow": st.lists(st.lists(NUMBER, min_size=2, max_size=3), max_size=3) | NUMBER,
+        "batch": NUMBER | st.none(),
+        "spooled": NUMBER,
+        "fields": st.dictionaries(st.text(max_size=2), st.lists(st.just({}) | NUMBER, max_size=2)) | NUMBER,
+        "offsets": st.dictionaries(st.text(max_size=2), NUMBER) | NUMBER,
+        "position": NUMBER | st.none(),
+        "ignorable": st.booleans() | NUMBER,
     },
 )
 
@@ -337,6 +377,18 @@ def test_an_event_becomes_a_row_or_is_refused(event_type: str, odd: dict[str, An
         parts = row.event.get("parts", ()) if event_type in contract.MANIFESTS else ()
         firsts = [part["first"] for part in parts]
         assert firsts == sorted(firsts)
+
+
+@given(ODD, st.integers(0, 2**43), st.from_regex("[a-z][a-z0-9_]{0,9}_of_later", fullmatch=True))
+def test_an_event_of_a_later_type_that_may_be_ignored_is_a_row_of_all_of_it(
+    odd: dict[str, Any], time_ms: int, event_type: str
+) -> None:
+    said = {"version": "1.9", "application_id": "app", **odd, "type": event_type, "time": time_ms}
+    row = row_of_event(json.dumps({**said, "ignorable": True}).encode())
+    assert (row.type, row.time, row.node, row.run) == (event_type, time_ms, None, None)
+    assert json.loads(row.body) == {**said, "ignorable": True}
+    with pytest.raises(ContractError, match="is not known"):
+        row_of_event(json.dumps({**said, "ignorable": False}).encode())
 
 
 @pytest.mark.parametrize("name", ["\ud800", "\udfff\ud800", "\U0001f600", "\\ud800"])

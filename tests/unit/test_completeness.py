@@ -66,6 +66,51 @@ def test_a_block_beyond_the_manifest_does_not_stand_for_another() -> None:
     assert completeness([committed(7, 2), ended()], [(7, 0), (7, 5)]).missing_blocks == 1
 
 
+def test_a_gap_makes_it_incomplete_for_ever_and_says_why() -> None:
+    gap = decoded(contract.GAP, reason="no jar:\nDataFrames are not captured", node=None)
+    found = completeness([STARTED, gap, gap, ended()], [])
+    assert not found.is_complete
+    assert found.gaps == ("no jar:\nDataFrames are not captured",)
+    assert found.describe() == "not followed: no jar: DataFrames are not captured"
+
+
+def test_of_many_gaps_each_reason_is_told_once_and_not_all() -> None:
+    reasons = ["a", "b", "a", "c" * 1_000, "d", "e"]
+    gaps = [decoded(contract.GAP, reason=reason, node=at) for at, reason in enumerate(reasons)]
+    found = completeness([STARTED, *gaps, ended()], [])
+    assert found.gaps == ("a", "b", "c" * 1_000, "d", "e")
+    assert found.describe() == f"not followed: a; b; {'c' * 299}…; and 2 more"
+
+
+def test_a_lost_gap_is_a_lost_event() -> None:
+    found = completeness([decoded(contract.APPLICATION_STARTED, event=0), {**ended(), "event": 2}], [])
+    assert found.missing_events == 1
+
+
+def test_signs_of_life_and_events_of_later_types_are_not_missed_and_not_counted() -> None:
+    alive = [decoded(contract.ALIVE, time=at) for at in range(3)]
+    later = {**alive[0], "type": "type_of_later", "event": 1}
+    numbered = [decoded(contract.APPLICATION_STARTED, event=0), later, {**ended(), "event": 2}]
+    found = completeness([*numbered, *alive], [])
+    assert found.is_complete
+    assert found.events == 3
+
+
+def test_blocks_of_relations_that_no_answer_uses_make_their_run_complete() -> None:
+    receipts = [
+        Receipt(run=7, seq=0, node=1, relation=contract.POSITIONS, rows=4),
+        Receipt(run=7, seq=1, node=1, relation=contract.WINNERS, rows=0),
+    ]
+    assert lost_rows(receipts, {"flows": 4}) == {}
+    pairs = [(each.run, each.seq) for each in receipts]
+    assert completeness([STARTED, committed(7, 2), ended(runs=1)], pairs).is_complete
+
+
+def test_a_run_that_failed_is_no_run_that_counts() -> None:
+    failed = decoded(contract.RUN_FAILED, run=8, blocks=5, position=None, frame=None)
+    assert completeness([STARTED, failed, ended(runs=0)], []).is_complete
+
+
 def test_a_dropped_block_makes_it_incomplete_for_ever() -> None:
     found = completeness([committed(7, 2, dropped=1), ended()], [(7, 0), (7, 1)])
     assert not found.is_complete
