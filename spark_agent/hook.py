@@ -2,7 +2,7 @@
 
 Every Python start of the environment imports this module (through `lineage_master.pth`), so it imports
 nothing but `sys`, adds one finder and is done. The finder takes itself away once PySpark's context module
-is loaded. A SparkContext whose conf does not say `spark.lineage.enabled=true` is left as it is.
+is loaded. A SparkContext whose conf does not mention lineage costs one look at that conf, and no import.
 """
 
 import sys
@@ -52,18 +52,31 @@ def watch(context_class):
 
     def _do_init(self, *args, **kwargs):
         initialise(self, *args, **kwargs)
-        if self._conf.get("spark.lineage.enabled", "false").strip().lower() == "true":
-            try:
-                from spark_agent import session
-            except Exception:  # a broken installation of ours is not the job's fault
-                import logging
+        try:
+            # All keys in one round trip to the JVM: a misspelled one is to be noticed, too.
+            conf_text = self._conf.toDebugString()
+            if "spark.lin" in conf_text.lower() or "spark.rdd.lin" in conf_text.lower():
+                from spark_agent import switch
 
-                logging.getLogger("spark_agent").exception("lineage is off for this application")
-            else:
-                session.start(self)
+                switch.start_if_wanted(self, conf_text)
+        except Exception as error:  # noqa: BLE001 - a broken installation of ours is not the job's fault
+            _say_off(self, error)
 
     context_class._do_init = _do_init
     context_class._lineage_hooked = True
+
+
+def _say_off(context, error):
+    """Once, on standard error, unless not even that can be imported."""
+    try:
+        from spark_agent import notices
+
+        is_quiet = context._conf.get("spark.lineage.quiet", "").strip().lower() == "true"
+        notices.Notices(context, is_quiet=is_quiet).say(f"off for {context.applicationId}: {error!r}")
+    except Exception:
+        import logging
+
+        logging.getLogger("spark_agent").exception("lineage is off for this application")
 
 
 if _ContextFinder not in sys.meta_path and not any(name in sys.modules for name in _MODULES):

@@ -16,14 +16,15 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spark_agent import capture, contract, patches, problems, rdd, settings, transport, values
+from spark_agent import capture, contract, patches, problems, rdd, settings, summaries, transport, values
 from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.nodes import Frame, Node
+from spark_agent.notices import Notices
 from spark_agent.sql.sessions import Sessions
-from spark_agent.transport import Delivery, logger
+from spark_agent.transport import Delivery
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
 MANIFESTS_ACCUMULATOR = 1 << 40
@@ -42,18 +43,23 @@ def active() -> Session | None:
     return _active
 
 
-def start(context: Any) -> None:
-    """Begin to capture `context` (a new SparkContext). Never raises."""
+def start(context: Any, names: Sequence[str] = ()) -> None:
+    """Begin to capture `context`, a new SparkContext. Never raises.
+
+    `names` are the keys of its conf that may be meant for the agent.
+    """
     global _active
     session: Session | None = None
     try:
-        session = Session(context)
+        session = Session(context, names)
         rdd.install(session)
         session.sessions.install()
         session.begin()
         _active = session
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-        logger.warning("lineage is off for this application: %r", error)
+        is_quiet = settings.flag(context._conf.get(settings.QUIET, "")) is True
+        notices = session.notices if session is not None else Notices(context, is_quiet=is_quiet)
+        notices.say(f"off for {context.applicationId}: the agent could not start ({error!r})")
         if session is not None:
             session.undo()
 
@@ -61,12 +67,14 @@ def start(context: Any) -> None:
 class Session:
     """One application. Thread-safe: user threads may start jobs at the same time."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, names: Sequence[str] = ()) -> None:
         from pyspark.accumulators import Accumulator
 
         self.context = context
         self.application_id: str = context.applicationId
-        self.settings = settings.read(lambda key, default: context._conf.get(key, default))
+        self.settings = settings.read(lambda key, default: context._conf.get(key, default), names)
+        #: Lines on standard error: `say` is for whatever the user of the job should read.
+        self.notices = Notices(context, is_quiet=self.settings.is_quiet)
         self.patches = patches.Patches()
         self._numbers = itertools.count()
         self._lock = threading.RLock()
@@ -75,6 +83,8 @@ class Session:
         self._flow_partitions = contract.FLOW_PARTITIONS
         self._early: list[bytes] | None = []  # events from before the topics were there
         self._events = 0
+        self._operations: set[object] = set()  # the numbers of nodes that are told, without steps
+        self._dropped_because = ""
         self._topic_problem = self._flow_problem = ""  # why topics are not there, or that of flows
         self._counters = {
             "runs": 0,
@@ -97,6 +107,7 @@ class Session:
     # -- begin and end -------------------------------------------------------------------------------
 
     def begin(self) -> None:
+        _ship_agent(self.context)  # first: executors without it could not run the job's tasks
         started = {
             "name": self.context.appName,
             "detailed": self.settings.detailed,
@@ -109,8 +120,12 @@ class Session:
         self._preparing = threading.Thread(target=self._prepare, name="lineage-topics", daemon=True)
         self._prepared_by = time.monotonic() + self.settings.delivery_timeout_s
         self._preparing.start()
-        _ship_agent(self.context)
         atexit.register(self.stop)
+        servers = self.settings.bootstrap_servers
+        self.notices.say(summaries.started(self.application_id, self.context.appName, servers))
+        for problem in self.settings.problems:
+            self.notices.say(problem)
+        self.notices.expect_progress_bar()
 
     def _prepare(self) -> None:
         """In a thread beside the start of the job. A message before the topics would make them, too small."""
@@ -129,6 +144,9 @@ class Session:
             early, self._early = self._early or [], None
             for message in early:
                 self._queue(message)
+        if self._topic_problem and not self._is_stopped:
+            what = "flows" if found else "messages"
+            self.notices.say(f"{what} of {self.application_id} are not delivered: {self._topic_problem}")
 
     def _wait_for_topics(self) -> None:
         """Once, and for a bounded time: the job's own start has taken a part of it already."""
@@ -166,6 +184,18 @@ class Session:
         self._counters["events_lost"] = self._settle()
         self._counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
         self._log_warnings()
+        self.notices.say(self._summary(), is_last=True)
+
+    def _summary(self) -> str:
+        is_lossy = self._counters["dropped"] or self._counters["events_lost"]
+        return summaries.ended(
+            self.application_id,
+            operations=len(self._operations),
+            events=self._events,
+            counters=self._counters,
+            problem=(self._dropped_because or self._problem()) if is_lossy else "",
+            gaps=[],
+        )
 
     def undo(self) -> None:
         self.patches.undo()
@@ -179,8 +209,8 @@ class Session:
                 lost += sender.settle(self._delivery, at_least_s)
             else:
                 lost += self._delivery.failed
-        if lost and (sender is None or self.settings.on_error == "partial"):
-            self._warn(self._problem())
+        if lost:
+            self._warn(f"not all was delivered: {self._problem()}")
         return lost
 
     def _problem(self) -> str:
@@ -200,16 +230,19 @@ class Session:
             )
 
     def _warn(self, problem: str) -> None:
-        kind = problem.partition(" (")[0]  # processes may know more or less exactly why
+        kind = _kind(problem)
         if len(self._warnings) < MAX_WARNINGS and not any(each.startswith(kind) for each in self._warnings):
             self._warnings[problem] = False
 
     def _log_warnings(self) -> None:
-        """Say each problem once in Spark's log; called by user threads, never by one that Spark waits for."""
+        """Say each problem once; called by user threads, never by one that Spark waits for."""
         for text in [text for text, is_logged in list(self._warnings.items()) if not is_logged]:
             self._warnings[text] = True
+            if not self._topic_problem or _kind(self._topic_problem) not in text:  # said when it was met
+                self.notices.say(f"{self.application_id}: {text}")
+            if self.settings.on_error != "partial":
+                continue
             message = f"the lineage of {self.application_id} is incomplete; {text}"
-            logger.warning("%s", message)
             with contextlib.suppress(Exception):  # the JVM may have gone first
                 self.context._jvm.org.slf4j.LoggerFactory.getLogger("spark_agent").warn(message)
 
@@ -236,6 +269,8 @@ class Session:
         now = int(time.time() * 1000)
         with self._lock:
             fields["event"], self._events = self._events, self._events + 1
+            if event_type == contract.NODE_REGISTERED and fields.get("operation") is None:
+                self._operations.add(fields["node"])
             message = contract.encode_event(event_type, self.application_id, now, fields)
             if self._early is not None:
                 self._early.append(message)
@@ -260,28 +295,28 @@ class Session:
     def publish_manifest(self, fields: dict[str, Any]) -> None:
         """Publish a run that Spark accepted. Never raises."""
         try:
-            has_client, problem = fields.pop("has_client"), fields["problem"]
+            problem = fields["problem"]
+            fields.pop("has_client", None)
             self._counters["runs"] += 1
             for name in ("blocks", "dropped", "cut", "withheld", "waited_ms"):
                 self._counters[name] += fields[name]
-            is_told = self.settings.on_error == "partial" or not has_client or fields["withheld"]
-            if problem and is_told:
+            if fields["dropped"]:
+                self._dropped_because = problem
+                self._warn(f"not all was delivered: {problem}")
+            elif problem:
                 self._warn(problem)
             sender = transport.sender_for(self.settings)
             if fields["unconfirmed"] and sender is not None:
                 sender.patience.give_up()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
-            logger.warning("a manifest is lost: %r", error)
+            self._warn(f"a run of a task could not be told ({error!r})")
 
     def query_failed(self, problem: str) -> None:
         """Count a query that ran as it was, since its plan could not be rewritten. Never raises."""
         with self._lock:
             self._counters["queries_failed"] += 1
-        text = f"a query could not be followed ({problem})"
-        logger.warning("%s", text)
-        if self.settings.on_error == "partial":
-            self._warn(text)
+        self._warn(f"a query could not be followed ({problem})")
 
     def commit(self, run: capture.Run, action: int) -> None:
         """Close and publish a run of the driver itself, which serves the action of this number."""
@@ -322,7 +357,7 @@ class Session:
             try:
                 partitions = describe()
             except Exception as error:  # noqa: BLE001 - an unusual input format: rows cannot be shown, no more
-                logger.warning("partitions of %s are not known: %s", each.name, error)
+                self._warn(f"rows of {each.name} cannot be shown ({error})")
                 continue
             self._tell_partitions(each, partitions)
         self.insist()
@@ -495,6 +530,11 @@ class Session:
         """The name of the public operation that each node is or belongs to."""
         now = self.frames[0].name if self.frames else ""  # has not named its steps yet
         return tuple(now if now and node.operation == -1 else node.name.partition(":")[0] for node in nodes)
+
+
+def _kind(problem: str) -> str:
+    """What a problem is in general: processes may know more or less exactly why it came."""
+    return problem.partition(" (")[0]
 
 
 _OURS = os.path.dirname(os.path.abspath(__file__))

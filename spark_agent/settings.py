@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from spark_agent import contract, kafka_config
+from spark_agent import contract, kafka_config, setting_names
 from spark_agent.home import lineage_home
 
-ENABLED = "spark.lineage.enabled"
+ENABLED, QUIET = "spark.lineage.enabled", "spark.lineage.quiet"
+_DETAILED, _OLD_DETAILED = "spark.lineage.detailed", "spark.rdd.lineage.detailed"
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,18 @@ class Setting:
 
 
 SETTINGS = (
-    Setting(ENABLED, "false", "Capture lineage for this application. Nothing is patched unless it is true."),
+    Setting(
+        ENABLED,
+        "false",
+        "Capture lineage for this application. Nothing is patched unless it is `true`. Cloudera's lineage "
+        "listeners read this key, too: where they are configured, a further key of this table must be set, "
+        "other than `spark.lineage.quiet`.",
+    ),
     Setting(
         "spark.lineage.kafka.bootstrap.servers",
         "",
-        "Kafka brokers, host:port. Empty: LINEAGE_KAFKA_BOOTSTRAP_SERVERS, else the local stack of "
-        "`lineage up`, else 127.0.0.1:9092.",
+        "Kafka brokers, host:port, separated by commas; without a port, 9092 is used. Empty: "
+        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS, else the local stack of `lineage up`, else 127.0.0.1:9092.",
     ),
     Setting(
         "spark.lineage.kafka.config",
@@ -60,7 +67,7 @@ SETTINGS = (
         "row came from, and the trace reads these alone; see dataframes.md.",
     ),
     Setting(
-        "spark.lineage.detailed",
+        _DETAILED,
         "false",
         "Capture the value of every intermediate record too. `spark.rdd.lineage.detailed` is an older name.",
     ),
@@ -97,8 +104,14 @@ SETTINGS = (
     Setting(
         "spark.lineage.onError",
         "silent",
-        "When lineage cannot be delivered: `silent` drops and counts it, `partial` also logs a warning, "
-        "`fail` fails the job.",
+        "When lineage cannot be delivered: `silent` lets the job go on, counts what is lost and says so on "
+        "standard error, once; `partial` also writes a warning into Spark's log; `fail` fails the job.",
+    ),
+    Setting(
+        QUIET,
+        "false",
+        "Say nothing on standard error. Otherwise the agent writes one line at the start of an application, "
+        "one at its end, and one for each problem; each begins with `lineage: `.",
     ),
     Setting(
         "spark.lineage.delivery.timeout",
@@ -112,6 +125,8 @@ SETTINGS = (
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
 
 _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+#: Every key that is read.
+KNOWN = frozenset((*_DEFAULTS, _OLD_DETAILED))
 ON_ERROR = ("silent", "partial", "fail")
 EAGER, LAZY, INDEX = "eager", "lazy", "index"
 LEVELS = (EAGER, LAZY, INDEX)
@@ -128,6 +143,7 @@ class AgentSettings:
     dataframes_level: str = EAGER
     detailed: bool = False
     on_error: str = "silent"
+    is_quiet: bool = False
     delivery_timeout_s: float = 2.0
     values_max_characters: int = contract.MAX_TEXT_CHARACTERS
     values_nodes: tuple[str, ...] = ("*",)
@@ -139,16 +155,33 @@ class AgentSettings:
     problems: tuple[str, ...] = field(default=())
 
 
-def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
-    """Settings from `conf(key, default)`, the shape of SparkConf.get."""
-    problems: list[str] = []
+def flag(text: str) -> bool | None:
+    """What a text says, as Spark reads its own flags; None where it says neither."""
+    return {"true": True, "false": False}.get(text.strip().lower())
+
+
+def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> AgentSettings:
+    """Settings from `conf(key, default)`, the shape of SparkConf.get.
+
+    `names` are the keys of the conf that may be meant for the agent; those that are not settings are told.
+    """
+    problems = setting_names.unknown(names, KNOWN)
 
     def get(name: str) -> str:
         return (conf(name, "") or "").strip() or _DEFAULTS[name]
 
-    detailed = get("spark.lineage.detailed")
-    if not (conf("spark.lineage.detailed", "") or ""):
-        detailed = conf("spark.rdd.lineage.detailed", "") or detailed
+    def is_set(name: str) -> bool:
+        given, default = get(name), _DEFAULTS[name]
+        if flag(given) is None:
+            problems.append(f"{name}={given} is neither true nor false; {default} is used")
+            given = default
+        return flag(given) is True
+
+    is_detailed = is_set(_DETAILED)
+    if older := (conf(_OLD_DETAILED, "") or "").strip():
+        problems.append(f"{_OLD_DETAILED} is an older name; use {_DETAILED}")
+        if not conf(_DETAILED, ""):
+            is_detailed = flag(older) is True
     on_error = get("spark.lineage.onError").lower()
     if on_error not in ON_ERROR:
         problems.append(f"spark.lineage.onError={on_error} is none of {', '.join(ON_ERROR)}; silent is used")
@@ -159,23 +192,19 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
             f"spark.lineage.dataframes.level={level} is none of {', '.join(LEVELS)}; eager is used"
         )
         level = EAGER
-    try:
-        timeout = max(0.0, float(get("spark.lineage.delivery.timeout")))
-    except ValueError:
-        problems.append("spark.lineage.delivery.timeout is not a number of seconds; 2 is used")
-        timeout = 2.0
     redact = get("spark.lineage.redact")
     if redact and not _FUNCTION.fullmatch(redact):
         problems.append(f"spark.lineage.redact={redact} is not MODULE:FUNCTION; keys and values are withheld")
     return AgentSettings(
-        bootstrap_servers=get("spark.lineage.kafka.bootstrap.servers") or broker_nearby(os.environ),
+        bootstrap_servers=_servers(get("spark.lineage.kafka.bootstrap.servers"), problems),
         node_topic=get("spark.lineage.topic.node"),
         flow_topic=get("spark.lineage.topic.flow"),
-        dataframes=get("spark.lineage.dataframes").lower() != "false",
+        dataframes=is_set("spark.lineage.dataframes"),
         dataframes_level=level,
-        detailed=detailed.strip().lower() == "true",
+        detailed=is_detailed,
         on_error=on_error,
-        delivery_timeout_s=timeout,
+        is_quiet=is_set(QUIET),
+        delivery_timeout_s=_seconds(get("spark.lineage.delivery.timeout"), problems),
         values_max_characters=_characters(get("spark.lineage.values.max.characters"), problems),
         values_nodes=_patterns(get("spark.lineage.values.nodes")),
         values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
@@ -186,6 +215,25 @@ def read(conf: Callable[[str, str], str | None]) -> AgentSettings:
         ),
         problems=tuple(problems),
     )
+
+
+def _servers(named: str, problems: list[str]) -> str:
+    from spark_agent import brokers  # executors get what was read
+
+    servers, faults = brokers.addresses(named or broker_nearby(os.environ))
+    source = "spark.lineage.kafka.bootstrap.servers" if named else "LINEAGE_KAFKA_BOOTSTRAP_SERVERS"
+    problems.extend(f"{source}: {fault}" for fault in faults)
+    return servers
+
+
+def _seconds(text: str, problems: list[str]) -> float:
+    try:
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    except ValueError:
+        pass
+    problems.append(f"spark.lineage.delivery.timeout={text} is not a number of seconds; 2 is used")
+    return 2.0
 
 
 def _client(path: str, problems: list[str]) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -171,44 +172,59 @@ def run_script(
 
 
 def warnings_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Of Spark's own log."""
     return [line for line in done.stderr.splitlines() if "spark_agent" in line]
 
 
-def test_a_program_ends_soon_beside_a_silent_broker_and_prints_nothing_of_ours(
+def notices_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if line.startswith("lineage: ")]
+
+
+def check_loss(done: subprocess.CompletedProcess[str], reason: str) -> None:
+    """The job is as it was; three lines say that lineage is on, that it does not arrive, and what is lost."""
+    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
+    begin, warning, end = notices_of(done)
+    assert begin.startswith("lineage: on for local-")
+    assert "not delivered" in warning
+    assert reason in warning
+    assert re.match(r"lineage: incomplete for local-\d+: \d+ of \d+ blocks of flows", end)
+    assert reason in end
+
+
+def test_a_program_ends_soon_beside_a_silent_broker_and_says_what_is_lost(
     silent_broker: str, tmp_path: Path
 ) -> None:
     done = run_script(tmp_path, silent_broker)  # which has a time-out
+    check_loss(done, f"Kafka at {silent_broker} does not take them")
+    assert warnings_of(done) == []
+
+
+def test_a_quiet_application_says_nothing_of_its_loss(closed_port: str, tmp_path: Path) -> None:
+    done = run_script(tmp_path, closed_port, **{"spark.lineage.quiet": "true"})
     assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
     assert "lineage" not in done.stderr
 
 
-def test_a_driver_without_confluent_kafka_is_one_warning_in_sparks_log(kafka: Any, tmp_path: Path) -> None:
+def test_a_driver_without_confluent_kafka_says_what_to_install(kafka: Any, tmp_path: Path) -> None:
     path = without_confluent_kafka(tmp_path)
     done = run_script(tmp_path, kafka.bootstrap_servers, {"PYTHONPATH": path})
-    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
-    (warning,) = warnings_of(done)
-    assert " WARN " in warning
-    assert f"confluent-kafka is not installed for {sys.executable}" in warning
+    check_loss(done, f"confluent-kafka is not installed for {sys.executable}")
 
 
-def test_executors_that_have_nothing_of_ours_are_one_warning_in_sparks_log(
-    kafka: Any, tmp_path: Path
-) -> None:
+def test_executors_that_have_nothing_of_ours_are_told_of_by_the_driver(kafka: Any, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     venv.create(bare, symlinks=True)
     python = str(bare / "bin" / "python")
     done = run_script(tmp_path, kafka.bootstrap_servers, {"PYSPARK_PYTHON": python})
-    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
+    check_loss(done, f"confluent-kafka is not installed for {python}")
+
+
+def test_a_loss_is_one_warning_in_sparks_log_if_the_user_wants_it(closed_port: str, tmp_path: Path) -> None:
+    done = run_script(tmp_path, closed_port, **{"spark.lineage.onError": "partial"})
+    check_loss(done, f"Kafka at {closed_port} does not take them")
     (warning,) = warnings_of(done)
     assert " WARN " in warning
-    assert f"confluent-kafka is not installed for {python}" in warning
-
-
-def test_a_loss_is_one_warning_if_the_user_wants_to_know(closed_port: str, tmp_path: Path) -> None:
-    done = run_script(tmp_path, closed_port, **{"spark.lineage.onError": "partial"})
-    assert (done.returncode, done.stdout) == (0, "465\n"), done.stderr
-    (warning,) = warnings_of(done)
-    assert f"incomplete; Kafka at {closed_port} does not take them" in warning
+    assert f"incomplete; not all was delivered: Kafka at {closed_port} does not take them" in warning
 
 
 # -- the sender by itself ---------------------------------------------------------------------------

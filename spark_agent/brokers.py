@@ -1,0 +1,35 @@
+"""Addresses of Kafka brokers as people write them, and as both Kafka clients take them.
+
+The client of Python takes anything and is silent; that of the JVM refuses an address without a port. Promises
+that what both get is a list of host:port without spaces, and a sentence for all that was not.
+"""
+
+from __future__ import annotations
+
+import re
+
+PORT = 9092
+_MAX_PORT = 65_535
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+(?:%\w+)?\])"
+_ADDRESS = re.compile(rf"(?:({'|'.join(_PROTOCOLS)})://)?({_HOST})(?::(\d{{1,6}}))?")
+
+
+def addresses(text: str) -> tuple[str, list[str]]:
+    """(the list for the clients, a sentence for each address that is not as it was given).
+
+    What is no address is left out; a list without any stays as it is, since nobody can be reached there.
+    """
+    usable: list[str] = []
+    problems: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        match = _ADDRESS.fullmatch(part)
+        port = match[3] if match is not None else None
+        if match is None or (port is not None and not 1 <= int(port) <= _MAX_PORT):
+            problems.append(f"{part} is not host:port with a port from 1 to {_MAX_PORT}")
+        elif port is None:
+            usable.append(f"{part}:{PORT}")
+            problems.append(f"{part} has no port; {PORT} is used")
+        else:
+            usable.append(part)
+    return ",".join(usable) or text, problems

@@ -1,0 +1,51 @@
+"""The first and the last line that the agent says of an application.
+
+Promises no more than the agent knows: what was delivered to Kafka, never what the stores have of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+#: Reasons of gaps that the last line repeats.
+MAX_REASONS = 2
+
+
+def started(application_id: str, name: str, servers: str) -> str:
+    """Where the lineage goes, and how to ask for it."""
+    return f'on for {application_id} "{name}", to Kafka at {servers}; to ask: lineage graph {application_id}'
+
+
+def ended(
+    application_id: str,
+    *,
+    operations: int,
+    events: int,
+    counters: Mapping[str, int],
+    problem: str,
+    gaps: Sequence[str],
+) -> str:
+    """Complete, or what is missing. `problem` says why blocks or events were not delivered."""
+    blocks, dropped, lost = counters["blocks"], counters["dropped"], counters["events_lost"]
+    missing: list[str] = []
+    if dropped or lost:
+        parts = [f"{dropped} of {_count(blocks, 'block')} of flows"] if dropped else []
+        parts += [f"{lost} of {_count(events, 'event')}"] if lost else []
+        missing.append(f"{' and '.join(parts)} not delivered to Kafka" + (f" ({problem})" if problem else ""))
+    if gaps:
+        more = f" (and {len(gaps) - MAX_REASONS} more)" if len(gaps) > MAX_REASONS else ""
+        missing.append(f"not followed: {'; '.join(gaps[:MAX_REASONS])}{more}")
+    elif counters["queries_failed"]:
+        missing.append(f"{_count(counters['queries_failed'], 'query', 'queries')} not followed")
+    if missing:
+        return f"incomplete for {application_id}: {'; '.join(missing)}"
+    if not operations:
+        return f"nothing to capture in {application_id}: no operation ran"
+    return (
+        f"complete for {application_id}: {_count(operations, 'operation')} and {_count(blocks, 'block')} of "
+        "flows delivered to Kafka; `lineage consume` takes them into the stores"
+    )
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

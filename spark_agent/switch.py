@@ -1,0 +1,54 @@
+"""Is lineage wanted for an application? Its conf says so; what is wrong with the conf is said to people.
+
+Called for each SparkContext whose conf mentions lineage. Only `true` switches the agent on. Where Cloudera's
+own lineage listens, `spark.lineage.enabled` is meant for that one: then a further key of ours is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spark_agent import setting_names, settings
+from spark_agent.notices import Notices
+
+_LISTENERS = ("spark.extraListeners", "spark.sql.queryExecutionListeners")
+_CLOUDERA = "com.cloudera.spark.lineage."
+
+
+def start_if_wanted(context: Any, conf_text: str) -> None:
+    """`conf_text` is the conf of `context`, as `SparkConf.toDebugString` gives it."""
+    names = setting_names.names_in(conf_text)
+    if not names:
+        return
+    conf = context._conf
+    enabled = conf.get(settings.ENABLED, None)
+    is_wanted = settings.flag(enabled or "") is True
+    if is_wanted and not (_listens_cloudera(conf) and not _names_of_ours(names)):
+        from spark_agent import session
+
+        session.start(context, names)
+        return
+    notices = Notices(context, is_quiet=settings.flag(conf.get(settings.QUIET, "")) is True)
+    if is_wanted:
+        notices.say(
+            f"off for {context.applicationId}: Cloudera's lineage listeners are configured, and "
+            f"{settings.ENABLED} is theirs, too; to have this lineage as well, set a further key, such as "
+            "spark.lineage.kafka.bootstrap.servers"
+        )
+    elif enabled is not None and settings.flag(enabled) is None:
+        notices.say(
+            f"off for {context.applicationId}: {settings.ENABLED}={enabled} is neither true nor false; "
+            f"set {settings.ENABLED}=true"
+        )
+    for sentence in setting_names.unknown(names, settings.KNOWN):
+        notices.say(f"off for {context.applicationId}: {sentence}")
+
+
+def _listens_cloudera(conf: Any) -> bool:
+    return any(_CLOUDERA in (conf.get(name, "") or "") for name in _LISTENERS)
+
+
+def _names_of_ours(names: Sequence[str]) -> bool:
+    """Does the conf have a setting that only this agent reads? To be quiet is no wish for lineage."""
+    return any(name in settings.KNOWN and name not in (settings.ENABLED, settings.QUIET) for name in names)

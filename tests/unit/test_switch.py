@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from spark_agent import session, switch
+
+CLOUDERA = {
+    "spark.lineage.enabled": "true",
+    "spark.lineage.log.dir": "/var/log/spark/lineage",
+    "spark.extraListeners": "com.cloudera.spark.lineage.NavigatorAppListener",
+    "spark.sql.queryExecutionListeners": "com.cloudera.spark.lineage.NavigatorQueryListener",
+}
+
+Said = tuple[bool, list[str]]
+
+
+@pytest.fixture
+def decide(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], Said]:
+    """decide(conf) -> (was the agent started, the lines on standard error)."""
+
+    def decide(conf: dict[str, str]) -> Said:
+        started: list[object] = []
+        stream = io.StringIO()
+        monkeypatch.setattr(session, "start", lambda *arguments: started.append(arguments))
+        monkeypatch.setattr(sys, "stderr", stream)
+        text = "\n".join(f"{name}={value}" for name, value in conf.items())
+        switch.start_if_wanted(SimpleNamespace(applicationId="app", _conf=conf), text)
+        return bool(started), stream.getvalue().splitlines()
+
+    return decide
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "True "])
+def test_true_switches_lineage_on(value: str, decide: Callable[[dict[str, str]], Said]) -> None:
+    assert decide({"spark.lineage.enabled": value}) == (True, [])
+
+
+@pytest.mark.parametrize(
+    "conf", [{}, {"spark.lineage.enabled": "false"}, {"spark.lineage.detailed": "true"}], ids=str
+)
+def test_what_is_off_says_nothing(conf: dict[str, str], decide: Callable[[dict[str, str]], Said]) -> None:
+    assert decide(conf) == (False, [])
+
+
+@pytest.mark.parametrize("value", ["yes", "on", "1", "tru", ""])
+def test_what_is_neither_true_nor_false_is_off_and_says_so(
+    value: str, decide: Callable[[dict[str, str]], Said]
+) -> None:
+    line = (
+        f"lineage: off for app: spark.lineage.enabled={value} is neither true nor false; "
+        "set spark.lineage.enabled=true"
+    )
+    assert decide({"spark.lineage.enabled": value}) == (False, [line])
+    assert decide({"spark.lineage.enabled": value, "spark.lineage.quiet": "true"}) == (False, [])
+
+
+@pytest.mark.parametrize("others", [{}, {"spark.lineage.enabled": "false"}], ids=["alone", "beside false"])
+def test_a_misspelled_switch_is_told(
+    others: dict[str, str], decide: Callable[[dict[str, str]], Said]
+) -> None:
+    is_started, (line,) = decide({"spark.lineage.enable": "true", **others})
+    assert not is_started
+    assert line == (
+        "lineage: off for app: spark.lineage.enable is not a setting, and means nothing; "
+        "did you mean spark.lineage.enabled?"
+    )
+
+
+def test_beside_cloudera_s_listeners_its_key_alone_is_not_for_the_agent(
+    decide: Callable[[dict[str, str]], Said],
+) -> None:
+    is_started, (line,) = decide(CLOUDERA)
+    assert not is_started
+    assert "Cloudera's lineage listeners are configured" in line
+    assert decide({**CLOUDERA, "spark.lineage.quiet": "true"}) == (False, [])
+
+
+@pytest.mark.parametrize("listeners", ["spark.extraListeners", "spark.sql.queryExecutionListeners"])
+def test_one_of_the_two_listeners_is_enough(listeners: str, decide: Callable[[dict[str, str]], Said]) -> None:
+    conf = {"spark.lineage.enabled": "true", listeners: f"org.x.Y,{CLOUDERA[listeners]}"}
+    assert not decide(conf)[0]
+
+
+def test_a_key_of_ours_switches_lineage_on_beside_cloudera_s(
+    decide: Callable[[dict[str, str]], Said],
+) -> None:
+    assert decide({**CLOUDERA, "spark.lineage.kafka.bootstrap.servers": "a:1"}) == (True, [])
+
+
+def test_cloudera_s_folder_without_its_listeners_is_no_unknown_key(
+    decide: Callable[[dict[str, str]], Said],
+) -> None:
+    assert decide({"spark.lineage.log.dir": "/var/log"}) == (False, [])
