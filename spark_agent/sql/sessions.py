@@ -1,7 +1,7 @@
 """Where SparkSessions begin: the first one of an application brings the JVM's part of the agent.
 
 A job of RDDs alone loads two small classes and no more. Where they cannot be had, DataFrames and SQL go on
-without lineage, and the log says why, once.
+without lineage, and a notice says why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from spark_agent.patches import like
 from spark_agent.sql.jvm import JvmUnavailableError, load
 from spark_agent.sql.lazy import CannotRunAgainError
 from spark_agent.sql.queries import Queries
-from spark_agent.transport import logger
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -56,9 +55,9 @@ class Sessions:
             if self._queries is not None:
                 self._queries.attach(java_session)
         except JvmUnavailableError as error:
-            logger.warning("%s", error)
+            self._session.notices.say(str(error))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-            logger.warning("DataFrames and SQL have no lineage in this application: %r", error)
+            self._session.notices.say(f"DataFrames and SQL have no lineage in this application: {error!r}")
 
     def leave_out(self, frame: Any) -> None:
         """Capture nothing of queries that read a DataFrame of ours. Never raises."""

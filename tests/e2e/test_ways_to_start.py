@@ -120,6 +120,13 @@ def without_sparks_own(text: str) -> list[str]:
     return [line for line in lines if not own.match(line)]
 
 
+def notices_and_others(text: str) -> tuple[list[str], str]:
+    """The lines that the agent wrote, and all others."""
+    lines = text.splitlines()
+    notices = [line for line in lines if line.startswith("lineage: ")]
+    return notices, "\n".join(line for line in lines if line not in notices)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_lineage_is_complete_and_the_job_is_as_it_was(
     way: Callable[[Mapping[str, str], Path], Start], kafka: Any, tmp_path: Path
@@ -141,8 +148,11 @@ def test_lineage_is_complete_and_the_job_is_as_it_was(
     assert done.returncode == plain.returncode, done.stderr
     assert without_sparks_own(done.stdout) == without_sparks_own(plain.stdout)
     assert "spark_agent" not in done.stderr
+    assert "lineage" not in plain.stderr
+    notices, others = notices_and_others(done.stderr)
+    assert [notice.partition(" for ")[0] for notice in notices] == ["lineage: on", "lineage: complete"]
     if way is not by_spark_submit_on_a_cluster:  # its log holds the traceback of the attempt that failed
-        assert without_sparks_own(done.stderr) == without_sparks_own(plain.stderr)
+        assert without_sparks_own(others) == without_sparks_own(plain.stderr)
     rows = [[text for _, _, text in part_rows(tmp_path / folder / "out")] for folder in ("plain", "lineage")]
     assert rows[0] == rows[1] != []
 
