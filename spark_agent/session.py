@@ -146,7 +146,9 @@ class Session:
                 self._queue(message)
         if self._topic_problem and not self._is_stopped:
             what = "flows" if found else "messages"
-            self.notices.say(f"{what} of {self.application_id} are not delivered: {self._topic_problem}")
+            self.notices.say(
+                f"{what} of {self.application_id} are not delivered so far: {self._topic_problem}"
+            )
 
     def _wait_for_topics(self) -> None:
         """Once, and for a bounded time: the job's own start has taken a part of it already."""

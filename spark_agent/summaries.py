@@ -41,9 +41,11 @@ def ended(
         return f"incomplete for {application_id}: {'; '.join(missing)}"
     if not operations:
         return f"nothing to capture in {application_id}: no operation ran"
+    delivered = [_count(operations, "operation"), _count(counters["runs"], "task run")]
+    delivered += [f"{_count(blocks, 'block')} of flows"] if blocks else []
     return (
-        f"complete for {application_id}: {_count(operations, 'operation')} and {_count(blocks, 'block')} of "
-        "flows delivered to Kafka; `lineage consume` takes them into the stores"
+        f"complete for {application_id}: {', '.join(delivered[:-1])} and {delivered[-1]} delivered to Kafka; "
+        "`lineage consume` takes them into the stores"
     )
 
 

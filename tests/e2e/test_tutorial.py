@@ -67,7 +67,10 @@ class Shell:
         raise AssertionError(f"the shell ended in {command!r}\n{self.errors()}")
 
     def errors(self) -> str:
-        return self._errors.read_text()[-3000:] if self._errors.exists() else ""
+        return self.all_errors()[-3000:]
+
+    def all_errors(self) -> str:
+        return self._errors.read_text() if self._errors.exists() else ""
 
     def end(self) -> None:
         """The shell, and what it still runs in the background."""
@@ -84,7 +87,9 @@ def shell(tmp_path: Path, jar_folder: Path, cannot_have: Callable[[str], NoRetur
     home.mkdir()
     folder.mkdir()
     (home / "jars").symlink_to(jar_folder)
-    (home / "spark-defaults.conf").write_text("spark.master local[2]\nspark.ui.enabled false\n")
+    (home / "spark-defaults.conf").write_text(
+        "spark.master local[2]\nspark.ui.enabled false\nspark.lineage.delivery.timeout 60\n"
+    )
     try:
         # Not through the command line: only here is "cannot be had on this machine" told from "is broken".
         state = start(Settings(home=home), jars=jar_folder)
@@ -139,6 +144,11 @@ def test_every_command_of_the_tutorial_does_what_it_says(shell: Shell) -> None:
             compare(shell, last, told)
             compared += 1
     assert compared >= 4
+    told_notices = re.findall(r"^lineage: .+$", PAGE.read_text("utf-8"), re.M)
+    notices = re.findall(r"^lineage: .+$", shell.all_errors(), re.M)
+    assert (len(told_notices), len(notices)) == (2, 4)  # of two jobs
+    for told_notice, notice in zip(told_notices, notices, strict=False):
+        assert is_as_told(notice, told_notice), f"{notice}\nbut the page says\n{told_notice}"
 
 
 def compare(shell: Shell, command: str, told: str) -> None:

@@ -140,6 +140,7 @@ def test_lineage_is_complete_and_the_job_is_as_it_was(
         {
             "spark.lineage.enabled": "true",
             "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "spark.lineage.delivery.timeout": "60",  # no line about a broker that is slow on a busy machine
             "spark.lineage.topic.node": topics["node"],
             "spark.lineage.topic.flow": topics["flow"],
         },

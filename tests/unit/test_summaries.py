@@ -4,7 +4,7 @@ import pytest
 
 from spark_agent.summaries import ended, started
 
-NOTHING_LOST = {"blocks": 24, "dropped": 0, "events_lost": 0, "queries_failed": 0}
+NOTHING_LOST = {"runs": 12, "blocks": 24, "dropped": 0, "events_lost": 0, "queries_failed": 0}
 
 
 def end(problem: str = "", gaps: tuple[str, ...] = (), operations: int = 8, **counters: int) -> str:
@@ -26,8 +26,11 @@ def test_the_first_line_says_where_lineage_goes_and_how_to_ask() -> None:
 
 def test_a_complete_application_says_what_was_delivered_and_that_the_stores_are_another_matter() -> None:
     assert end() == (
-        "complete for app: 8 operations and 24 blocks of flows delivered to Kafka; "
+        "complete for app: 8 operations, 12 task runs and 24 blocks of flows delivered to Kafka; "
         "`lineage consume` takes them into the stores"
+    )
+    assert end(operations=1, runs=1, blocks=0).startswith(
+        "complete for app: 1 operation and 1 task run deliv"
     )
     assert end(operations=0, blocks=0) == "nothing to capture in app: no operation ran"
 
