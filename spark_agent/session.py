@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spark_agent import capture, contract, patches, problems, rdd, settings, summaries, transport, values
+from spark_agent.call_sites import call_site
 from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.nodes import Frame, Node
 from spark_agent.notices import Notices
@@ -540,17 +541,6 @@ def _kind(problem: str) -> str:
 
 
 _OURS = os.path.dirname(os.path.abspath(__file__))
-
-
-def call_site() -> str:
-    """file:line of the first frame outside of PySpark and the agent."""
-    import pyspark
-
-    inside = (_OURS, os.path.dirname(os.path.abspath(pyspark.__file__)), "<frozen", contextlib.__file__)
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(inside):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 
 
 def _ship_agent(context: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -37,6 +38,9 @@ PAIR_CHARACTERS = 2 * 6 * SHORT_IN_PAIR + 8
 #: Texts are said by code unless nearly all of the first so many differ.
 TRIED, DIFFERENT = 4_096, 0.9
 
+#: A cell of a notebook in a pattern for places.
+_CELL = re.compile(r"^(!?)In \[([0-9*?]+)\]")
+
 Redact = Callable[[str, str, Any], Any]
 """(name of the operation, `key` or `value`, the key or value) -> what may leave in its place."""
 
@@ -49,8 +53,15 @@ def chosen(settings: AgentSettings, nodes: Iterable[Node]) -> tuple[int, ...]:
         if node.kind == "operator"
         and node.operation is None
         and _matches(settings.values_nodes, node.name)
-        and _matches(settings.values_call_sites, node.call_site, os.path.basename(node.call_site))
+        and _matches(
+            _cells_literally(settings.values_call_sites), node.call_site, os.path.basename(node.call_site)
+        )
     )
+
+
+def _cells_literally(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """With the brackets of cells as they are: in a pattern `[12]` would be one of these characters."""
+    return tuple(_CELL.sub(r"\1In [[]\2]", pattern) for pattern in patterns)
 
 
 def _matches(patterns: tuple[str, ...], *names: str) -> bool:

@@ -34,6 +34,7 @@ class Operator:
     kind: str  # the name of its class
     name: str
     text: str  # all that Spark shows of it
+    call_sites: list[str]  # where the user's program made it, see CallSites.java
     has_subqueries: bool
     is_deterministic: bool
     files: dict[str, Any] | None

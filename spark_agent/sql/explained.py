@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from spark_agent.patches import Patches
 
 
-def install(patches: Patches, rule: Any, gateway: Any) -> None:
+def install(patches: Patches, rule: Any, *, is_pinned: bool) -> None:
     """Patch DataFrame.explain, where each thread of Python has one of the JVM's to itself, as it mostly has.
 
     `rule` is the agent's PlanRule, which knows by the thread that a plan is only to be shown.
     """
-    if type(gateway).__name__ == "ClientServer":
+    if is_pinned:
         frame = frame_class()
         patches.replace(frame, "explain", _explain(frame.explain, rule))
 

@@ -35,6 +35,7 @@ _NEEDED = (
     "PlanRule",
     "Plans",
     "Correlated",
+    "CallSites",
     "PlanCheck",
     "Ends",
 )
@@ -67,6 +68,7 @@ class Jvm:
         self._empty = self._list_of()
         self.plans = classes.Plans()
         self.correlated = classes.Correlated
+        self.call_sites = classes.CallSites
         self._nil = self.plans.seq(self._empty)
         self.manifests = classes.Manifests()
         context._jsc.sc().register(self.manifests)
@@ -174,12 +176,22 @@ class Jvm:
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
         """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.
 
-        `entry` is the method of Spark SQL that was called, Class.method, behind `kept:` where Spark caches.
+        `entry` is the method of Spark SQL that was called, Class.method, behind `kept:` where Spark caches;
+        and before `@` and the number of the JVM's thread, where that works for Python.
         """
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._context._gateway)
         return self._classes.PlanRule(_Callback(rewrite), self._context._jsc.sc())
+
+    @property
+    def is_pinned(self) -> bool:
+        """Has each thread of Python one of the JVM's to itself?"""
+        return type(self._context._gateway).__name__ == "ClientServer"
+
+    def thread(self) -> int:
+        """The number of the JVM's thread that now works for this one of Python."""
+        return int(self._context._jvm.java.lang.Thread.currentThread().getId())
 
     def install(self, java_session: Any, rule: Any) -> None:
         """Append the rule to the optimiser of a SparkSession of the JVM, behind what the user put there."""

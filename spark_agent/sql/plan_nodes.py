@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
+from spark_agent.call_sites import together
 from spark_agent.nodes import NODE_FIELDS
 
 
@@ -84,15 +85,19 @@ class PlanNodes:
         """All nodes that some node of the plan reads."""
         return {parent for node in self.made for parent in node.parents}
 
-    def operator(self, name: str, description: str, parents: list[int], **fields: Any) -> PlanNode:
+    def operator(
+        self, name: str, description: str, parents: list[int], made_at: Sequence[str] = (), **fields: Any
+    ) -> PlanNode:
+        """One that was made at these places of the user's program; where none is known, at its action's."""
         if self._again is not None:
             before = next(self._again, None)
             if before is None or (before.name, before.parents) != (name, parents):
                 raise AnotherPartError
             self.given.append(before)
             return before
+        call_site = together(made_at) or self._call_site
         node = PlanNode(
-            self._next_number(), name, description, call_site=self._call_site, parents=parents, **fields
+            self._next_number(), name, description, call_site=call_site, parents=parents, **fields
         )
         self.made.append(node)
         self.given.append(node)
@@ -102,7 +107,7 @@ class PlanNodes:
         """The steps of an operation that brings rows together by keys: (rows, codes, keys, groups)."""
 
         def step(name: str, relation: str, parents: list[int], **fields: Any) -> PlanNode:
-            name = f"{operation.name}: {name}"
+            name, fields["made_at"] = f"{operation.name}: {name}", [operation.call_site]
             node = self.operator(name, "", parents, kind="step", relation=relation, **fields)
             node.operation = operation.number
             return node

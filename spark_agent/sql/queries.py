@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from spark_agent import contract, partitions, settings
+from spark_agent.call_sites import Callers
 from spark_agent.nodes import failed
-from spark_agent.sql import call_sites, commands, explained, lazy, outputs, rewriting
+from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting
 from spark_agent.sql.bitmaps import Bitmaps
 from spark_agent.sql.borders import Borders
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
@@ -84,9 +85,12 @@ class Queries:
         self._is_ended = threading.Event()
         self._reader = threading.Thread(target=self._read, name="lineage-queries", daemon=True)
         self._reader.start()
+        self._callers = Callers(is_pinned=jvm.is_pinned)
+        self._callers.note(jvm.thread())
         self._rule = jvm.rule(self.rewrite)
         self._borders.install()
-        explained.install(session.patches, self._rule, session.context._gateway)
+        explained.install(session.patches, self._rule, is_pinned=jvm.is_pinned)
+        frames.install(session.patches, jvm.call_sites)
 
     def attach(self, java_session: Any) -> None:
         """Let the optimiser of a SparkSession of the JVM call us, and its listeners tell us of ends."""
@@ -102,13 +106,14 @@ class Queries:
     def rewrite(self, plan: Plan, entry: str) -> Plan | None:
         """Called by the optimiser; None leaves the plan as it is. `entry` is what `Jvm.rule` says."""
         try:
-            return self._rewritten(plan, entry)
+            method, _, thread = entry.partition("@")
+            return self._rewritten(plan, method, int(thread) if thread else None)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's query goes on
             self._session.query_failed(_in_short(error))
             logger.debug("while it was rewritten", exc_info=True)
         return None
 
-    def _rewritten(self, plan: Plan, entry: str) -> Plan | None:
+    def _rewritten(self, plan: Plan, entry: str, thread: int | None) -> Plan | None:
         kind = self._catalyst.kind(plan)
         cached, _, method = entry.rpartition(":")
         is_read = not cached and method.startswith(_READING)
@@ -116,12 +121,12 @@ class Queries:
         if kind == "Subquery" or method.startswith(_NOT_CAPTURED) or plan.isStreaming():
             return None
         if written := commands.several(self._catalyst, plan, kind):
-            both = [(each, self._rewritten(each, entry)) for each in written]
+            both = [(each, self._rewritten(each, entry, thread)) for each in written]
             return self._catalyst.with_children(plan, [each if new is None else new for each, new in both])
         query, around = commands.query_of(self._catalyst, plan, kind)
         if query is None or self._is_of_no_interest(query, is_run=is_kept or around is not None):
             return None
-        name, call_site = call_sites.action(method)
+        name, call_site = self._callers.action(method, thread)
         name = "rdd" if is_read and method.endswith("javaToPython") else name
         fields: dict[str, Any] = {"kind": "operator"} if is_kept else {}
         output = outputs.of_command(self._catalyst, plan.plan() if kind == "WithCTE" else plan)

@@ -66,7 +66,7 @@ def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> Non
         leaf = walk.look(at)
         description, dataset = walk.scans.describe(leaf)
         fields: dict[str, Any] = {"kind": "source", "dataset": dataset, "exact": False, "reason": reason}
-        return walk.nodes.operator(leaf.name, description, [], **fields).number
+        return walk.nodes.operator(leaf.name, description, [], made_at=leaf.call_sites, **fields).number
 
     description = str(fields.pop("description", ""))
     fields = {"kind": "sink", "exact": False, "reason": reason, **fields}

@@ -9,7 +9,7 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,10 @@ WAYS = (by_spark_submit, by_spark_submit_on_a_cluster, by_python, by_the_shell)
 
 
 def run(
-    way: Callable[[Mapping[str, str], Path], Start], folder: Path, conf: Mapping[str, str]
+    way: Callable[[Mapping[str, str], Path], Start], folder: Path, conf: Mapping[str, str], job: str = JOB
 ) -> subprocess.CompletedProcess[str]:
     folder.mkdir()
-    (folder / "job.py").write_text(JOB)
+    (folder / "job.py").write_text(job)
     (folder / "in.txt").write_text("".join(f"{line}\n" for line in LINES))
     start = way({"spark.ui.enabled": "false", **conf}, folder)
     environment = {
@@ -171,3 +171,51 @@ def test_lineage_is_complete_and_the_job_is_as_it_was(
     check_against(application, tmp_path / "lineage" / "out", [source], expected)
     ended = [event for event in application.events if event["type"] == contract.APPLICATION_ENDED]
     assert [event["counters"]["dropped"] for event in ended] == [0]
+
+
+FRAMES = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+words = spark.read.text("in.txt").where("value like '%be%'")
+counts = words.groupBy("value").count()
+print("rows:", len(counts.collect()))
+spark.stop()
+"""
+
+
+def frames_by_the_shell(conf: Mapping[str, str], folder: Path) -> Start:
+    return replace(by_the_shell(conf, folder), input=FRAMES)
+
+
+@pytest.mark.parametrize(
+    ("way", "file"),
+    [(by_spark_submit, "job.py"), (by_python, "job.py"), (frames_by_the_shell, "<stdin>")],
+)
+def test_operators_of_dataframes_have_their_lines(
+    way: Callable[[Mapping[str, str], Path], Start], file: str, kafka: Any, tmp_path: Path
+) -> None:
+    prefix = uuid.uuid4().hex[:10]
+    topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
+    done = run(
+        way,
+        tmp_path / "lineage",
+        {
+            "spark.lineage.enabled": "true",
+            "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "spark.lineage.delivery.timeout": "20",  # beside other tests a broker is slow
+            "spark.lineage.topic.node": topics["node"],
+            "spark.lineage.topic.flow": topics["flow"],
+        },
+        job=FRAMES,
+    )
+    assert "rows: 2" in done.stdout, done.stderr
+    application = read_application(kafka.bootstrap_servers, topics, tmp_path / "store")
+    nodes = application.questions.graph(application.application_id).nodes
+    lines = {node.name: Path(node.call_site).name for node in nodes}
+    of_file = file == "job.py"  # what is typed is line 1, each time
+    assert {name: lines[name] for name in ("Scan text", "Filter", "Aggregate", "collect")} == {
+        "Scan text": f"{file}:{4 if of_file else 1}",
+        "Filter": f"{file}:{4 if of_file else 1}",
+        "Aggregate": f"{file}:{5 if of_file else 1}",
+        "collect": f"{file}:{6 if of_file else 1}",
+    }

@@ -134,6 +134,7 @@ def numbers_chosen(nodes: str = "*", call_sites: str = "*") -> tuple[int, ...]:
         Node(3, "join", call_site="/home/me/job.py:42"),
         Node(4, "combine", call_site="/home/me/job.py:42", operation=-1),
         Node(5, "mapValues", call_site="/home/me/lib.py:7"),
+        Node(7, "filter", call_site="In [12]:3"),
         Node(6, "collect", call_site="/home/me/job.py:50", kind="sink"),
     ]
     return chosen(read(lambda key, default: conf.get(key, default)), given)
@@ -142,17 +143,20 @@ def numbers_chosen(nodes: str = "*", call_sites: str = "*") -> tuple[int, ...]:
 @pytest.mark.parametrize(
     ("nodes", "call_sites", "wanted"),
     [
-        ("*", "*", (1, 3, 5)),
+        ("*", "*", (1, 3, 5, 7)),
         ("map*", "*", (1, 5)),
         ("join, mapValues", "*", (3, 5)),
-        ("!map*", "*", (3,)),
-        ("*,!join", "*", (1, 5)),
+        ("!map*", "*", (3, 7)),
+        ("*,!join", "*", (1, 5, 7)),
         ("*", "job.py:4?", (1, 3)),
         ("*", "/home/*/lib.py:*", (5,)),
         ("map*", "job.py:*", (1,)),
-        ("*", "!lib.py:*", (1, 3)),
+        ("*", "!lib.py:*", (1, 3, 7)),
+        ("*", "In [12]:*", (7,)),
+        ("*", "!In [1?]:3", (1, 3, 5)),
+        ("*", "In [1]:*", ()),
         ("MAP", "*", ()),
-        ("", "", (1, 3, 5)),
+        ("", "", (1, 3, 5, 7)),
     ],
 )
 def test_values_are_chosen_by_name_and_call_site(

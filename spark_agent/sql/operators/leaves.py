@@ -31,7 +31,7 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
     description, dataset = walk.scans.describe(leaf, beside)
     number = kept if kept is not None else given
     if number is not None:
-        node = walk.nodes.operator(leaf.name, description, [number])
+        node = walk.nodes.operator(leaf.name, description, [number], made_at=leaf.call_sites)
     else:
         reason = _NOT_FOLLOWED.get(leaf.kind, "")
         if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
@@ -40,6 +40,7 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
             _scan_name(leaf, dataset),
             description,
             [],
+            made_at=leaf.call_sites,
             kind="source",
             relation=contract.SOURCE,
             by_id=True,

@@ -58,10 +58,10 @@ public final class PlanRule extends Rule<LogicalPlan> {
 
   /**
    * Which method of Spark SQL the user's program called, as Class.method: the outermost one on the stack. Behind
-   * "kept:" where the plan is one that Spark caches.
+   * "kept:" where the plan is one that Spark caches; before "@" and the number of this thread where it works for Python.
    */
   private static String entry() {
-    String[] found = {"", ""};
+    String[] found = {"", "", ""};
     StackWalker.getInstance().forEach(frame -> {
       String name = frame.getClassName();
       String simple = name.substring(name.lastIndexOf('.') + 1);
@@ -69,9 +69,11 @@ public final class PlanRule extends Rule<LogicalPlan> {
         found[0] = KEPT;
       } else if (name.startsWith("org.apache.spark.sql.") && (simple + frame.getMethodName()).indexOf('$') < 0) {
         found[1] = simple + "." + frame.getMethodName();
+      } else if (name.startsWith("py4j.")) {
+        found[2] = "@" + Thread.currentThread().getId();
       }
     });
-    return found[0] + found[1];
+    return found[0] + found[1] + found[2];
   }
 
   /** Whether this thread makes Spark plan a query only to show it to people, whose plan stays as it is. */

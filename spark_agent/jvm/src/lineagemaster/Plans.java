@@ -79,11 +79,12 @@ public final class Plans {
     return texts(ScalaLists.asked(plan, "collectLeaves"), this::kind);
   }
 
-  /** An operator: {kind, name, text: all that Spark shows of it, has_subqueries, is_deterministic, files}. */
+  /** An operator: {kind, name, text: all that Spark shows of it, call_sites, has_subqueries, is_deterministic, files}. */
   public String look(LogicalPlan plan) {
     return "{\"kind\":" + Manifest.quoted(kind(plan))
         + ",\"name\":" + Manifest.quoted(plan.nodeName())
         + ",\"text\":" + Manifest.quoted(plan.simpleString(25))
+        + ",\"call_sites\":" + texts(CallSites.of(plan), each -> each)
         + ",\"has_subqueries\":" + hasSubqueries(plan)
         + ",\"is_deterministic\":" + plan.deterministic()
         + ",\"files\":" + files(relation(plan))
