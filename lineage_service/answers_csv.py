@@ -31,7 +31,8 @@ Line = Sequence[object]
 
 APPLICATION_COLUMNS = ("application_id", "name", "state", "started", "ended", "complete", "flows", "missing")
 NODE_COLUMNS = (
-    "node_id", "node", "name", "kind", "exact", "reason", "records", "from", "call_site", "path", "has_values"
+    "node_id", "node", "name", "kind", "exact", "reason", "records", "from", "call_site", "path",
+    "has_values", "description",
 )  # fmt: skip
 RECORD_COLUMNS = (
     "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
@@ -64,6 +65,7 @@ def node_lines(graph: Graph) -> Iterator[Line]:
         yield (
             *(each.node_id, each.node, each.name, each.kind, claim(each.exact), each.reason, each.records),
             *(" ".join(sources_of(graph, each.node_id)), each.call_site, path, claim(each.has_values)),
+            each.description,
         )
 
 

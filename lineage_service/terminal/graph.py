@@ -6,14 +6,17 @@ import argparse
 
 from rich.console import Console
 
-from lineage_service.answers import Graph
+from lineage_service.answers import Graph, Node
 from lineage_service.answers_csv import NODE_COLUMNS, node_lines, sources_of
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags, plain, table
+from lineage_service.terminal.output import Output, add_format_flags, plain, table, without_folders
 from lineage_service.terminal.start import add_application, asking
 
 __all__ = ["command", "configure"]
+
+#: Of an expression in the table; `--json` and `--csv` have all of it.
+_MOST_CHARACTERS = 80
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,14 +36,22 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 
 def _show(console: Console, graph: Graph) -> None:
     console.print(plain(graph.application_id, "bold"))
-    rows = table("node>", "operation", "from>", "records>", "call site", "file or folder")
+    rows = table("node>", "operation", "from>", "records>", "call site", "what it does")
     for each in graph.nodes:
         rows.add_row(
             str(each.node),
             plain(each.name, "bold" if each.kind != "operator" else ""),
             " ".join(sources_of(graph, each.node_id)),
             "not counted" if each.records is None else f"{each.records:,}",
-            plain(each.call_site),
-            plain(each.dataset.name if each.dataset is not None else ""),
+            plain(without_folders(each.call_site)),
+            plain(_what_it_does(each)),
         )
     console.print(rows)
+
+
+def _what_it_does(node: Node) -> str:
+    """The file or folder that it reads or writes, else its expressions, cut."""
+    if node.dataset is not None:
+        return node.dataset.name
+    text = "" if node.description == node.name else node.description
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from lineage_service.answers_csv import csv_text
 
-__all__ = ["Output", "add_format_flags", "plain", "table"]
+__all__ = ["Output", "add_format_flags", "plain", "table", "without_folders"]
 
 _WIDE = 10_000
 #: Of a record, left out where they are absent: as in the API.
@@ -90,6 +90,11 @@ def table(*headings: str) -> Table:
 def plain(text: str | None, style: str = "") -> Text:
     """The text with its control characters made visible."""
     return Text((text or "").translate(_VISIBLE), style)
+
+
+def without_folders(call_site: str) -> str:
+    """The places of a call site, each file without its folder."""
+    return ", ".join(place.rpartition("/")[2] for place in call_site.split(", "))
 
 
 def _as_json(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan, Seq
+from spark_agent.sql.descriptions import described
 from spark_agent.sql.places import Places
 from spark_agent.sql.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.row_index import Wanted
@@ -151,8 +152,8 @@ class Walk:
 
     def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
         look = self.look(plan)
-        described = _EXPRESSION_IDS.sub("", look.text).removeprefix(look.name).strip()
-        return self.nodes.operator(look.name, described, parents, **fields)
+        text = described(look.text, look.name)
+        return self.nodes.operator(look.name, text, parents, made_at=look.call_sites, **fields)
 
     def child(self, plan: Plan) -> Rewritten:
         return self.rewrite(plan.child())
@@ -264,7 +265,6 @@ def _mark_unsteady(nodes: list[PlanNode]) -> None:
 
 
 _ONE = re.compile(r"Project \[1 AS col#[0-9]+L?\]$")
-_EXPRESSION_IDS = re.compile(r"#[0-9]+L?")
 _UNHASHABLE = re.compile(r"\b(map|variant|geometry|geography)\b|collate", re.IGNORECASE)
 
 

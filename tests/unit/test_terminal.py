@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lineage_api.app import create_app
 from lineage_service import cli
-from lineage_service.answers import InvalidQueryError, Record, RecordPage, SourceRow
+from lineage_service.answers import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow
 from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.terminal import start
 from lineage_service.terminal.output import plain
@@ -109,6 +110,33 @@ def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture
             inexact += not exact
             assert ("took no part" in said(capsys, *argv)) is not exact
     assert inexact
+
+
+def test_a_graph_says_what_each_operator_does_and_where_it_stands(
+    store: MemoryQuestions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    condition = " AND ".join(f"(column_{number} > {number})" for number in range(9))
+    nodes = [
+        replace(node, name="Filter", description=text, dataset=None, call_site=place)
+        for node, text, place in zip(
+            store.graph(APP).nodes,
+            ("v > 3", condition, "Filter"),
+            ("/home/me/job.py:12, 14", "In [3]:2", ""),
+            strict=False,
+        )
+    ]
+    monkeypatch.setattr(store, "graph", lambda _: Graph(application_id=APP, nodes=tuple(nodes), edges=()))
+    lines = said(capsys, "graph", APP).splitlines()
+    assert lines[2].split() == ["0", "Filter", *_records_of(nodes[0]), "job.py:12,", "14", "v", ">", "3"]
+    assert condition[:79] + "…" in lines[3]
+    assert " In [3]:2 " in lines[3]
+    assert lines[4].split() == ["2", "Filter", *_records_of(nodes[2])]
+    assert json.loads(said(capsys, "graph", APP, "--json"))["nodes"][1]["description"] == condition
+    assert condition in said(capsys, "graph", APP, "--csv")
+
+
+def _records_of(node: Node) -> list[str]:
+    return ["not", "counted"] if node.records is None else [f"{node.records:,}"]
 
 
 def test_last_is_the_newest_application(capsys: pytest.CaptureFixture[str]) -> None:

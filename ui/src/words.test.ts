@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import {
   applicationOf,
+  callSite,
   clock,
   completeness,
   count,
   duration,
+  expressions,
   fileName,
   nodeNumber,
   number,
@@ -76,4 +78,16 @@ test("ids and paths are taken apart at the right place", () => {
   expect(fileName("/data/out/part-00000")).toBe("part-00000");
   expect(fileName("/data/out/")).toBe("out/");
   expect(fileName("x")).toBe("x");
+});
+
+test("a call site has no folders, wherever it is", () => {
+  expect(callSite("/home/me/job.py:12, 14, /home/me/lib.py:3")).toBe("job.py:12, 14, lib.py:3");
+  expect(callSite("In [3]:2")).toBe("In [3]:2");
+  expect(callSite("")).toBe("");
+});
+
+test("expressions are what neither name nor file says", () => {
+  expect(expressions({ name: "Filter", description: "v > 3", dataset: null })).toBe("v > 3");
+  expect(expressions({ name: "map", description: "map", dataset: null })).toBe("");
+  expect(expressions({ name: "csv", description: "/out", dataset: { name: "/out" } })).toBe("");
 });

@@ -63,6 +63,20 @@ export const applicationOf = (nodeId: string): string => nodeId.slice(0, nodeId.
 /** Name of a file without its folders. */
 export const fileName = (path: string): string => path.slice(path.replace(/\/+$/, "").lastIndexOf("/") + 1);
 
+/** The places of a call site, each file without its folders. */
+export const callSite = (places: string): string => places.split(", ").map(fileName).join(", ");
+
+/** What an operation does, where its name, its file or folder do not say it. */
+export function expressions({ name, description, dataset }: Described): string {
+  return description === name || description === dataset?.name ? "" : description;
+}
+
+interface Described {
+  name: string;
+  description: string;
+  dataset: { name: string } | null;
+}
+
 export interface Completeness {
   state: "running" | "ended";
   complete: boolean;

@@ -1,6 +1,6 @@
 // What stands on boxes and lines of the drawing, and how much room it takes. Pure.
 
-import { fileName, share, short } from "../words";
+import { callSite, expressions, fileName, share, short } from "../words";
 import type { LayoutRequest } from "./layered";
 import { type DrawnBox, type DrawnLine, type Picture, summary } from "./model";
 
@@ -9,6 +9,8 @@ const LINE = 15;
 const PADDING = 16;
 /** As many characters of the drawing's font as are sure to fit. */
 const CHARACTERS = 29;
+/** Of expressions, which have more capitals and wide signs than names. */
+const EXPRESSION = 26;
 
 export const cut = (text: string, most = CHARACTERS): string =>
   text.length <= most ? text : `${text.slice(0, most - 1)}…`;
@@ -22,7 +24,8 @@ export function labelOf(box: DrawnBox): string {
     const { name, call_site, dataset, records } = box.operation;
     return [
       cut(name),
-      call_site !== "" && cutFront(fileName(call_site)),
+      expressions(box.operation) !== "" && cut(expressions(box.operation), EXPRESSION),
+      call_site !== "" && cutFront(callSite(call_site)),
       dataset !== null && cutFront(fileName(dataset.name)),
       records !== null && `${short(records)} ${records === 1 ? "record" : "records"}`,
       box.passing !== null && `${short(box.passing)} ${box.passing === 1 ? "row passes" : "rows pass"}`,

@@ -8,15 +8,17 @@ import { fail, loading, notice } from "../states";
 import { frame, pause } from "../slices";
 import { table } from "../table";
 import type { View, ViewContext } from "../view";
-import { completeness, count, duration, fileName, nodeNumber, number, time } from "../words";
+import { callSite, completeness, count, duration, expressions, nodeNumber, number, time } from "../words";
 import { type Drawing, drawing } from "./drawing";
-import { layoutOf } from "./labels";
+import { cut, layoutOf } from "./labels";
 import { layOut } from "../layout";
 import { type DrawnBox, type Group, groups, opened, type Picture, picture, summary } from "./model";
 
 const HELP =
   "Arrow keys go from operation to operation, Enter opens one or a stage, + and - zoom, 0 shows all, Escape leaves. " +
   "The table beside it holds the same.";
+/** Of an expression in the table; one that points at it reads all of it. */
+const MOST_CHARACTERS = 120;
 
 export function graphView(place: HTMLElement, context: ViewContext, first: ApplicationRoute): View<ApplicationRoute> {
   let route = first;
@@ -224,16 +226,21 @@ function inWords(box: DrawnBox): Child {
       ` ${box.isOpen ? "(open)" : "(closed)"}: ${count(operations, "operation")}: ${names}`,
     ];
   }
-  const { name, node, kind, call_site, dataset, records, exact, reason, description } = box.operation;
+  const { name, node, kind, call_site, dataset, records, exact, reason } = box.operation;
   const parts = [
     `${kind} ${node}`,
-    description !== name && description,
+    expressions(box.operation),
     call_site !== "" && call_site,
     dataset?.name,
     records === null ? passed(box.passing) : count(records, "record"),
     !exact && `not exact: ${reason}`,
   ];
   return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
+}
+
+function expressionsOf(operation: Pick<Operation, "name" | "description" | "dataset">): Child {
+  const text = expressions(operation);
+  return text !== "" && h("div", { class: "small", title: text }, cut(text, MOST_CHARACTERS));
 }
 
 const passed = (rows: number | null): string =>
@@ -304,10 +311,11 @@ function operations(
       { name: "No.", kind: "count", cell: ({ node }) => node },
       {
         name: "Operation",
-        cell: ({ node, name, call_site, dataset, exact, reason }) => [
+        cell: ({ node, name, description, call_site, dataset, exact, reason }) => [
           h("a", { href: recordsHref(application, node) }, name),
+          expressionsOf({ name, description, dataset }),
           dataset !== null && h("div", { class: "id" }, dataset.name),
-          call_site !== "" && h("div", { class: "id", title: call_site }, fileName(call_site)),
+          call_site !== "" && h("div", { class: "id", title: call_site }, callSite(call_site)),
           !exact && h("div", { class: "warning" }, `not exact: ${reason}`),
         ],
       },
