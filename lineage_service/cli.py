@@ -1,8 +1,8 @@
 """The command line: `lineage COMMAND`. One table of commands, each resolved only when it is used.
 
-So `lineage --help` imports nothing but the standard library. Every field of `Settings` is a flag of every
-command, and flags win over LINEAGE_* variables. Errors that a user can do something about are one line on
-standard error: exit code 1, 2 for arguments and settings that cannot be understood, 130 for Ctrl-C.
+So `lineage --help` imports nothing but the standard library. Each field of `Settings` that a command reads
+is a flag of it, and flags win over LINEAGE_* variables. Errors that a user can do something about are one
+line on standard error: exit code 1, 2 for arguments and settings that cannot be understood, 130 for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lineage_service.arguments import Parser
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -21,32 +23,102 @@ if TYPE_CHECKING:
 
     Command = Callable[[Settings, argparse.Namespace], int]
 
-#: name -> (module:function, one line of help). The function is `command(settings, options) -> int`; a
-#: `configure(parser)` beside it adds the command's own flags. A string, because `api` is above this package
-#: and must not be imported by it.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("lineage_service.stack.up:command", "start the local stack: Kafka and Neo4j on this machine"),
-    "down": ("lineage_service.stack.down:command", "stop the local stack; its data stays"),
-    "status": ("lineage_service.stack.status:command", "what of the local stack runs, where, and its lag"),
-    "consume": ("lineage_service.consume:command", "write lineage from Kafka into the stores, until stopped"),
-    "dead-letters": (
+_STORE = ("store", "trace_seconds")
+_KAFKA = ("kafka_bootstrap_servers", "kafka_config")
+_TOPICS = ("node_topic", "flow_topic", "dead_letter_topic")
+_LAG = (*_KAFKA, *_TOPICS, "consumer_group", "store")
+_NEO4J = (
+    "neo4j_uri",
+    "neo4j_user",
+    "neo4j_password",
+    "neo4j_password_file",
+    "neo4j_ca",
+    "neo4j_database",
+)
+
+
+class Entry(NamedTuple):
+    """A command: `target` is MODULE:FUNCTION, `help` one line, `settings` those that it reads beside `home`.
+
+    The function is `command(settings, options) -> int`; a `configure(parser)` beside it adds the command's
+    own flags. A string, because `lineage_api` is above this package and must not be imported by it.
+    """
+
+    target: str
+    help: str
+    settings: tuple[str, ...] = ()
+
+
+COMMANDS: dict[str, Entry] = {
+    "up": Entry(
+        "lineage_service.stack.up:command",
+        "start the local stack: Kafka and Neo4j on this machine",
+        ("maven_repository", *_TOPICS),
+    ),
+    "down": Entry("lineage_service.stack.down:command", "stop the local stack; its data stays"),
+    "status": Entry(
+        "lineage_service.stack.status:command", "what of the local stack runs, where, and its lag", _LAG
+    ),
+    "consume": Entry(
+        "lineage_service.consume:command",
+        "write lineage from Kafka into the stores, until stopped",
+        (
+            *_LAG,
+            *_NEO4J,
+            "batch_max_bytes",
+            "batch_max_seconds",
+            "held_max_bytes",
+            "graph_max_flows",
+            "metrics",
+            "metrics_host",
+            "metrics_port",
+        ),
+    ),
+    "dead-letters": Entry(
         "lineage_service.dead_letter_office:command",
         "list the messages that could not be used, or replay them: list | replay",
+        (*_KAFKA, *_TOPICS, "consumer_group"),
     ),
-    "maintain": (
+    "maintain": Entry(
         "lineage_service.maintain:command",
         "compact the flow store, and delete what is old or unwanted",
+        ("store", *_NEO4J),
     ),
-    "apps": ("lineage_service.terminal.apps:command", "list the applications, newest first"),
-    "graph": ("lineage_service.terminal.graph:command", "show the operations of an application"),
-    "show": ("lineage_service.terminal.show:command", "show or search the records of an operation"),
-    "trace": ("lineage_service.terminal.trace:command", "what a record was made of, or what became of it"),
-    "values": ("lineage_service.terminal.values:command", "what a record looked like on its way"),
-    "browser": (
+    "apps": Entry("lineage_service.terminal.apps:command", "list the applications, newest first", _STORE),
+    "graph": Entry("lineage_service.terminal.graph:command", "show the operations of an application", _STORE),
+    "show": Entry(
+        "lineage_service.terminal.show:command", "show or search the records of an operation", _STORE
+    ),
+    "trace": Entry(
+        "lineage_service.terminal.trace:command", "what a record was made of, or what became of it", _STORE
+    ),
+    "values": Entry(
+        "lineage_service.terminal.values:command", "what a record looked like on its way", _STORE
+    ),
+    "browser": Entry(
         "lineage_service.browser_files:command",
         "write a style and saved queries for Neo4j Browser into a folder",
     ),
-    "serve": ("lineage_api.serve:command", "answer questions about lineage: the HTTP API and the web page"),
+    "serve": Entry(
+        "lineage_api.serve:command",
+        "answer questions about lineage: the HTTP API and the web page",
+        (
+            *_LAG,
+            *_NEO4J,
+            "graph_max_records",
+            "api_host",
+            "api_port",
+            "api_auth",
+            "api_token",
+            "api_token_file",
+            "api_hosts",
+            "api_cors_origins",
+            "api_questions",
+            "api_wait_seconds",
+            "metrics",
+            "trace_seconds",
+        ),
+    ),
 }
 
 _INTERRUPTED = 130
@@ -72,27 +144,27 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     top = _top_parser()
     name = top.parse_args(argv[:1]).command
-    target, help_ = COMMANDS[name]
+    entry = COMMANDS[name]
     try:
-        command, configure = _load(target)
+        command, configure = _load(entry.target)
         from lineage_service.settings import Settings
     except ModuleNotFoundError as error:
         return _fail(f"`lineage {name}` needs the module {error.name}: pip install '{_SERVICE_PACKAGE}'")
-    parser = argparse.ArgumentParser(prog=f"lineage {name}", description=help_, allow_abbrev=False)
+    parser = Parser(prog=f"lineage {name}", description=entry.help, allow_abbrev=False)
     if configure:
         configure(parser)
-    _add_settings(parser, Settings)
+    _add_settings(parser, Settings, {"home", *entry.settings})
     options = parser.parse_args(argv[1:])
-    return _call(command, Settings, options)
+    return _call(command, Settings, options, entry.settings)
 
 
 def _top_parser() -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lineage",
         description="Record-level lineage for PySpark: which input rows made this output row?",
         epilog="commands:\n"
-        + "".join(f"  {name:{width}}  {help_}\n" for name, (_, help_) in COMMANDS.items())
+        + "".join(f"  {name:{width}}  {entry.help}\n" for name, entry in COMMANDS.items())
         + "\n`lineage COMMAND --help` lists its flags. Each is also an environment variable, LINEAGE_NAME.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -125,12 +197,17 @@ def _load(target: str) -> tuple[Command, Callable[[argparse.ArgumentParser], Non
     return getattr(module, function), getattr(module, "configure", None)
 
 
-def _add_settings(parser: argparse.ArgumentParser, settings: type[Settings]) -> None:
-    """One flag for each field. Absent flags stay absent, so that the environment and the defaults apply."""
+def _add_settings(parser: argparse.ArgumentParser, settings: type[Settings], names: Collection[str]) -> None:
+    """One flag for each field that the command reads.
+
+    Absent flags stay absent, so that the environment and the defaults apply.
+    """
     group = parser.add_argument_group(
-        "settings", "each is also an environment variable: --api-port is LINEAGE_API_PORT"
+        "settings", "each is also an environment variable: --home is LINEAGE_HOME"
     )
     for name, field in settings.model_fields.items():
+        if name not in names:
+            continue
         default = "" if field.default_factory or field.default == "" else f" (default: {field.default})"
         group.add_argument(
             _flag(name),
@@ -145,10 +222,13 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _call(command: Command, settings_class: type[Settings], options: argparse.Namespace) -> int:
+def _call(
+    command: Command, settings_class: type[Settings], options: argparse.Namespace, reads: Collection[str]
+) -> int:
     from pydantic import ValidationError
 
     from lineage_service.answers import LineageError
+    from lineage_service.kafka_client import with_ports
     from lineage_service.stack.state import resolve
 
     flags = {name: vars(options).pop(name) for name in settings_class.model_fields if name in options}
@@ -160,7 +240,11 @@ def _call(command: Command, settings_class: type[Settings], options: argparse.Na
     if hint := _earlier_home(settings):
         print(f"lineage: {hint}", file=sys.stderr)
     try:
-        return command(resolve(settings), options)
+        settings = resolve(settings)
+        if "kafka_bootstrap_servers" in reads:
+            servers = with_ports(settings.kafka_bootstrap_servers)
+            settings = settings.model_copy(update={"kafka_bootstrap_servers": servers})
+        return command(settings, options)
     except LineageError as error:
         return _fail(str(error))
 

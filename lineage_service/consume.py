@@ -23,6 +23,7 @@ from lineage_service.completeness import Completeness, completeness_of
 from lineage_service.consumer import Consumer, Limits
 from lineage_service.dead_letters import KafkaDeadLetters
 from lineage_service.flow_store import FlowStore, open_store
+from lineage_service.group_claim import claim
 from lineage_service.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
 from lineage_service.metrics_server import metrics_server
 from lineage_service.stack.errors import ServerError
@@ -60,12 +61,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=300.0,
         help="with --until-complete: give up after this many seconds, exit code 1 (default: 300)",
     )
+    parser.add_argument(
+        "--reset-group",
+        action="store_true",
+        help="give the consumer group to this store and read the topics from their beginning; what the store "
+        "has is left out. Nobody may consume in the group meanwhile",
+    )
 
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Consume as one member of the group. Raises LineageError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     client = kafka_client.options(settings)
+    logger.info("%s", _sentence(settings))
     _prepare_topics(settings, client)
     registry = new_registry()
     with metrics_server(settings, registry) if settings.metrics else nullcontext():
@@ -79,7 +87,17 @@ def _consume(
     client: Mapping[str, str],
 ) -> int:
     """`client` has the Kafka client's further options."""
-    store, graph, flows = open_store(settings), _graph(settings), None
+    store = open_store(settings)
+    topics = [settings.node_topic, settings.flow_topic]
+    claim(
+        settings.kafka_bootstrap_servers,
+        settings.consumer_group,
+        topics,
+        store.store_id,
+        options=client,
+        is_reset=options.reset_group,
+    )
+    graph, flows = _graph(settings), None
     if graph is not None:
         from lineage_service import whole_runs
 
@@ -91,9 +109,10 @@ def _consume(
                 KafkaSubscription,
                 settings.kafka_bootstrap_servers,
                 settings.consumer_group,
-                [settings.node_topic, settings.flow_topic],
+                topics,
                 options=client,
                 queue_bytes=settings.held_max_bytes // 3,
+                store_id=store.store_id,
             ),
             store,
             graph,
@@ -130,6 +149,16 @@ def _consume(
                 if flows is not None:
                     flows.look_at(options.until_complete)
     return 0
+
+
+def _sentence(settings: Settings) -> str:
+    """From where to where, for the first line: a wrong broker or store is seen before anything is written."""
+    graph = f"Neo4j at {settings.neo4j_uri}" if settings.neo4j_uri else "no Neo4j"
+    return (
+        f"consuming {settings.node_topic} and {settings.flow_topic} from Kafka at "
+        f"{settings.kafka_bootstrap_servers} as group {settings.consumer_group}, into the store "
+        f"{settings.store} and {graph}"
+    )
 
 
 def _graph(settings: Settings) -> Neo4jGraph | None:

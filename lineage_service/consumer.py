@@ -59,6 +59,8 @@ POLL_S = 0.1
 SLOW_S = 5.0
 #: What a message takes beside its bytes: 230 in Python (measured), and as much while it is decoded.
 MESSAGE_OVERHEAD = 500
+#: What was done is logged when something changed, at most so often, and at the end.
+LOG_S = 30.0
 RETRY_FIRST_S, RETRY_LAST_S = 0.25, 15.0
 
 
@@ -440,7 +442,7 @@ class Consumer(Owner):
         if self.counters != self._logged and (at_once or now >= self._log_at):
             logger.info("%s", self.counters)
             self._logged = replace(self.counters)
-            self._log_at = now + 1.0
+            self._log_at = now + LOG_S
 
 
 @dataclass(slots=True)

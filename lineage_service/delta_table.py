@@ -108,6 +108,11 @@ class Table:
         self._contents: Mapping[str, Contents] = {}  # at a version
         self._contents_at = -1
 
+    @property
+    def table_id(self) -> str:
+        """The UUID that Delta gave the table when it was made; it is in its log, and moves with it."""
+        return str(self._delta.metadata().id)
+
     def offset(self, source: str) -> int | None:
         return self.offsets([source]).get(source)
 

@@ -177,6 +177,11 @@ class DeltaFlowStore:
         self._told: set[str] = set()  # deleted applications that the log told of
         self._writing = Lock()  # what is known and what is stored move together
 
+    @property
+    def store_id(self) -> str:
+        """A UUID that the store has since it was made, wherever it is moved to."""
+        return self._tables["events"].table_id
+
     # -- writing -------------------------------------------------------------------------------------
 
     def offset(self, source: str) -> int | None:

@@ -248,7 +248,8 @@ def _begins(index: _Index, query: TraceQuery, node: Node, record: Record) -> boo
     if query.node is not None and index.node(query.node) is not node:
         return False
     if query.record is not None:
-        return query.record in (record.record_id, _hash(node.node_id, record.record_id))
+        names = ("", f"{node.node}#", f"{node.node_id}#")
+        return query.record in (f"{name}{record.record_id}" for name in names)
     if query.path is not None:
         source = record.source
         return source is not None and (source.path, source.row) == (query.path, query.row)

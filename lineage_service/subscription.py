@@ -27,6 +27,7 @@ from confluent_kafka.admin import AdminClient
 
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.batches import Message
+from lineage_service.group_owner import GroupTakenError, memory_of, other_owner
 from lineage_service.kafka_client import NO_OPTIONS
 
 __all__ = [
@@ -147,11 +148,18 @@ class KafkaSubscription:
         *,
         options: Mapping[str, str] = NO_OPTIONS,
         queue_bytes: int = 64_000_000,
+        store_id: str = "",
     ) -> None:
         """`options` are further ones of the client: TLS, passwords. `queue_bytes` of messages are read ahead.
+        With `store_id` the group is that store's alone (`group_owner`).
 
         Raises BrokerUnavailableError.
         """
+        self._group = group
+        self._store_id = store_id
+        self._first = topics[0], 0  # whose offset says which store's the group is
+        self._is_unowned = False  # as the group said last
+        self._owner_at = 0.0
         self._owner = owner
         self._is_paused = False
         self._failure: LineageError | None = None
@@ -233,6 +241,7 @@ class KafkaSubscription:
             else:
                 self._tell(message.error())
         self._commit_again()
+        self._look_at_owner()
         for place, message in unreadable.items():
             messages += self._passed_over(place, message)
         if anew := (anew | self._of_other_topics()) & self._starts.keys():
@@ -279,7 +288,8 @@ class KafkaSubscription:
         self._commit([(topic, partition)])
 
     def _commit(self, places: Iterable[tuple[str, int]]) -> None:
-        offsets = [TopicPartition(*place, self._committing[place]) for place in places]
+        memory = memory_of(self._store_id)
+        offsets = [TopicPartition(*place, self._committing[place], memory) for place in places]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException as error:
@@ -316,9 +326,12 @@ class KafkaSubscription:
                 offset = None
             each.offset = OFFSET_BEGINNING if offset is None else offset
         self._assign(partitions)
+        if self._failure is not None:
+            return
         for each in partitions:  # a member that died after the stores had it could not tell
             if each.offset > committed.get((each.topic, each.partition), 0):
                 self.commit(each.topic, each.partition, each.offset)
+        self._claim()
 
     def _assign(self, partitions: list[Any]) -> None:
         for each in partitions:
@@ -400,12 +413,38 @@ class KafkaSubscription:
         self._look_up_at = time.monotonic() + _LOOK_UP_S
 
     def _committed(self, partitions: list[Any]) -> dict[tuple[str, int], int]:
+        wanted = list(partitions)
+        if self._store_id and self._first not in {(each.topic, each.partition) for each in wanted}:
+            wanted.append(TopicPartition(*self._first))
         try:
-            found = self._consumer.committed(partitions, timeout=_REQUEST_TIMEOUT_S)
+            found = self._consumer.committed(wanted, timeout=_REQUEST_TIMEOUT_S)
         except KafkaException as error:
             self._tell(error.args[0])
+            self._owner_at = time.monotonic() + _COMMIT_AGAIN_S
             return {}
+        self._see_owner(found)
         return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+
+    def _look_at_owner(self) -> None:
+        """Another store may have come into the group at the same moment as this one."""
+        if self._store_id and self._starts and time.monotonic() >= self._owner_at:
+            self._committed([])
+            self._claim()
+
+    def _claim(self) -> None:
+        """Put the store's id where no other stands."""
+        if self._store_id and self._is_unowned and self._first in self._starts:
+            self._is_unowned = False
+            self.commit(*self._first, self._committing.get(self._first, max(self._starts[self._first], 0)))
+
+    def _see_owner(self, found: Iterable[Any]) -> None:
+        self._owner_at = time.monotonic() + _LOOK_UP_S
+        for each in found:
+            if (each.topic, each.partition) == self._first and each.error is None:
+                owner = other_owner(each.metadata, self._store_id)
+                self._is_unowned = not owner and each.metadata != memory_of(self._store_id)
+                if owner:
+                    self._failure = GroupTakenError(self._group, owner, self._store_id)
 
     def _place(self, partition: Any, committed: int | None) -> Place:
         try:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from lineage_api import bodies, models, table
@@ -29,6 +30,7 @@ from lineage_api.problems import Problem
 from lineage_service import answers
 from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
 from lineage_service.metrics import TEXT_FORMAT, exposition
+from lineage_service.newest import LAST, application_named
 
 __all__ = ["LookAtLag", "Materialize", "router"]
 
@@ -126,13 +128,25 @@ async def _no_store(response: Response) -> None:
     response.headers.update(_STALE)
 
 
-def _tag(request: Request, app: ApplicationId) -> str | None:
+Asked = Annotated[Questions, Depends(_questions)]
+
+
+async def _application(questions: Asked, app: ApplicationId) -> str:
+    """The application that is meant: `last` is the newest. Raises NotFoundError."""
+    if app != LAST:  # without a thread of its own, as nearly all are asked for
+        return app
+    return await run_in_threadpool(application_named, questions, app)
+
+
+Named = Annotated[str, Depends(_application)]
+
+
+def _tag(request: Request, app: Named) -> str | None:
     """What answers about the application are tagged with, if it is complete; None where nothing is known."""
     look = cast("Tag | None", request.app.state.tag)
     return None if look is None else look(app)
 
 
-Asked = Annotated[Questions, Depends(_questions)]
 Accept = Annotated[str | None, Header(include_in_schema=False)]
 IfNoneMatch = Annotated[str | None, Header(include_in_schema=False)]
 StoredTag = Annotated[str | None, Depends(_tag)]
@@ -161,7 +175,7 @@ def list_applications(
 )
 def get_application(
     questions: Asked,
-    app: ApplicationId,
+    app: Named,
     tag: StoredTag,
     response: Response,
     if_none_match: IfNoneMatch = None,
@@ -183,7 +197,7 @@ def get_application(
 )
 def get_graph(
     questions: Asked,
-    app: ApplicationId,
+    app: Named,
     tag: StoredTag,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
@@ -203,14 +217,14 @@ def get_graph(
 def list_records(
     request: Request,
     questions: Asked,
-    app: ApplicationId,
+    app: Named,
     node: NodeName,
     parameters: Annotated[RecordParameters, Query()],
     accept: Accept = None,
 ) -> Response:
     """The records of one node, page by page."""
     page = questions.records(app, parameters.query(node))
-    link = _link(request, page.next)
+    link = _link(request, page.next, app)
     if table.prefers_csv(accept):
         return _not_stored(table.records_as_csv(page), link)
     return _json(page, {"Vary": "Accept", **link})
@@ -225,7 +239,7 @@ def list_records(
 def trace(
     request: Request,
     questions: Asked,
-    app: ApplicationId,
+    app: Named,
     parameters: Annotated[TraceParameters, Query()],
     accept: Accept = None,
 ) -> Response:
@@ -236,7 +250,7 @@ def trace(
     `complete`, `exact` and `truncated` say how far the answer can be relied on.
     """
     answer = questions.trace(app, parameters.query())
-    link = _link(request, answer.next)
+    link = _link(request, answer.next, app)
     if table.prefers_csv(accept):
         return _not_stored(table.trace_as_csv(answer), link)
     return _json(answer, {"Vary": "Accept", **link})
@@ -250,7 +264,7 @@ def trace(
 )
 def put_trace_into_neo4j(
     materialize: Annotated[Materialize, Depends(_materialize)],
-    app: ApplicationId,
+    app: Named,
     parameters: Annotated[TraceParameters, Query()],
 ) -> models.Materialized:
     """Put the records of a trace into Neo4j, for its Browser. Doing it again adds nothing."""
@@ -259,7 +273,7 @@ def put_trace_into_neo4j(
 
 @router.get("/api/applications/{app}/values", tags=["records"], responses=_problems(404, 500, 503, 504))
 def get_values(
-    questions: Asked, app: ApplicationId, parameters: Annotated[ValueParameters, Query()]
+    questions: Asked, app: Named, parameters: Annotated[ValueParameters, Query()]
 ) -> models.Values:
     """What one record looked like on its way, where values were captured."""
     return models.Values.model_validate(questions.values(app, parameters.record, parameters.node))
@@ -317,9 +331,17 @@ def _kept(tag: str) -> dict[str, str]:
     return {**_STALE, "ETag": tag, "Cache-Control": CACHEABLE}
 
 
-def _link(request: Request, cursor: str | None) -> dict[str, str]:
-    """Where the next page is (RFC 8288), relative to the request's address: right behind every proxy."""
+def _link(request: Request, cursor: str | None, application: str = "") -> dict[str, str]:
+    """Where the next page is (RFC 8288), relative to the request's address: right behind every proxy.
+
+    Who asked for `last` goes on with the same application, whatever comes meanwhile.
+    """
     if cursor is None:
         return {}
     same = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
-    return {"Link": f'<?{urlencode([*same, ("cursor", cursor)])}>; rel="next"'}
+    query = urlencode([*same, ("cursor", cursor)])
+    if application in ("", request.path_params.get("app")):
+        return {"Link": f'<?{query}>; rel="next"'}
+    path = request.scope["raw_path"].decode("ascii").partition(f"/{LAST}/")[2]
+    up = "../" * (path.count("/") + 1)
+    return {"Link": f'<{up}{quote(application, safe="")}/{path}?{query}>; rel="next"'}

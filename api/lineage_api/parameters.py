@@ -37,7 +37,7 @@ _MAX_RECORD = _MAX_ID + _MAX_TEXT  # NODE_ID#KEY
 _NAME = r"[^\x00-\x1f\x7f]+"
 _PATH = r"^[^\x00]+$"
 _NODE = rf"^({_NAME}#)?[0-9]{{1,10}}$"
-_RECORD = rf"^({_NAME}#[0-9]{{1,10}}#)?((read|write)#)?[0-9]{{1,18}}#[0-9]{{1,18}}$"
+_RECORD = rf"^(({_NAME}#)?[0-9]{{1,10}}#)?((read|write)#)?[0-9]{{1,18}}#[0-9]{{1,18}}$"
 _CURSOR = r"^[\x21-\x7e]+$"
 _NODE_HELP = "a node id (`APPLICATION_ID#NUMBER`, `#` written as `%23`) or the node's number"
 
@@ -45,7 +45,7 @@ ApplicationId = Annotated[
     str,
     Path(
         examples=["sums-of-orders"],
-        description="Spark's `applicationId`.",
+        description="Spark's `applicationId`, or `last`: the newest application, unless one has that id.",
         min_length=1,
         max_length=_MAX_ID,
         pattern=f"^{_NAME}$",
@@ -156,7 +156,8 @@ class TraceParameters(_Parameters):
         min_length=1,
         max_length=_MAX_RECORD,
         pattern=_RECORD,
-        description="Start: a record id (with `node` where it is ambiguous), or `NODE_ID#RECORD_ID`.",
+        description="Start: a record id (with `node` where it is ambiguous), or one behind its node's id or "
+        "number: `NODE_ID#RECORD_ID`, `NUMBER#RECORD_ID`.",
         examples=["write#0#0"],
     )
     node: str | None = Field(
@@ -266,7 +267,8 @@ class ValueParameters(_Parameters):
         min_length=1,
         max_length=_MAX_RECORD,
         pattern=_RECORD,
-        description="A record id, or `NODE_ID#RECORD_ID`.",
+        description="A record id, or one behind its node's id or number: `NODE_ID#RECORD_ID`, "
+        "`NUMBER#RECORD_ID`.",
         examples=["write#0#0"],
     )
     node: str | None = Field(

@@ -72,6 +72,22 @@ def is_running(process: psutil.Process) -> bool:
         return False
 
 
+def listens(process: psutil.Process, port: int) -> bool:
+    """Whether this very process listens on the port, and not another that was faster.
+
+    Where the system does not tell: whether it runs at all.
+    """
+    try:
+        return any(
+            connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            for connection in process.net_connections("tcp")
+        )
+    except psutil.AccessDenied:
+        return is_running(process)
+    except psutil.Error:
+        return False
+
+
 def stop(
     process: psutil.Process, deadline_s: float = STOP_DEADLINE_S, tick: Callable[[], None] | None = None
 ) -> bool:

@@ -26,6 +26,16 @@ def place_of(home: Path, server: Server) -> Place:
     return Place(folder=home / server.name, logs=home / "logs")
 
 
+def answers(state: StackState, home: Path, server: Server) -> bool:
+    """Whether the server of this home answers: its ports may be those of another home's server."""
+    if not server.is_ready(state.servers[server.name].addresses):
+        return False
+    # Asked afterwards: what answered before may be a server that was faster, and this one gone since.
+    found = running(state, home, server)
+    ports = state.servers[server.name].ports.values()
+    return found is not None and all(process.listens(found, port) for port in ports)
+
+
 def running(state: StackState, home: Path, server: Server) -> psutil.Process | None:
     """The server's process if it runs; None if it was never started, was stopped or has died."""
     started = state.servers.get(server.name)

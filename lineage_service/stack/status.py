@@ -15,7 +15,7 @@ from rich.table import Table
 
 from lineage_service.answers import LineageError
 from lineage_service.stack.kafka import accepts
-from lineage_service.stack.servers import NAMES, running, selected
+from lineage_service.stack.servers import NAMES, answers, running, selected
 from lineage_service.stack.state import read_state
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     """Runs `lineage status`: 0 if everything answers, else 3."""
     home = settings.home.absolute()
     state = read_state(home)
-    table = Table(title=f"Local stack in {home}", title_justify="left", box=None, pad_edge=False)
-    for heading in ("server", "version", "state", "address", "pid", "memory"):
+    table = Table(box=None, pad_edge=False)
+    addresses: list[tuple[str, str]] = []
+    for heading in ("server", "version", "state", "pid", "memory"):
         table.add_column(heading, overflow="fold")
     is_all_up = True
     for server in selected(options.only):
@@ -44,21 +45,24 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         if process is None:
             is_all_up = False
             word = "died" if server.name in state.servers else "down"
-            table.add_row(server.title, server.version, word, "", "", "")
+            table.add_row(server.title, server.version, word, "", "")
             continue
         started = state.servers[server.name]
-        answers = server.is_ready(started.addresses)
-        is_all_up &= answers
+        is_up = answers(state, home, server)
+        is_all_up &= is_up
         table.add_row(
             server.title,
             started.version,
-            "up" if answers else "does not answer",
-            "\n".join(value for key, value in started.addresses.items() if key != "http"),
+            "up" if is_up else "does not answer",
             str(process.pid),
             _memory(process),
         )
+        addresses += [(server.title, url) for key, url in started.addresses.items() if key != "http"]
     console = Console()
+    console.print(f"Local stack in {home}", markup=False, highlight=False, soft_wrap=True)
     console.print(table, markup=False, highlight=False)
+    for name, address in addresses:  # each whole on a line, to be copied
+        console.print(f"{name} at {address}", markup=False, highlight=False, soft_wrap=True)
     if options.only in (None, "kafka"):
         _show_lag(console, settings)
     return 0 if is_all_up else _NOT_ALL_UP

@@ -20,10 +20,10 @@ from lineage_service.stack.errors import HomeError, ServerError
 from lineage_service.stack.guard import alone, usable
 from lineage_service.stack.jars import read_lock
 from lineage_service.stack.java import find_java
-from lineage_service.stack.ports import choose_port
+from lineage_service.stack.ports import choose_port, is_free
 from lineage_service.stack.progress import Quiet, Reporter, console_reporter
 from lineage_service.stack.server import Server
-from lineage_service.stack.servers import NAMES, place_of, running, selected
+from lineage_service.stack.servers import NAMES, answers, place_of, running, selected
 from lineage_service.stack.state import StackState, Started, read_state, write_state
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: 3 s and 10 s on an idle machine; a laptop that also runs a test suite has taken a minute.
 _READY_DEADLINE_S = 180.0
+#: A server that found its port taken when it started is begun again, with another port.
+_PORT_TRIES = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +72,16 @@ def start(
         state = read_state(home)
         down = [server for server in selected(only) if running(state, home, server) is None]
         starting: list[_Starting] = []
+        files: dict[str, list[Path]] = {}
+
+        def begin(server: Server) -> None:
+            nonlocal state
+            begun = _spawn(server, java, files[server.name], home, state, reporter)
+            # Written before the wait: if this process is killed now, the next `up` still knows the server.
+            state = state.with_server(begun.started)
+            starting.append(begun)
+            write_state(home, state)
+
         try:
             if down:
                 # 1. What every server needs, before any is started.
@@ -77,15 +89,18 @@ def start(
                 files = _fetch(down, jars or home / "jars", settings, reporter)
                 # 2. All processes at once: Neo4j's start is long enough to hide Kafka's.
                 for server in down:
-                    begun = _spawn(server, java, files[server.name], home, state)
-                    # Written before the wait: if this process is killed now, the next `up` still knows the
-                    # server.
-                    state = state.with_server(begun.started)
-                    starting.append(begun)
-                    write_state(home, state)
+                    begin(server)
             # 3. Each is up when it answers a real request, also one that an earlier `up` left starting.
             for server in selected(only):
-                _wait_until_ready(server, state, home, reporter)
+                for tries_left in reversed(range(_PORT_TRIES if server in down else 1)):
+                    try:
+                        _wait_until_ready(server, state, home, reporter)
+                        break
+                    except _PortLostError:
+                        # Another program, perhaps another home's `up`, took it between choice and start.
+                        if not tries_left:
+                            raise
+                        begin(server)
                 if server.name == "kafka":
                     _create_topics(state, settings, reporter)
                 is_new = any(begun.started.name == server.name for begun in starting)
@@ -125,7 +140,9 @@ def _fetch(
     return {name: [folder.absolute() / jar.file_name for jar in lock] for name, lock in locks.items()}
 
 
-def _spawn(server: Server, java: Path, jars: Sequence[Path], home: Path, state: StackState) -> _Starting:
+def _spawn(
+    server: Server, java: Path, jars: Sequence[Path], home: Path, state: StackState, reporter: Reporter
+) -> _Starting:
     place = place_of(home, server)
     place.folder.mkdir(parents=True, exist_ok=True)
     place.logs.mkdir(parents=True, exist_ok=True)
@@ -133,7 +150,9 @@ def _spawn(server: Server, java: Path, jars: Sequence[Path], home: Path, state: 
     ports: dict[str, int] = {}
     for purpose, well_known in server.ports.items():
         preferred = list(dict.fromkeys([before.get(purpose, well_known), well_known]))
-        ports[purpose] = choose_port(f"{server.title}'s {purpose}", preferred, taken=ports.values())
+        port = ports[purpose] = choose_port(f"{server.title}'s {purpose}", preferred, taken=ports.values())
+        if reason := _why_not(preferred, port, well_known):
+            reporter.say(f"{reason}; {server.title}'s {purpose} listens on {port}")
     child = process.spawn(server.prepare(java, jars, place, ports), server.logs(place)[0])
     return _Starting(
         started=Started(
@@ -148,14 +167,29 @@ def _spawn(server: Server, java: Path, jars: Sequence[Path], home: Path, state: 
     )
 
 
+def _why_not(preferred: Sequence[int], port: int, well_known: int) -> str:
+    """Why a server does not listen where it usually does; empty where it does."""
+    taken = preferred[: preferred.index(port)] if port in preferred else preferred
+    if taken:
+        return (
+            f"{' and '.join(map(str, taken))} {'is' if len(taken) == 1 else 'are'} taken by another program"
+        )
+    return "" if port == well_known else f"its port of before was another than the usual {well_known}"
+
+
+class _PortLostError(ServerError):
+    """The server ended while it started, and another program listens on one of its ports."""
+
+
 def _wait_until_ready(server: Server, state: StackState, home: Path, reporter: Reporter) -> None:
+    """Raises ServerError."""
     started = state.servers[server.name]
-    if server.is_ready(started.addresses):
+    if answers(state, home, server):
         return
     place = place_of(home, server)
     deadline = time.monotonic() + _READY_DEADLINE_S
     with reporter.waiting(f"Waiting for {server.title} {server.version}") as tick:
-        while not server.is_ready(started.addresses):
+        while not answers(state, home, server):
             tick(0)
             failure = ""
             if running(state, home, server) is None:
@@ -164,7 +198,11 @@ def _wait_until_ready(server: Server, state: StackState, home: Path, reporter: R
                 failure = f"did not answer within {_READY_DEADLINE_S:.0f} s"
             if failure:
                 logs = process.tail(server.logs(place), since=started.created)
-                raise ServerError(f"{server.title} (process {started.pid}) {failure}; {logs}")
+                is_lost = running(state, home, server) is None and not all(
+                    map(is_free, started.ports.values())
+                )
+                error = _PortLostError if is_lost else ServerError
+                raise error(f"{server.title} (process {started.pid}) {failure}; {logs}")
             time.sleep(0.2)
 
 

@@ -12,7 +12,7 @@ from lineage_service.answers import Application
 from lineage_service.answers_csv import APPLICATION_COLUMNS, application_lines
 from lineage_service.flow_store import NoStoreError, place_text
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags, plain, table
+from lineage_service.terminal.output import Output, add_format_flags, plain, print_table, table
 from lineage_service.terminal.start import asking
 
 __all__ = ["command", "configure"]
@@ -53,10 +53,10 @@ def _show(console: Console, applications: Sequence[Application], nothing: str) -
     if not applications:
         console.print(plain(nothing), soft_wrap=True)
         return
-    rows = table("application", "name", "started", "state", "flows>", "lineage")
+    rows = table("application", "name~", "started", "state", "flows>", "lineage")
     for each in applications:
         started = datetime.fromtimestamp(each.started / 1000).strftime("%Y-%m-%d %H:%M:%S")
         lineage = plain("complete", "green") if each.complete else plain(each.missing or "runs", "yellow")
         flows = f"{each.counters.get('flows', 0):,}"
         rows.add_row(plain(each.application_id), plain(each.name), started, each.state, flows, lineage)
-    console.print(rows)
+    print_table(console, rows)

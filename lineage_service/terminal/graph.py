@@ -10,7 +10,14 @@ from lineage_service.answers import Graph, Node
 from lineage_service.answers_csv import NODE_COLUMNS, node_lines, sources_of
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags, plain, table, without_folders
+from lineage_service.terminal.output import (
+    Output,
+    add_format_flags,
+    plain,
+    print_table,
+    table,
+    without_folders,
+)
 from lineage_service.terminal.start import add_application, asking
 
 __all__ = ["command", "configure"]
@@ -36,7 +43,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 
 def _show(console: Console, graph: Graph) -> None:
     console.print(plain(graph.application_id, "bold"))
-    rows = table("node>", "operation", "from>", "records>", "call site", "what it does")
+    rows = table("node>", "operation~", "from>", "records>", "call site~", "what it does~")
     for each in graph.nodes:
         rows.add_row(
             str(each.node),
@@ -46,7 +53,7 @@ def _show(console: Console, graph: Graph) -> None:
             plain(without_folders(each.call_site)),
             plain(_what_it_does(each)),
         )
-    console.print(rows)
+    print_table(console, rows)
 
 
 def _what_it_does(node: Node) -> str:

@@ -11,18 +11,23 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 import orjson
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from lineage_service.answers_csv import csv_text
 
-__all__ = ["Output", "add_format_flags", "plain", "table", "without_folders"]
+__all__ = ["Output", "add_format_flags", "plain", "print_line", "print_table", "table", "without_folders"]
 
 _WIDE = 10_000
+_CUT: Literal["ellipsis"] = "ellipsis"
+#: Of a column that is cut.
+_LEAST = 8
+_GAP = 2  # between two columns, as rich pads them
 #: Of a record, left out where they are absent: as in the API.
 _OPTIONAL = ("key", "value", "value_type", "source")
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n"}
@@ -78,13 +83,42 @@ class Output:
             (self._notes if self._is_csv else self.console).print(note, style="yellow")
 
 
+def print_line(console: Console, text: Text) -> None:
+    """One line: cut to a terminal's width, whole in a pipe."""
+    if console.is_terminal:
+        console.print(text, no_wrap=True, overflow="ellipsis")
+    else:
+        console.print(text, soft_wrap=True)
+
+
 def table(*headings: str) -> Table:
-    """With columns whose names end in `>` to the right."""
+    """With columns whose names end in `>` to the right; those in `~` are cut to a terminal's width."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
-        justify = "right" if heading.endswith(">") else "left"
-        made.add_column(heading.rstrip(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        is_cut = heading.endswith("~")
+        made.add_column(
+            heading.rstrip(">~"),
+            justify="right" if heading.endswith(">") else "left",
+            overflow=_CUT if is_cut else "fold",
+            no_wrap=is_cut,
+        )
     return made
+
+
+def print_table(console: Console, rows: Table) -> None:
+    """A table; on a terminal the columns that may be cut share what the others leave of its width."""
+    if console.is_terminal:
+        widths = [max(map(_width, (column.header, *column.cells))) for column in rows.columns]
+        cut = [at for at, column in enumerate(rows.columns) if column.overflow == _CUT]
+        left = console.width - _GAP * (len(widths) - 1) - sum(widths) + sum(widths[at] for at in cut)
+        for done, at in enumerate(sorted(cut, key=lambda at: widths[at])):  # narrow ones need no share
+            rows.columns[at].max_width = min(widths[at], max(left // (len(cut) - done), _LEAST))
+            left -= rows.columns[at].max_width or 0
+    console.print(rows)
+
+
+def _width(cell: RenderableType) -> int:
+    return cell.cell_len if isinstance(cell, Text) else cell_len(str(cell))
 
 
 def plain(text: str | None, style: str = "") -> Text:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 
 from rich.console import Console
+from rich.text import Text
 
 from lineage_service.answers import RecordPage, RecordQuery
 from lineage_service.answers_csv import RECORD_COLUMNS, record_lines
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags
+from lineage_service.terminal.output import Output, add_format_flags, plain, print_line
 from lineage_service.terminal.records import line_of
 from lineage_service.terminal.start import add_application, add_page_flags, asking, whole_number
 
@@ -49,12 +50,22 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     notes = (
         [*page.warnings] if page.next is None else [*page.warnings, f"there are more: --cursor {page.next}"]
     )
-    output.give(page, RECORD_COLUMNS, record_lines(page), lambda console: _show(console, page), notes)
+    is_search = query.text is not None or query.key is not None
+    output.give(
+        page,
+        RECORD_COLUMNS,
+        record_lines(page),
+        lambda console: _show(console, page, is_search=is_search),
+        notes,
+    )
     return 0
 
 
-def _show(console: Console, page: RecordPage) -> None:
-    for each in page.records:
-        console.print(line_of(each))
-    total = "" if page.total is None else f" of {page.total:,}"
-    console.print(f"{len(page.records):,}{total} records of {page.node_id}", style="bold")
+def _show(console: Console, page: RecordPage, *, is_search: bool) -> None:
+    for record in page.records:
+        # Behind it is where `trace` and `values` go on: with a row's place alone they could not.
+        place = Text() if record.source is None else plain(record.record_id, "dim") + Text("  ")
+        print_line(console, place + line_of(record))
+    total = "an unknown number of" if page.total is None else f"{page.total:,}"
+    what = "matching records" if is_search else "records"
+    console.print(plain(f"{len(page.records):,} of {total} {what} of {page.node_id}", "bold"), soft_wrap=True)

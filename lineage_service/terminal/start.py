@@ -55,7 +55,7 @@ def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, A
     if (text is None) == (key is None):
         raise InvalidQueryError(
             "say where the trace begins: FILE:LINE of an input or output file (lines count from 1), a record "
-            "id such as write#0#12, or --key with --node"
+            "id such as write#0#12 or 30#write#0#12, or --key with --node"
         )
     if key is not None:
         if node is None:

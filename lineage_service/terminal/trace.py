@@ -14,7 +14,7 @@ from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
 from lineage_service.flow_store import existing_store
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags, plain
+from lineage_service.terminal.output import Output, add_format_flags, plain, print_line
 from lineage_service.terminal.records import line_of
 from lineage_service.terminal.start import (
     add_application,
@@ -35,7 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "start",
         nargs="?",
-        help="FILE:LINE of an input or output file, lines counted from 1, or a record id such as write#0#12",
+        help="FILE:LINE of an input or output file, lines counted from 1, or a record id such as write#0#12 "
+        "or 30#write#0#12",
     )
     parser.add_argument("--node", metavar="N", help="the operation of the record id or of --key, by number")
     parser.add_argument("--key", help="begin at all records of --node with this key")
@@ -115,13 +116,19 @@ def _traced_in_spark(
 
 
 def _show(console: Console, trace: Trace) -> None:
+    is_across = len({node.node_id.rpartition("#")[0] for node in trace.nodes}) > 1
+    before = ""
     for node in trace.nodes:
-        number = node.node_id.rpartition("#")[2]
+        application_id, _, number = node.node_id.rpartition("#")
+        if is_across and application_id != before:
+            print_line(console, Text("application ", "dim") + plain(application_id, "bold"))
+            before = application_id
         listed = "" if node.total == len(node.records) else f", {len(node.records):,} listed"
         heading = Text(f"{number} ", "dim") + plain(node.name, "bold")
-        console.print(heading + Text(f": {node.total:,} record{'' if node.total == 1 else 's'}{listed}"))
+        counted = Text(f": {node.total:,} record{'' if node.total == 1 else 's'}{listed}")
+        print_line(console, heading + counted)
         for record in node.records:
-            console.print(Text("  ") + line_of(record))
+            print_line(console, Text("  ") + line_of(record))
 
 
 def _notes(trace: Trace) -> Iterator[str]:

@@ -10,7 +10,7 @@ from lineage_service.answers import Values
 from lineage_service.answers_csv import VALUE_COLUMNS, value_lines
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags, plain, table
+from lineage_service.terminal.output import Output, add_format_flags, plain, print_table, table
 from lineage_service.terminal.start import add_application, asking
 
 __all__ = ["command", "configure"]
@@ -18,7 +18,7 @@ __all__ = ["command", "configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_application(parser)
-    parser.add_argument("record", help="a record id such as write#0#12, or NODE_ID#RECORD_ID")
+    parser.add_argument("record", help="a record id such as write#0#12 or 30#write#0#12")
     parser.add_argument("--node", metavar="N", help="its operation, where the record id alone is ambiguous")
     add_format_flags(parser)
 
@@ -35,8 +35,11 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _show(console: Console, values: Values) -> None:
-    rows = table("node>", "operation", "record", "value")
-    for each in values.steps:
-        number = each.node_id.rpartition("#")[2]
-        rows.add_row(number, plain(each.name), plain(each.record_id, "cyan"), plain(each.value))
-    console.print(rows)
+    is_of_several = len({step.node_id.rpartition("#")[0] for step in values.steps}) > 1
+    of = ("application",) if is_of_several else ()
+    rows = table(*of, "node>", "operation~", "record", "value~")
+    for step in values.steps:
+        application_id, _, number = step.node_id.rpartition("#")
+        own = (plain(application_id),) if is_of_several else ()
+        rows.add_row(*own, number, plain(step.name), plain(step.record_id, "cyan"), plain(step.value))
+    print_table(console, rows)

@@ -47,6 +47,9 @@ _NO_TEXT = {
 _ELSE_VALUES = ": run the job with --conf spark.lineage.detailed=true to see its records' values"
 
 
+_FORMATS = {PARQUET: "Parquet", ORC: "ORC", "avro": "Avro", "hadoop": "Hadoop", "pickle": "pickle"}
+
+
 class Places:
     """Looks rows up in the files of one application's sources and sinks.
 
@@ -272,6 +275,27 @@ class Places:
         return self._rows.rows_before(path, start, check, format=format)
 
     # -- search -------------------------------------------------------------------------------------
+
+    def has_files(self, node: TopologyNode, splits: Iterable[int]) -> bool:
+        """Whether records of those splits are rows of files."""
+        return any(_paths_of(node, split) for split in splits)
+
+    def unsearched(self, node: TopologyNode, splits: Iterable[int]) -> str | None:
+        """What a search for a text does not see of those splits' rows, in words; None if it sees all.
+
+        None too for a node that has no files.
+        """
+        for split in splits:
+            partition = node.partitions.get(split, {})
+            is_searched = format_of(node) in LINES if parts_of(node, partition) else node.is_text
+            is_of_files = bool(paths_of(partition))
+            is_by_line = not ({"files", "record_length"} & partition.keys())
+            if is_of_files and not (is_searched and is_by_line):
+                what = _FORMATS.get(format_of(node), format_of(node)) if is_by_line else node.name
+                return (
+                    f"rows of {what} files were not searched for the text, so there may be more that hold it"
+                )
+        return None
 
     def matching(
         self, node: TopologyNode, split: int, text: str, first: int, last: int, check: Check = unlimited

@@ -183,14 +183,17 @@ class RecordPages:
     def _with_key_and_text(self, question: _Question, key: str, text: str) -> _Found:
         limit, is_first_page = question.query.limit, question.query.cursor is None
         found: list[Place] = []
+        warnings = tuple(self._unsearched(question))
         while len(found) <= limit:
             keyed = question.stored(_HAS_KEY, key, _KEYED)
             if not keyed:
-                return _Found(found, len(found) if is_first_page else None)
+                return _Found(
+                    found, len(found) if is_first_page and not warnings else None, warnings=warnings
+                )
             holding = self._holding(question, keyed, text)
             found += [place for place in keyed if place in holding]
             question.first = (keyed[-1][0], keyed[-1][1] + 1)
-        return _Found(found[: limit + 1], None)
+        return _Found(found[: limit + 1], None, warnings=warnings)
 
     def _holding(self, question: _Question, places: Sequence[Place], text: str) -> set[Place]:
         """Which of some places hold the text, in the store or in a file."""
@@ -216,7 +219,7 @@ class RecordPages:
 
     def _with_text(self, question: _Question, text: str) -> _Found:
         limit = question.query.limit
-        warnings: dict[str, None] = {}
+        warnings = dict.fromkeys(self._unsearched(question))
         in_store = question.stored(_HOLDS_TEXT, text, limit + 1)
         marked = ((split, offset, True) for split, offset in in_store)
         found: list[Place] = []
@@ -240,6 +243,22 @@ class RecordPages:
                 return _Found(found, None, done, (said, *_some(warnings)))
         is_all = question.query.cursor is None and not warnings
         return _Found(found, len(found) if is_all else None, warnings=_some(warnings))
+
+    def _unsearched(self, question: _Question) -> Iterable[str]:
+        """What holds texts that a search does not read: it must not deny what it never saw."""
+        node, splits = question.node, [split for split in question.runs if question.count(split)]
+        of_files = self._places.unsearched(node, splits)
+        if of_files is not None:
+            yield of_files
+        elif splits and not self._places.has_files(node, splits) and not self._has_values(question):
+            yield (
+                "no values of this operation were captured, so only keys were searched: search a source or "
+                "an output, or run the job again with spark.lineage.detailed=true"
+            )
+
+    @staticmethod
+    def _has_values(question: _Question) -> bool:
+        return question.node.number in question.opened.snapshot.valued
 
     def _in_files(
         self, question: _Question, text: str, warnings: dict[str, None]

@@ -46,7 +46,16 @@ class RowFinder:
         if not found and (why := _not_captured(topology, wanted)):
             raise NotFoundError(f"{wanted}: its records are not known. {why}")
         if not found:
-            raise NotFoundError(f"no source or sink of this application has the file {wanted}")
+            below = _files(topology, wanted)
+            if len(below) == 1:
+                return self.find(topology, below[0], row, check)
+            if below:
+                raise InvalidQueryError(
+                    f"{wanted} is a folder with {len(below):,} files: name one of them: {_named(below)}"
+                )
+            there = _files(topology)
+            has = f"; it has {_named(there)}" if there else ""
+            raise NotFoundError(f"no source or sink of this application has the file {wanted}{has}")
         node_number = min(found)
         if len(found) > 1:
             named = ", ".join(str(number) for number in sorted(found))
@@ -155,6 +164,27 @@ class RowFinder:
         except UnreadableError as error:
             raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
         return int(held[-1]["split"]), row - first
+
+
+def _files(topology: Topology, folder: str = "/") -> list[str]:
+    """The files of sources and sinks, all or those below a folder, in order."""
+    prefix = folder.rstrip("/") + "/"
+    every = {
+        normal_path(path)
+        for node in topology.nodes.values()
+        for partition in node.partitions.values()
+        for path in paths_of(partition)
+    }
+    return sorted(path for path in every if folder == "/" or path.startswith(prefix))
+
+
+def _named(files: Sequence[str]) -> str:
+    more = f" and {len(files) - _LISTED:,} more" if len(files) > _LISTED else ""
+    return ", ".join(files[:_LISTED]) + more
+
+
+#: So many files are named in a message.
+_LISTED = 3
 
 
 def _are_read_again(parts: Iterable[Part]) -> bool:

@@ -5,6 +5,8 @@ A name that fits nothing, or several things, is an error that says so.
 
 from __future__ import annotations
 
+import re
+
 from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.elements import Run, TopologyNode
@@ -23,6 +25,11 @@ __all__ = [
     "place_named",
     "record_named",
 ]
+
+
+_RECORD = re.compile(
+    r"(?:(?:(?P<application>.+)#)?(?P<node>[0-9]+)#)?(?P<record>(?:(?:read|write)#)?[0-9]+#[0-9]+)", re.DOTALL
+)
 
 
 def node_named(wiring: Wiring, text: str) -> TopologyNode:
@@ -57,13 +64,19 @@ def node_id_named(wiring: Wiring, name: str) -> str:
 
 
 def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
-    """A record id, alone where it is not ambiguous, or behind its node's id (a flow id).
+    """A record id, alone where it is not ambiguous, or behind its node's id (a flow id) or number.
 
     (node, split, offset). Raises NotFoundError, InvalidQueryError.
     """
-    parts = text.split("#")
-    if node is None and len(parts) >= 4 and parts[0] == wiring.topology.application_id:
-        node, text = f"{parts[0]}#{parts[1]}", "#".join(parts[2:])
+    application_id, number, text = _parts_of(text)
+    if application_id not in ("", wiring.topology.application_id):
+        raise InvalidQueryError(
+            f"record {text} of node {number} is of application {application_id}, and "
+            f"{wiring.topology.application_id} was asked for"
+        )
+    if number and node is not None and node_named(wiring, node) is not node_named(wiring, number):
+        raise InvalidQueryError(f"the record id names node {number}, and node is {node}: give one of them")
+    node = number or node
     try:
         kind, split, offset = contract.parse_record_id(text)
     except contract.ContractError as error:
@@ -83,6 +96,14 @@ def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyN
         raise NotFoundError(f"no {kind} of this application has a partition {split}")
     named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
     raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
+
+
+def _parts_of(text: str) -> tuple[str, str, str]:
+    """(application id, node number, record id) of `[[APPLICATION#]NODE#]RECORD`, empty where it has none."""
+    found = _RECORD.fullmatch(text)
+    if found is None:
+        return "", "", text
+    return found["application"] or "", found["node"] or "", found["record"]
 
 
 def place_named(

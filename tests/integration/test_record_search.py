@@ -173,3 +173,25 @@ def test_a_cursor_of_another_endpoint_is_refused(asked: LineageQuestions) -> Non
     for cursor in ("1", "1:", ":", "a:b", "1:-1", f"1:{'9' * 30}"):
         with pytest.raises(InvalidQueryError, match="was not given by this endpoint"):
             ask(asked, cursor=cursor)
+
+
+def test_a_search_that_saw_no_value_does_not_deny_any(tmp_path: Path) -> None:
+    path = tmp_path / "0.txt"
+    path.write_text("storm\n" * 5)
+    keys = {0: [("str", "odd")] * 5}
+    asked = questions_of(tmp_path, splits_of(path), [5], keys=keys)
+    page = ask(asked, MAP, text="storm")
+    assert (page.records, page.total) == ((), None)
+    assert "no values of this operation were captured" in page.warnings[0]
+    assert ask(asked, MAP, text="storm", key="odd").warnings == page.warnings
+    assert ask(asked, text="storm").total == 5
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
+def test_a_search_says_which_files_it_did_not_read(tmp_path: Path, format: str) -> None:
+    partition = {"split": 0, "path": str(tmp_path / "a"), "start": 0, "length": 100}
+    asked = questions_of(tmp_path, [partition], [5], format=format)
+    page = ask(asked, text="storm")
+    assert (page.records, page.total) == ((), None)
+    assert page.warnings[0].startswith(f"rows of {places._FORMATS[format]} files were not searched")
+    assert page.next is None

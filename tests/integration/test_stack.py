@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -101,6 +102,33 @@ def test_status_says_what_runs_where(stack: Stack) -> None:
         " MB",
     ):
         assert part in result.stdout
+
+
+@pytest.mark.parametrize("name", ["kafka", "neo4j"])
+def test_of_two_that_start_at_once_at_the_same_ports_each_has_a_server_of_its_own(
+    name: str, stack: Stack, tmp_path: Path, new_home: Callable[[Path], None]
+) -> None:
+    new_home(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")  # the same ports, and all of them free
+    stacks = [stack.with_home(tmp_path / each) for each in ("one", "two")]
+    try:
+        commands = [
+            subprocess.Popen(each.command("up", "--only", name), stdout=subprocess.PIPE, text=True)
+            for each in stacks
+        ]
+        said = [each.communicate(timeout=300)[0] for each in commands]
+        assert [each.returncode for each in commands] == [0, 0], said
+        started = [each.state()[name] for each in stacks]
+        for one in started:
+            listening = psutil.Process(one["pid"]).net_connections("tcp")
+            assert set(one["ports"].values()) <= {each.laddr.port for each in listening}
+        assert not set(started[0]["ports"].values()) & set(started[1]["ports"].values())
+        assert sum("is taken by another program" in each for each in said) == 1, said
+        for each in stacks:
+            assert each.lineage("status", "--only", name).returncode == 0
+    finally:
+        for each in stacks:
+            stop(each.home)
 
 
 def test_up_again_is_quick_and_says_so(stack: Stack) -> None:

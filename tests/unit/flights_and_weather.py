@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lineage_service.answers import (
     Application,
@@ -26,6 +26,7 @@ from lineage_service.answers import (
     TraceQuery,
     ValueStep,
 )
+from lineage_service.newest import LAST
 from lineage_service.questions_memory import MemoryLineage, MemoryQuestions
 
 APP = "local-1732183200000"
@@ -275,6 +276,14 @@ def still_running() -> MemoryLineage:
 
 def questions(flights: int = 260) -> MemoryQuestions:
     return MemoryQuestions([run(flights), still_running()])
+
+
+def with_an_old_one_called_last() -> MemoryQuestions:
+    """Two applications; the one whose id is `last` is not the newest."""
+    flights = run(260)
+    application = replace(flights.application, application_id=LAST, started=0)
+    old = replace(flights, application=application, graph=replace(flights.graph, application_id=LAST))
+    return MemoryQuestions([flights, old])
 
 
 def materialize(application_id: str, query: TraceQuery) -> Materialized:

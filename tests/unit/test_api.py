@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from fastapi import FastAPI
@@ -19,10 +20,19 @@ from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.group import MemoryGroup
 from lineage_service.lag import LagWatch
 from lineage_service.metrics import LagMetrics, new_registry
+from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.unfinished import Unfinished
 from scripts import page_types
 from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import APP, CHANGED, RUNNING, materialize, questions
+from tests.unit.flights_and_weather import (
+    APP,
+    CHANGED,
+    RUNNING,
+    materialize,
+    questions,
+    run,
+    with_an_old_one_called_last,
+)
 
 BASE = f"/api/applications/{APP}"
 FIRST_OUTPUT = {"direction": "backward", "node": "8", "partition": 0, "offset": 0}
@@ -429,3 +439,63 @@ def test_the_pages_sources_make_no_markup_of_data_and_load_nothing_from_elsewher
 )
 def test_nothing_beside_the_page_is_served(client, path):
     assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/graph",
+        "/nodes/8/records?limit=2",
+        "/trace?direction=backward&record=8%23write%230%230",
+        "/values?record=8%23write%230%230",
+    ],
+)
+def test_last_is_the_newest_application(path):
+    client = Client(create_app(MemoryQuestions([run(20)]), materialize=materialize))
+    named = client.get(f"{BASE}{path}")
+    newest = client.get(f"/api/applications/last{path}")
+    assert (newest.status_code, newest.content) == (200, named.content)
+
+
+def test_last_can_be_put_into_neo4j():
+    put: list[str] = []
+
+    def noting(application_id, query):
+        put.append(application_id)
+        return materialize(application_id, query)
+
+    client = Client(create_app(MemoryQuestions([run(20)]), materialize=noting))
+    answer = client.post("/api/applications/last/trace/graph", params=FIRST_OUTPUT)
+    assert (answer.status_code, put) == (200, [APP])
+
+
+def test_an_application_that_is_called_last_wins():
+    client = Client(create_app(with_an_old_one_called_last()))
+    assert client.get("/api/applications").json()["applications"][0]["application_id"] == APP
+    assert client.get("/api/applications/last").json()["application_id"] == "last"
+
+
+def test_last_of_no_applications_is_not_found():
+    answer = Client(create_app(MemoryQuestions())).get("/api/applications/last")
+    assert answer.status_code == 404
+    assert "no application yet" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nodes/8/records?limit=2",
+        f"/nodes/{APP}%238/records?limit=2",
+        "/trace?direction=forward&path=/data/weather.csv&row=1&limit=1",
+    ],
+)
+def test_the_pages_of_last_go_on_with_the_same_application(path):
+    client = Client(create_app(MemoryQuestions([run(260)])))
+    asked = f"/api/applications/last{path}"
+    link = client.get(asked).headers["link"]
+    following = urljoin(f"http://host{asked}", link[1 : link.index(">")])
+    assert following.startswith(f"http://host{BASE}/")
+    second = client.get(following.removeprefix("http://host"))
+    assert second.status_code == 200
+    assert second.json() != client.get(asked).json()

@@ -146,3 +146,16 @@ def test_answers_that_show_rows_of_files_or_all_applications_have_no_tag(bench):
 def test_a_star_is_no_tag():
     assert not is_held("*", '"a"')
     assert is_held('"b" , W/"a"', '"a"')
+
+
+@pytest.mark.parametrize("tail", ["", "/graph"])
+def test_what_is_held_of_last_is_not_taken_for_a_newer_application(bench, tail):
+    last = f"/api/applications/last{tail}"
+    tag = bench.client.get(last).headers["etag"]
+    assert tag == bench.client.get(BASE + tail).headers["etag"]
+    assert bench.client.get(last, headers={"If-None-Match": tag}).status_code == 304
+    newer = event(contract.APPLICATION_STARTED, application_id="newer", time=1 << 42, name="newer")
+    bench.store.write_events(event_batch("group/node-2", messages(newer)))
+    changed = bench.client.get(last, headers={"If-None-Match": tag})
+    assert changed.status_code == 200
+    assert changed.json()["application_id"] == "newer"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import subprocess
 import sys
 import types
@@ -13,6 +14,7 @@ import pytest
 from lineage_service import cli
 from lineage_service.answers import UnavailableError
 from lineage_service.settings import Settings
+from tests.settings_read import settings_read_by
 
 Probe = Callable[[Callable[[Settings, argparse.Namespace], int]], None]
 
@@ -27,7 +29,8 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def probe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Probe]:
     module = types.ModuleType("probe_of_test_cli")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(cli.COMMANDS, "probe", (f"{module.__name__}:command", "used by this test"))
+    entry = cli.Entry(f"{module.__name__}:command", "used by this test", tuple(Settings.model_fields))
+    monkeypatch.setitem(cli.COMMANDS, "probe", entry)
 
     def install(command: Callable[[Settings, argparse.Namespace], int]) -> None:
         module.command = command  # type: ignore[attr-defined]
@@ -50,9 +53,9 @@ def seen_settings(probe: Probe, *argv: str) -> Settings:
 def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     output = capsys.readouterr().out
-    for name, (_, help_) in cli.COMMANDS.items():
+    for name, entry in cli.COMMANDS.items():
         assert f"{name} " in output
-        assert help_ in output
+        assert entry.help in output
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -84,13 +87,11 @@ def test_a_command_can_be_found_and_shows_its_flags(name: str, capsys: pytest.Ca
     assert cli.main([name, "--help"]) == 0
     output = capsys.readouterr().out
     assert "--only" in output
-    for field in Settings.model_fields:
-        assert "--" + field.replace("_", "-") in output
 
 
 def test_the_table_names_modules_of_our_packages() -> None:
-    for target, _ in cli.COMMANDS.values():
-        module, _, function = target.partition(":")
+    for entry in cli.COMMANDS.values():
+        module, _, function = entry.target.partition(":")
         package = module.partition(".")[0]
         assert package in ("lineage_service", "lineage_api")
         assert importlib.util.find_spec(package) is not None
@@ -102,7 +103,67 @@ def test_arguments_that_cannot_be_understood_exit_with_2(
     argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(argv) == 2
-    assert "usage: lineage" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("lineage")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "word"),
+    [
+        (["upp"], "up"),
+        (["dead-leters", "list"], "dead-letters"),
+        (["dead-letters", "lst"], "list"),
+        (["trace", "last", "backwards", "write#0#1"], "backward"),
+        (["apps", "--jsn"], "--json"),
+        (["show", "last", "0", "--txt=x"], "--text"),
+        (["up", "--only", "neo"], "neo4j"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_nearest_one(
+    argv: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(argv) == 2
+    assert f": did you mean {word}?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_shows_the_settings_that_the_command_reads_and_no_other(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([name, "--help"]) == 0
+    shown = set(re.findall(r"^  --([a-z0-9-]+) VALUE", capsys.readouterr().out, re.M))
+    assert shown == {each.replace("_", "-") for each in settings_read_by(name) | {"home"}}
+
+
+def test_a_flag_of_another_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", "last", "0", "--maven-repository", "x"]) == 2
+    assert "lineage show: there is no --maven-repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("servers", "used"),
+    [
+        ("localhost", "localhost:9092"),
+        (" a:1 , b,", "a:1,b:9092"),
+        ("[::1]", "[::1]:9092"),
+        ("[::1]:1", "[::1]:1"),
+        ("SSL://a", "SSL://a:9092"),
+        ("SSL://a:1", "SSL://a:1"),
+    ],
+)
+def test_a_broker_without_a_port_has_kafkas(probe: Probe, servers: str, used: str) -> None:
+    assert seen_settings(probe, "--kafka-bootstrap-servers", servers).kafka_bootstrap_servers == used
+
+
+@pytest.mark.parametrize("servers", ["a:b", "a:0", "a:65536", ":1", "a:", "a:1,b:-2"])
+def test_a_broker_that_is_none_is_refused_in_one_line(
+    probe: Probe, servers: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe(lambda settings, options: 0)
+    assert cli.main(["probe", "--kafka-bootstrap-servers", servers]) == 1
+    assert "is no host:port of a broker" in capsys.readouterr().err
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from lineage_service.settings import Settings
-from lineage_service.stack import servers, up
+from lineage_service.stack import process, servers, up
 from lineage_service.stack.down import stop
 from lineage_service.stack.errors import HomeError, ServerError
 from lineage_service.stack.kafka import accepts
@@ -125,6 +125,54 @@ def test_a_port_in_use_is_gone_round(tiny: tuple[TinyServer, TinyServer], home: 
     moved_to = state.servers["short"].ports
     stop(home)
     assert start(Settings(home=home), only="short").servers["short"].ports == moved_to
+
+
+def test_why_a_server_listens_elsewhere_is_said(tiny: tuple[TinyServer, TinyServer], home: Path) -> None:
+    wanted, heard = tiny[0].ports["main"], Heard()
+    with socket.create_server(("127.0.0.1", wanted)):
+        moved_to = start(Settings(home=home), only="short", reporter=heard).servers["short"].ports["main"]
+    assert heard.lines[0] == f"{wanted} is taken by another program; Short's main listens on {moved_to}"
+    stop(home)
+    heard.lines.clear()
+    start(Settings(home=home), only="short", reporter=heard)
+    assert heard.lines[0] == (
+        f"its port of before was another than the usual {wanted}; Short's main listens on {moved_to}"
+    )
+
+
+def test_what_answers_at_a_port_that_was_lost_meanwhile_is_not_taken_for_its_own(
+    tiny: tuple[TinyServer, TinyServer], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tiny[0].ports["main"]
+    really_free, asked = up.choose_port, []
+
+    def choose(purpose: str, preferred: Collection[int], taken: Collection[int] = ()) -> int:
+        asked.append(preferred)
+        return wanted if len(asked) == 1 else really_free(purpose, preferred, taken)
+
+    monkeypatch.setattr(up, "choose_port", choose)
+    heard = Heard()
+    with socket.create_server(("127.0.0.1", wanted)):
+        state = start(Settings(home=home), only="short", reporter=heard)
+        own = state.servers["short"]
+        assert own.ports["main"] != wanted
+        assert process.listens(psutil.Process(own.pid), own.ports["main"])
+        assert not process.listens(psutil.Process(own.pid), wanted)
+    assert heard.lines[0].startswith(f"{wanted} is taken by another program")
+
+
+def test_a_server_that_loses_its_port_again_and_again_is_given_up(
+    tiny: tuple[TinyServer, TinyServer], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tiny[0].ports["main"]
+    monkeypatch.setattr(up, "choose_port", lambda *_, **__: wanted)
+    with (
+        socket.create_server(("127.0.0.1", wanted)),
+        pytest.raises(ServerError, match="ended while it started"),
+    ):
+        start(Settings(home=home), only="short")
+    assert tiny[0].prepared == 3
+    assert read_state(home).servers == {}
 
 
 def test_a_server_that_dies_is_said_with_its_last_words_and_the_others_are_stopped(

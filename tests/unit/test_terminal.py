@@ -1,20 +1,22 @@
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lineage_api.app import create_app
 from lineage_service import cli
 from lineage_service.answers import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow
 from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.terminal import start
-from lineage_service.terminal.output import plain
+from lineage_service.terminal.output import plain, print_line, print_table, table
 from lineage_service.terminal.records import line_of
 from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, questions
+from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
 
 #: command line -> what it is over HTTP.
 SAME = {
@@ -92,7 +94,7 @@ def test_what_a_search_could_not_look_at_is_said(
     page = RecordPage(node_id=f"{APP}#0", total=None, records=(), next="3:7", warnings=("a file is gone",))
     monkeypatch.setattr(store, "records", lambda *_: page)
     out = said(capsys, "show", APP, "0", "--text", "storm")
-    assert "0 records" in out
+    assert f"0 of an unknown number of matching records of {APP}#0" in out
     assert "a file is gone" in out
     assert "--cursor 3:7" in out
 
@@ -151,6 +153,60 @@ def test_last_of_no_applications_says_what_to_do(
     assert cli.main(["graph", "last", "--home", "/h"]) == 1
     assert "no applications in /h/flows (home /h): run a job" in capsys.readouterr().err
     assert said(capsys, "apps", "--home", "/h", "--store", "/s") == "no applications in /s (home /h)\n"
+
+
+def test_an_application_that_is_called_last_is_the_one_that_is_meant(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = with_an_old_one_called_last()
+    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: found)
+    assert json.loads(said(capsys, "graph", "last", "--json"))["application_id"] == "last"
+
+
+def test_an_unknown_application_is_told_with_the_store_that_was_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["graph", "nobody", "--home", "/h"]) == 1
+    assert capsys.readouterr().err == "lineage: no application nobody is known in /h/flows (home /h)\n"
+
+
+def test_records_are_counted_in_one_form_of_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    every = json.loads(said(capsys, "show", APP, "8", "--json"))
+    last = said(capsys, "show", APP, "8", "--limit", "2").splitlines()
+    assert f"2 of {every['total']:,} records of {APP}#8" in last
+    storms = json.loads(said(capsys, "show", APP, "8", "--text", "STORM", "--json"))
+    shown = said(capsys, "show", APP, "8", "--text", "STORM").splitlines()
+    assert f"20 of {storms['total']} matching records of {APP}#8" in shown
+
+
+def test_show_prints_ids_that_trace_and_values_take(capsys: pytest.CaptureFixture[str]) -> None:
+    [record_id] = {
+        line.split()[0] for line in said(capsys, "show", APP, "8", "--limit", "1").splitlines()[:1]
+    }
+    traced = said(capsys, "trace", APP, "backward", record_id, "--node", "8", "--json")
+    for name in (f"8#{record_id}", f"{APP}#8#{record_id}"):
+        assert said(capsys, "trace", APP, "backward", name, "--json") == traced
+        assert said(capsys, "values", APP, name).startswith("node")
+
+
+def test_lines_are_cut_to_a_terminal_and_whole_in_a_pipe() -> None:
+    text = plain("x" * 20_000)
+    for is_terminal, width in ((True, 40), (False, 20_000)):
+        written = io.StringIO()
+        console = Console(file=written, force_terminal=is_terminal, width=40, color_system=None)
+        print_line(console, text)
+        assert [len(line) for line in written.getvalue().splitlines()] == [width]
+
+
+def test_a_wide_value_in_a_table_is_cut_to_a_terminal() -> None:
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, width=40, color_system=None)
+    rows = table("record", "value~")
+    rows.add_row("write#0#1", plain("x" * 20_000))
+    print_table(console, rows)
+    lines = written.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[1] == f"write#0#1  {'x' * 28}…"
 
 
 def test_applications_can_be_found_by_name(capsys: pytest.CaptureFixture[str]) -> None:

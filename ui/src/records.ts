@@ -85,7 +85,9 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
           page.next !== null
             ? "No match so far: the search goes on on the next page."
             : isFiltered()
-              ? "No record matches."
+              ? page.warnings.length > 0
+                ? "No match in what could be searched."
+                : "No record matches."
               : "This node has no records.",
         ),
     pages(page.next),

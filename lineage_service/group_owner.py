@@ -1,0 +1,40 @@
+"""Whose a consumer group is: the store that its offsets speak of, by the id that the store was made with.
+
+Two stores in one group would each get a part of every application. So a store's id stands with the offset
+that the group has committed in the first partition of the first topic, and a process with another store is
+refused:
+ 1. Before it joins (`group_claim`): nobody who is at work is disturbed.
+ 2. When it is given topic partitions, and every few seconds: of two that began at one moment one stays.
+A group without an id, new or of an earlier version, belongs to the first that comes. The offset is that of
+one partition, so that there is one answer, whoever commits. Knows no broker, and of stores only their ids.
+"""
+
+from __future__ import annotations
+
+from lineage_service.answers import LineageError
+
+__all__ = ["GroupTakenError", "memory_of", "other_owner"]
+
+_MARK = "store="
+
+
+class GroupTakenError(LineageError):
+    """The consumer group belongs to another store."""
+
+    def __init__(self, group: str, owner: str, store_id: str) -> None:
+        super().__init__(
+            f"consumer group {group} belongs to another flow store (its id is {owner}, this one's is "
+            f"{store_id}), and each of the two would lack a part: name another group with --consumer-group, "
+            "or stop those who consume and give the group to this store with --reset-group"
+        )
+
+
+def memory_of(store_id: str) -> str:
+    """What Kafka keeps with an offset of the store."""
+    return f"{_MARK}{store_id}" if store_id else ""
+
+
+def other_owner(memory: str | None, store_id: str) -> str:
+    """The id of the store that the group belongs to, if that is another one; else empty."""
+    owner = (memory or "").removeprefix(_MARK) if (memory or "").startswith(_MARK) else ""
+    return owner if owner and store_id and owner != store_id else ""
