@@ -417,7 +417,8 @@ class Consumer(Owner):
         if held is not None and place.next is not None and held > place.next:
             raise TopicReplacedError(
                 f"the flow store has {place.topic}-{place.partition} up to offset {held}, but the topic ends "
-                f"at {place.next}: it lost messages. Make the topic anew, or consume it into another --store"
+                f"at {place.next}: it lost messages. Make the topic anew, or consume it into another "
+                "--store, as another --consumer-group"
             )
         has_graph = self._graph is not None and place.topic == self._node_topic
         offset = resume_offset(held, place.committed, has_graph=has_graph)

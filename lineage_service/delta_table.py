@@ -267,7 +267,8 @@ def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
         differ = sorted(each for each in {*there, *here} if there.get(each) != here.get(each))
         raise StoreUnavailableError(
             f"the flow store's table in {uri} was made by another version of Lineage Master: it differs in "
-            f"{', '.join(differ)}. Use that version, or consume the topics into a new --store"
+            f"{', '.join(differ)}. Use that version, or consume the topics into a new --store, as "
+            "another --consumer-group"
         )
 
 

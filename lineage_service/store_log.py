@@ -94,7 +94,8 @@ def lost_log(table: str) -> str | None:
         return None
     return (
         f"the log of the flow store's table in {table} is gone, so nobody knows which of its files count: "
-        f"restore a copy, or consume the topics into a new --store ({_PAGE})"
+        "restore a copy, or consume the topics into a new --store, as another --consumer-group "
+        f"({_PAGE})"
     )
 
 
@@ -108,7 +109,8 @@ def _begin_anew(*, is_only: bool) -> str:
     if is_only:
         return f"nothing was stored in this table: remove its folder ({_PAGE})"
     return (
-        "the table cannot be read without it: restore a copy, or consume the topics into a new --store "
+        "the table cannot be read without it: restore a copy, or consume the topics into a new --store, as "
+        "another --consumer-group "
         f"({_PAGE})"
     )
 

@@ -158,11 +158,18 @@ def _is_loopback(listener: socket.socket) -> bool:
 
 
 def _announce(home: Path, url: str) -> None:
-    home.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all: others read it while we write.
-    draft = home / f"{ADDRESS_FILE}.{os.getpid()}"
-    draft.write_text(json.dumps({"pid": os.getpid(), "url": url}) + "\n", encoding="utf-8")
-    draft.replace(home / ADDRESS_FILE)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all: others read it while we write.
+        draft = home / f"{ADDRESS_FILE}.{os.getpid()}"
+        draft.write_text(json.dumps({"pid": os.getpid(), "url": url}) + "\n", encoding="utf-8")
+        draft.replace(home / ADDRESS_FILE)
+    except OSError as error:  # a home to read only, with a store that is elsewhere
+        _say(
+            f"warning: {home / ADDRESS_FILE} cannot be written ({error.strerror or error}), so jobs do not "
+            "find this address by themselves: give it to them with spark.lineage.api",
+            sys.stderr,
+        )
     _say(f"Lineage Master is at {url} (API documentation: {url}/docs). Stop it with Ctrl-C.", sys.stdout)
 
 

@@ -85,6 +85,26 @@ def test_it_answers_where_it_says_and_leaves_on_a_signal(started, number):
     assert not address.exists()
 
 
+def test_with_a_home_that_cannot_be_written_it_answers_and_says_what_that_costs(tmp_path):
+    (tmp_path / "file").touch()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path / "file"), f"127.0.0.1 store={tmp_path / 'flows'}"],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        url = process.stdout.readline().partition(" is at ")[2].split()[0]
+        assert httpx.get(f"{url}/readyz").json() == {"status": "ok"}
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=_DEADLINE_S)
+    assert process.returncode == 0
+    assert f"warning: {tmp_path / 'file' / 'api.json'} cannot be written" in errors
+    assert errors.count("\n") == 1
+
+
 @pytest.mark.parametrize("started", ["0.0.0.0"], indirect=True)
 def test_when_others_can_reach_it_it_makes_a_token_and_says_where_but_not_which(started):
     process, address = started

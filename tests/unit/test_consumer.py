@@ -139,6 +139,20 @@ def test_messages_reach_every_store_and_then_the_offset_is_committed() -> None:
     assert bench.store.offset("group/flow-3") == 2
 
 
+def test_what_was_done_is_logged_when_it_changes_every_half_minute_at_most_and_at_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger=consumer.__name__)
+    bench = Bench()
+    bench.run(200, lambda turn: bench.log.append(FLOW, 0, block(seq=turn)))  # 100 s
+    # As they were written: the counters go on counting.
+    said = [record.message.partition(",")[0] for record in caplog.records]
+    assert said == [f"{count} messages" for count in (1, 61, 121, 181, 200)]
+    caplog.clear()
+    bench.run(100)
+    assert caplog.records == []
+
+
 def test_a_batch_waits_until_it_is_old_enough() -> None:
     bench = Bench(max_seconds=2.0)
     bench.log.append(FLOW, 0, block())

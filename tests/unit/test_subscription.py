@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from lineage_service import subscription
+from lineage_service.group_owner import GroupTakenError, memory_of
 from lineage_service.subscription import KafkaSubscription, Place
 
 Event = Callable[["Client"], "Message | None"]
@@ -47,6 +48,7 @@ class Client:
 
     script: Sequence[Sequence[Event | Message]] = ()
     topic_id = "one"
+    memory: str | None = None  # what the group has kept with its offsets; None: it has none
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
@@ -69,7 +71,9 @@ class Client:
         return given
 
     def committed(self, partitions: list[Any], timeout: float) -> list[Any]:
-        return []
+        if self.memory is None:
+            return []
+        return [TopicPartition(each.topic, each.partition, 3, self.memory) for each in partitions]
 
     def get_watermark_offsets(self, _partition: Any, timeout: float) -> tuple[int, int]:
         return 0, 100
@@ -134,17 +138,21 @@ def revoke(*numbers: int) -> Event:
 @pytest.fixture
 def subscribe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[KafkaSubscription, Client, Reader]]:
     def made(
-        *script: Sequence[Event | Message], topic_id: str = "one"
+        *script: Sequence[Event | Message],
+        topic_id: str = "one",
+        store_id: str = "",
+        memory: str | None = None,
     ) -> tuple[KafkaSubscription, Client, Reader]:
         class Scripted(Client):
             pass
 
         Scripted.script = script
         Scripted.topic_id = topic_id
+        Scripted.memory = memory
         monkeypatch.setattr(subscription, "Consumer", Scripted)
         monkeypatch.setattr(subscription, "AdminClient", Scripted)
         reader = Reader()
-        member = KafkaSubscription("nowhere", "group", ["flow"], reader)
+        member = KafkaSubscription("nowhere", "group", ["flow"], reader, store_id=store_id)
         return member, member._consumer, reader
 
     return made
@@ -243,3 +251,42 @@ def test_a_topic_id_that_is_known_is_not_forgotten(subscribe: Any, monkeypatch: 
     for _ in range(4):
         member.poll(0)
     assert [place.topic_id for place in reader.places] == ["one", "one"]
+
+
+def test_a_group_without_a_store_is_claimed_by_the_member_that_has_its_first_partition(
+    subscribe: Any,
+) -> None:
+    member, client, _ = subscribe([assign(1)], [assign(0)], store_id="mine", memory="")
+    member.poll(0)
+    assert client.commits == []
+    member.poll(0)
+    assert client.commits == [(0, 3)]
+
+
+def test_what_a_member_claimed_it_claims_once(subscribe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "_LOOK_UP_S", 0.0)
+    member, client, _ = subscribe([assign(0)], store_id="mine", memory=memory_of("mine"))
+    for _ in range(3):
+        member.poll(0)
+    assert client.commits == []
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_member_of_another_store_is_refused_and_tells_the_group_nothing(
+    subscribe: Any, partition: int
+) -> None:
+    member, client, _ = subscribe([assign(partition)], store_id="mine", memory=memory_of("theirs"))
+    with pytest.raises(GroupTakenError, match="its id is theirs, this one's is mine"):
+        member.poll(0)
+    assert client.commits == []
+
+
+def test_a_store_that_came_at_the_same_moment_is_noticed_later(
+    subscribe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "_LOOK_UP_S", 0.0)
+    member, client, _ = subscribe([assign(1)], store_id="mine", memory="")
+    member.poll(0)
+    type(client).memory = memory_of("theirs")
+    with pytest.raises(GroupTakenError):
+        member.poll(0)
