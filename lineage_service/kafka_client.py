@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lineage_service.answers import LineageError
-from spark_agent import kafka_config
+from spark_agent import brokers, kafka_config
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["NO_OPTIONS", "KafkaConfigError", "options", "with_ports"]
 
 NO_OPTIONS: Mapping[str, str] = {}
-_KAFKA_PORT = 9092
-_MAX_PORT = 65_535
 
 
 class KafkaConfigError(LineageError):
@@ -30,20 +28,15 @@ def with_ports(bootstrap_servers: str) -> str:
 
     Raises KafkaConfigError.
     """
-    addresses = [address.strip() for address in bootstrap_servers.split(",") if address.strip()]
-    return ",".join(map(_with_port, addresses))
-
-
-def _with_port(address: str) -> str:
-    host, separator, port = address.rpartition(":")
-    is_bare = not separator or port.endswith("]") or port.startswith("//")  # [::1], SSL://host
-    if is_bare:
-        return f"{address}:{_KAFKA_PORT}"
-    if host and port.isascii() and port.isdigit() and 0 < int(port[:6]) <= _MAX_PORT:
-        return address
-    raise KafkaConfigError(
-        f"--kafka-bootstrap-servers: {address!r} is no host:port of a broker, such as broker.example.org:9092"
-    )
+    parts = [part.strip() for part in bootstrap_servers.split(",") if part.strip()]
+    found = {part: brokers.address(part) for part in parts}
+    for part, address in found.items():
+        if address is None:
+            raise KafkaConfigError(
+                f"--kafka-bootstrap-servers: {part!r} is no host:port of a broker, such as "
+                f"broker.example.org:{brokers.PORT}"
+            )
+    return ",".join(filter(None, found.values()))
 
 
 def options(settings: Settings) -> dict[str, str]:

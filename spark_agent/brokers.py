@@ -15,6 +15,16 @@ _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+(?:%\w+
 _ADDRESS = re.compile(rf"(?:({'|'.join(_PROTOCOLS)})://)?({_HOST})(?::(\d{{1,6}}))?")
 
 
+def address(part: str) -> str | None:
+    """One of them as host:port; None if it is no address of a broker."""
+    match = _ADDRESS.fullmatch(part)
+    if match is None:
+        return None
+    if match[3] is None:
+        return f"{part}:{PORT}"
+    return part if 1 <= int(match[3]) <= _MAX_PORT else None
+
+
 def addresses(text: str) -> tuple[str, list[str]]:
     """(the list for the clients, a sentence for each address that is not as it was given).
 
@@ -23,13 +33,11 @@ def addresses(text: str) -> tuple[str, list[str]]:
     usable: list[str] = []
     problems: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):
-        match = _ADDRESS.fullmatch(part)
-        port = match[3] if match is not None else None
-        if match is None or (port is not None and not 1 <= int(port) <= _MAX_PORT):
+        whole = address(part)
+        if whole is None:
             problems.append(f"{part} is not host:port with a port from 1 to {_MAX_PORT}")
-        elif port is None:
-            usable.append(f"{part}:{PORT}")
+            continue
+        usable.append(whole)
+        if whole != part:
             problems.append(f"{part} has no port; {PORT} is used")
-        else:
-            usable.append(part)
     return ",".join(usable) or text, problems

@@ -87,7 +87,7 @@ SETTINGS = (
         "spark.lineage.values.call.sites",
         "*",
         "With `detailed`: only values of operations that stand there: patterns for `FILE:LINE`, with or "
-        "without the file's folder (`job.py:4?`).",
+        "without the file's folder (`job.py:4?`), in notebooks `In [CELL]:LINE`.",
     ),
     Setting(
         "spark.lineage.values.sample",
