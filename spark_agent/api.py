@@ -20,6 +20,7 @@ from typing import Any
 
 from spark_agent import contract, transport
 from spark_agent.contract import Block
+from spark_agent.notices import Notices
 from spark_agent.patience import Patience
 from spark_agent.settings import AgentSettings, broker_nearby
 from spark_agent.transport import Delivery
@@ -213,9 +214,9 @@ class LineageApi:
                 f"{self.dropped} messages of the lineage of {self.application_id} are lost: Kafka at "
                 f"{self._settings.bootstrap_servers} does not take them"
             )
-            transport.logger.warning("%s", problem)
             if self._on_error == "fail" and kind is None:
                 raise LineageDeliveryError(problem)
+            Notices().say(problem)
 
     # -- what the program tells ----------------------------------------------------------------------
 

@@ -73,11 +73,17 @@ class Jvm:
         self.manifests = classes.Manifests()
         context._jsc.sc().register(self.manifests)
 
-    def common(self, application_id: str, settings: AgentSettings, flow_partitions: int) -> Any:
-        """What all expressions of the application share."""
+    def common(
+        self,
+        application_id: str,
+        settings: AgentSettings,
+        flow_partitions: int,
+        say: Callable[[str], None] = logger.warning,
+    ) -> Any:
+        """What all expressions of the application share. `say` hears which options Java cannot have."""
         options, problems = java_options(dict(settings.client))
         for problem in problems:
-            logger.warning("%s", problem)
+            say(problem)
         return self._classes.Common(
             application_id,
             {**options, "bootstrap.servers": settings.bootstrap_servers},

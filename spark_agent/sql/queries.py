@@ -246,7 +246,7 @@ class Queries:
             if self._common is None:
                 session = self._session
                 self._common = self._jvm.common(
-                    session.application_id, session.settings, session.flow_partitions
+                    session.application_id, session.settings, session.flow_partitions, session.notices.say
                 )
                 self._jvm.ship()
         return _Taps(self._jvm, self._common, is_kept=is_kept)

@@ -34,13 +34,17 @@ def test_a_program_that_fails_commits_nothing(wire: Wire) -> None:
     assert wire.of(contract.APPLICATION_ENDED)[0]["counters"]["runs"] == 0
 
 
-def test_what_is_lost_is_counted_and_the_program_goes_on(wire: Wire) -> None:
+def test_what_is_lost_is_counted_and_said_and_the_program_goes_on(
+    wire: Wire, capsys: pytest.CaptureFixture[str]
+) -> None:
     wire.lost = contract.FLOW_TOPIC
     with LineageApi(APP, "") as lineage:
         two_sources(lineage)
     sent = sum(event["blocks"] for event in wire.of(contract.RUN_COMMITTED))
     assert lineage.dropped == sent > 0
     assert wire.of(contract.APPLICATION_ENDED)[0]["counters"]["dropped"] == sent
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"lineage: {sent} messages of the lineage of own-1 are lost: Kafka at")
 
 
 def test_what_is_lost_raises_at_the_end_if_asked_for(wire: Wire) -> None:
