@@ -88,7 +88,7 @@ def stack(
 
 
 def test_status_says_what_runs_where(stack: Stack) -> None:
-    result = stack.lineage("status", COLUMNS="200")
+    result = stack.lineage("status", COLUMNS="80")
     assert result.returncode == 0, result.stderr
     state = stack.state()
     for part in (

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lineage_api.app import create_app
 from lineage_service import cli
-from lineage_service.answers import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow
+from lineage_service.answers import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
 from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.terminal import start
 from lineage_service.terminal.output import plain, print_line, print_table, table
@@ -97,6 +97,20 @@ def test_what_a_search_could_not_look_at_is_said(
     assert f"0 of an unknown number of matching records of {APP}#0" in out
     assert "a file is gone" in out
     assert "--cursor 3:7" in out
+
+
+def test_a_trace_across_applications_says_whose_operations_it_lists(
+    store: MemoryQuestions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ("trace", APP, "backward", "8#write#0#3")
+    assert "application" not in said(capsys, *argv)
+    trace = store.trace(APP, TraceQuery(direction="backward", record="8#write#0#3"))
+    others = tuple(replace(node, node_id=f"other#{node.node_id.rpartition('#')[2]}") for node in trace.nodes)
+    monkeypatch.setattr(store, "trace", lambda *_: replace(trace, nodes=(*trace.nodes, *others)))
+    lines = said(capsys, *argv).splitlines()
+    headings = [line for line in lines if line.startswith("application ")]
+    assert headings == [f"application {APP}", "application other"]
+    assert lines[0] == headings[0]
 
 
 def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture[str]) -> None:
