@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from lineage_service.answers import LineageError
 from lineage_service.group_owner import GroupTakenError, memory_of, other_owner
 from lineage_service.kafka_client import NO_OPTIONS
-from lineage_service.subscription import PASSING, no_broker
+from lineage_service.subscription import PASSING, unusable
 
 __all__ = ["GroupBusyError", "claim"]
 
@@ -45,7 +45,7 @@ def claim(
 
     `is_reset`: it becomes the store's, and its offsets in `topics` begin anew; the store leaves out what it
     has. `options` are further ones of the client. Raises GroupTakenError, GroupBusyError,
-    BrokerUnavailableError.
+    BrokerUnavailableError, BrokerRefusedError.
     """
     client: Any = Consumer(
         {
@@ -68,7 +68,7 @@ def claim(
                 return
             [first] = _patiently(lambda: client.committed(places[:1], timeout=_TIMEOUT_S))
         except KafkaException as error:
-            raise no_broker(bootstrap_servers, error) from error
+            raise unusable(bootstrap_servers, error) from error
     if owner := other_owner(first.metadata, store_id):
         raise GroupTakenError(group, owner, store_id)
 

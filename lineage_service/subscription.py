@@ -39,6 +39,7 @@ __all__ = [
     "Place",
     "Subscription",
     "no_broker",
+    "unusable",
 ]
 
 logger = logging.getLogger(__name__)
@@ -81,6 +82,13 @@ def no_broker(bootstrap_servers: str, error: KafkaException) -> BrokerUnavailabl
         f"no Kafka broker answers at {bootstrap_servers} ({error.args[0].str()}); start one with "
         "`lineage up`, or say where it is with --kafka-bootstrap-servers"
     )
+
+
+def unusable(bootstrap_servers: str, error: KafkaException) -> LineageError:
+    """What to say when a request failed: the broker refuses, or it does not answer."""
+    kafka_error = error.args[0]
+    is_refused = kafka_error.code() in _REFUSALS
+    return _refused(kafka_error) if is_refused else no_broker(bootstrap_servers, error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
