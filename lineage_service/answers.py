@@ -21,13 +21,39 @@ class Dataset:
     format: str
 
 
+#: `ended`: well. `lost`: its driver sends signs of life, and has sent nothing for minutes, nor an end.
+ApplicationState = Literal["running", "ended", "failed", "lost"]
+ActionState = Literal["complete", "failed", "aborted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeError:
+    """Why an action failed. `frame` is FILE:LINE of the program, if known."""
+
+    type: str
+    message: str
+    frame: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationError:
+    """Why an application failed, and the action that did, if one did: its node id, name and call site."""
+
+    type: str
+    message: str
+    frame: str | None = None
+    node_id: str | None = None
+    name: str | None = None
+    call_site: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """One Spark application. `complete`: it ended and every block of every committed run is stored."""
 
     application_id: str
     name: str
-    state: Literal["running", "ended"]
+    state: ApplicationState
     started: int  # Unix time in milliseconds
     ended: int | None
     complete: bool
@@ -36,6 +62,7 @@ class Application:
     #: and what the agent reported.
     counters: dict[str, int]
     missing: str = ""  # what is missing, for people; empty when it is complete
+    error: ApplicationError | None = None  # of one that failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +80,9 @@ class Node:
     dataset: Dataset | None
     records: int | None
     has_values: bool
+    #: Of an action that has ended: `complete`, `failed` or `aborted`; null of others.
+    state: ActionState | None = None
+    error: NodeError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +272,7 @@ class ApplicationLag:
 
     application_id: str
     name: str
-    state: Literal["running", "ended"]
+    state: ApplicationState
     messages: int
     seconds: float
     incomplete_runs: int
@@ -251,6 +281,7 @@ class ApplicationLag:
     missing_events: int
     dropped: int
     missing: str  # what is missing, for people
+    gaps: int = 0  # reasons why something was not followed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,11 +52,11 @@ class MemoryGraph:
             for row in rows.started:
                 application = self._application(row["applicationId"])
                 _assign_later(application, row["properties"], "startRevision")
-                application["state"] = "ended" if "ended" in application else "running"
+                if "ended" not in application:
+                    application["state"] = "running"
             for row in rows.ended:
                 application = self._application(row["applicationId"])
                 _assign_later(application, row["properties"], "endRevision")
-                application["state"] = "ended"
                 if "flows" not in application:
                     application |= {"flows": "not yet", "flowsBudget": -1}
             self._upsert_nodes(rows.nodes)

@@ -297,7 +297,14 @@ def _end_properties(event: Mapping[str, Any]) -> Row:
         counters = json.dumps(event["counters"], sort_keys=True, ensure_ascii=False)
     except RecursionError:
         raise GraphDataError("application_ended event has counters that are nested too deeply") from None
-    return {"counters": _clean(counters), "ended": _natural(event["time"], "time")}
+    is_failed = event.get("state") == contract.FAILED
+    error = event.get("error") if is_failed else None
+    return {
+        "counters": _clean(counters),
+        "ended": _natural(event["time"], "time"),
+        "state": "failed" if is_failed else "ended",
+        "error": None if error is None else _clean(f"{error['type']}: {error['message']}"),
+    }
 
 
 def _node_properties(event: Mapping[str, Any]) -> Row:

@@ -130,8 +130,14 @@ METRICS = (
         "lineage_applications_unfinished",
         "gauge",
         "serve",
-        "Applications that run, or that ended and are not complete.",
+        "Applications that run or are lost, or that ended or failed and are not complete.",
         ("state",),
+    ),
+    Described(
+        "lineage_applications_failed",
+        "gauge",
+        "serve",
+        "Applications that failed, of all that are stored, complete or not.",
     ),
     Described(
         "lineage_applications_unread",
@@ -154,6 +160,7 @@ METRICS = (
         "Other events that applications counted and that are not here.",
     ),
     Described("lineage_blocks_dropped", "gauge", "serve", "Blocks that agents gave up on, as they report."),
+    Described("lineage_gaps", "gauge", "serve", "Reasons why something that ran was not followed."),
     Described("lineage_consumer_messages_total", "counter", "consume", "Messages taken from Kafka."),
     Described("lineage_consumer_bytes_total", "counter", "consume", "Bytes of these messages."),
     Described("lineage_consumer_batches_total", "counter", "consume", "Batches that the flow store has."),
@@ -328,8 +335,10 @@ def _group_metrics(group: GroupLag) -> Iterator[Metric]:
 def _application_metrics(found: UnfinishedApplications) -> Iterator[Metric]:
     states = Counter(each.state for each in found.applications)
     yield _gauge(
-        "lineage_applications_unfinished", (((name,), states[name]) for name in ("running", "ended"))
+        "lineage_applications_unfinished",
+        (((name,), states[name]) for name in ("running", "ended", "failed", "lost")),
     )
+    yield _single("lineage_applications_failed", found.failed)
     yield _single("lineage_applications_unread", found.unread)
     for name, field in (
         ("lineage_runs_incomplete", "incomplete_runs"),
@@ -337,6 +346,7 @@ def _application_metrics(found: UnfinishedApplications) -> Iterator[Metric]:
         ("lineage_blocks_missing", "missing_blocks"),
         ("lineage_events_missing", "missing_events"),
         ("lineage_blocks_dropped", "dropped"),
+        ("lineage_gaps", "gaps"),
     ):
         yield _single(name, sum(getattr(each, field) for each in found.applications))
 

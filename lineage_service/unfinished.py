@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from lineage_service.answers import ApplicationLag, UnavailableError
 from lineage_service.completeness import Completeness, Receipt, completeness_of
+from lineage_service.outcomes import Outcome, outcome_of
 from spark_agent import contract
 
 __all__ = ["StoreReader", "Unfinished", "UnfinishedApplications"]
@@ -43,10 +44,14 @@ class StoreReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedApplications:
-    """`applications`, by their ids, and how many others there was no time to look at."""
+    """`applications`, by their ids, and how many others there was no time to look at.
+
+    `failed`: how many of all applications that were looked at have failed, complete or not.
+    """
 
     applications: tuple[ApplicationLag, ...]
     unread: int
+    failed: int = 0
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class _Seen:
     version: object
     lag: ApplicationLag | None
     since: int | None  # Unix ms
+    outcome: Outcome | None = None
 
 
 class Unfinished:
@@ -94,6 +100,9 @@ class Unfinished:
                     lag for _, seen in sorted(waiting.items()) if (lag := self._aged(seen)) is not None
                 ),
                 unread=self._unread,
+                failed=sum(
+                    seen.outcome is not None and seen.outcome.state == "failed" for seen in waiting.values()
+                ),
             )
 
     def _update(self, deadline: float) -> int:
@@ -130,27 +139,38 @@ class Unfinished:
             unreadable = _unreadable(application_id, str(error))
             self._seen[application_id] = _Seen(store_version, None, unreadable, None)
             return
-        lag = None if found.is_complete else _lag(application_id, events, found)
+        outcome = outcome_of(events) if events else None
+        lag = None if found.is_complete else _lag(application_id, events, found, outcome)
         since = _since(events, found) if lag is not None else None
-        self._seen[application_id] = _Seen(store_version, version, lag, since)
+        self._seen[application_id] = _Seen(store_version, version, lag, since, outcome)
 
     def _aged(self, seen: _Seen) -> ApplicationLag | None:
-        if seen.lag is None or seen.since is None:
-            return seen.lag
-        return replace(seen.lag, seconds=max(self._now() - seen.since / 1000, 0.0))
+        lag = seen.lag
+        if lag is None:
+            return None
+        if seen.outcome is not None:
+            lag = replace(lag, state=seen.outcome.at(1000 * self._now()).state)
+        if seen.since is None:
+            return lag
+        return replace(lag, seconds=max(self._now() - seen.since / 1000, 0.0))
 
 
 def _may_have_changed(seen: _Seen | None, store_version: object) -> bool:
     return seen is None or (seen.lag is not None and seen.store_version != store_version)
 
 
-def _lag(application_id: str, events: Sequence[Mapping[str, Any]], found: Completeness) -> ApplicationLag:
+def _lag(
+    application_id: str,
+    events: Sequence[Mapping[str, Any]],
+    found: Completeness,
+    outcome: Outcome | None,
+) -> ApplicationLag:
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     coming = sum(max(run.missing - run.dropped, 0) for run in found.runs)
     return ApplicationLag(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
-        state="ended" if found.has_ended else "running",
+        state="running" if outcome is None else outcome.state,
         messages=coming + found.missing_runs + found.missing_events,
         seconds=0.0,
         incomplete_runs=sum(not run.is_complete for run in found.runs),
@@ -158,6 +178,7 @@ def _lag(application_id: str, events: Sequence[Mapping[str, Any]], found: Comple
         missing_runs=found.missing_runs,
         missing_events=found.missing_events,
         dropped=found.dropped,
+        gaps=len(found.gaps),
         missing=found.describe(),
     )
 
@@ -174,6 +195,7 @@ def _unreadable(application_id: str, why: str) -> ApplicationLag:
         missing_runs=0,
         missing_events=0,
         dropped=0,
+        gaps=0,
         missing=why,
     )
 

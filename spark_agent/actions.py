@@ -9,7 +9,6 @@ action is the library's own job and captures nothing.
 from __future__ import annotations
 
 import operator
-import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -83,18 +82,20 @@ def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], A
     with session.operation(sink.name, inputs), session.serving(str(sink.number)):
         try:
             result = action()
-        except BaseException:
-            _say_failed(session, sink)
+        except BaseException as error:
+            _say_failed(session, sink, error)
             raise
     session.describe(sink)
+    session.action_ended(sink.number, sink.name)
     return result
 
 
-def _say_failed(session: Session, sink: Node) -> None:
+def _say_failed(session: Session, sink: Node, error: BaseException) -> None:
     """Its tasks that had ended have told of their records, which are no result."""
+    session.action_ended(sink.number, sink.name, error)
     sink.exact, sink.reason = False, failed(sink.name)
     session.emit(contract.NODE_REGISTERED, **sink.event())
-    if isinstance(sys.exc_info()[1], Exception):  # else the user wants to go
+    if isinstance(error, Exception):  # else the user wants to go
         session.describe_parts(sink)
 
 
@@ -267,14 +268,15 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
             frame.sink = begin
             try:
                 stock(self, path, compressionCodecClass)
-            except BaseException:
+            except BaseException as error:
                 for sink in sinks:
-                    _say_failed(session, sink)
+                    _say_failed(session, sink, error)
                 raise
         for sink in sinks:
             sink.describe = lambda: partitions.text_files(
                 self.getNumPartitions(), str(path), compressionCodecClass
             )
             session.describe(sink)
+            session.action_ended(sink.number, sink.name)
 
     return _top_level(session, stock, action)

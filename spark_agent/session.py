@@ -19,9 +19,21 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spark_agent import capture, contract, patches, problems, rdd, settings, summaries, transport, values
+from spark_agent import (
+    capture,
+    contract,
+    outcome,
+    patches,
+    problems,
+    rdd,
+    settings,
+    summaries,
+    transport,
+    values,
+)
 from spark_agent.call_sites import call_site
 from spark_agent.capture import Manifests, Pipeline, Plan
+from spark_agent.heartbeat import Heartbeat
 from spark_agent.nodes import Frame, Node
 from spark_agent.notices import Notices
 from spark_agent.sql.sessions import Sessions
@@ -37,6 +49,7 @@ MAX_WARNINGS = 5
 END_WAIT_S = 1.0
 
 _active: Session | None = None
+_latest: Session | None = None  # stopped or not
 
 
 def active() -> Session | None:
@@ -49,14 +62,14 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
 
     `names` are the keys of its conf that may be meant for the agent.
     """
-    global _active
+    global _active, _latest
     session: Session | None = None
     try:
         session = Session(context, names)
         rdd.install(session)
         session.sessions.install()
         session.begin()
-        _active = session
+        _active = _latest = session
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
         is_quiet = settings.flag(context._conf.get(settings.QUIET, "")) is True
         notices = session.notices if session is not None else Notices(context, is_quiet=is_quiet)
@@ -100,6 +113,8 @@ class Session:
         }
         self._warnings: dict[str, bool] = {}  # text -> was it logged
         self._is_stopped = False
+        self._end: dict[str, Any] = {}  # as it was told
+        self._heartbeat = Heartbeat(self._beat)
         parameter = Manifests()
         parameter.publish = self._publish_manifest
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)
@@ -121,7 +136,10 @@ class Session:
         self._preparing = threading.Thread(target=self._prepare, name="lineage-topics", daemon=True)
         self._prepared_by = time.monotonic() + self.settings.delivery_timeout_s
         self._preparing.start()
-        atexit.register(self.stop)
+        outcome.watch()
+        atexit.register(self._correct_end)
+        atexit.register(self.stop, at_exit=True)  # before the other: the last one that is registered is first
+        self._heartbeat.start()
         servers = self.settings.bootstrap_servers
         self.notices.say(summaries.started(self.application_id, self.context.appName, servers))
         for problem in self.settings.problems:
@@ -168,14 +186,18 @@ class Session:
         self._wait_for_topics()
         return self._flow_partitions
 
-    def stop(self) -> None:
+    def stop(self, *, at_exit: bool = False) -> None:
         """Publish the end and the counters, undo the patches. Does nothing the second time."""
         global _active
         with self._lock:
             if self._is_stopped:
                 return
             self._is_stopped = True
+        error = outcome.at_exit() if at_exit else outcome.under_way()
         atexit.unregister(self.stop)
+        if at_exit or outcome.is_interactive():
+            atexit.unregister(self._correct_end)
+        self._heartbeat.stop()
         self.undo()
         self.sessions.end()
         if _active is self:
@@ -183,7 +205,7 @@ class Session:
         self._wait_for_topics()
         self._counters["events_lost"] = self._settle(END_WAIT_S)
         self._counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
-        self.emit(contract.APPLICATION_ENDED, counters=self._counters)
+        self._tell_end(error)
         self._counters["events_lost"] = self._settle()
         self._counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
         self._log_warnings()
@@ -202,6 +224,47 @@ class Session:
 
     def undo(self) -> None:
         self.patches.undo()
+
+    def _tell_end(self, error: BaseException | None) -> None:
+        end: dict[str, Any] = {"state": contract.SUCCEEDED}
+        if error is not None:
+            end = {"state": contract.FAILED, "error": outcome.told(error, self.settings)}
+        if end != self._end:
+            self._end = end
+            self.emit(contract.APPLICATION_ENDED, counters=self._counters, **end)
+
+    def _correct_end(self) -> None:
+        """At the interpreter's exit, if the context was stopped before: tell the end again if it was another.
+
+        Of several applications of one program only the last is judged by the program's end.
+        """
+        if self is _latest:
+            before = self._end
+            self._tell_end(outcome.at_exit())
+            if self._end != before:
+                self._settle(END_WAIT_S)
+
+    def _beat(self) -> None:
+        """Send a sign of life. It has no number, and nobody misses it."""
+        with contextlib.suppress(Exception):  # whatever is wrong with us, the user's job goes on
+            now = int(time.time() * 1000)
+            message = contract.encode_event(contract.ALIVE, self.application_id, now, {})
+            with self._lock:
+                if self._early is not None:
+                    self._early.append(message)
+                elif (sender := transport.sender_for(self.settings)) is not None:
+                    key = self.application_id.encode()
+                    sender.send(self.settings.node_topic, -1, key, message, Delivery())
+
+    def action_ended(self, node: int, name: str, error: BaseException | None = None) -> None:
+        """Publish how an action ended. `error` is not an Exception where the user wanted it to go."""
+        if error is None:
+            self.emit(contract.ACTION_ENDED, node=node, state=contract.ACTION_COMPLETE)
+        else:
+            is_failed = isinstance(error, Exception)
+            state = contract.ACTION_FAILED if is_failed else contract.ACTION_ABORTED
+            said = outcome.told(error, self.settings, name)
+            self.emit(contract.ACTION_ENDED, node=node, state=state, error=said)
 
     def _settle(self, at_least_s: float = 0.0) -> int:
         """Wait, within the patience, until the events have arrived; how many have not."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "Application",
+    "ApplicationError",
     "ApplicationLag",
     "Applications",
     "Dataset",
@@ -23,6 +24,7 @@ __all__ = [
     "Lag",
     "Materialized",
     "Node",
+    "NodeError",
     "PartitionLag",
     "Record",
     "RecordPage",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 Kind = Literal["source", "operator", "sink"]
+State = Literal["running", "ended", "failed", "lost"]
 
 
 def _absent(value: object) -> bool:
@@ -52,12 +55,33 @@ class Health(Answer):
     status: Literal["ok"] = Field(description="Always `ok`; anything else is a problem.")
 
 
+class NodeError(Answer):
+    """Why an action failed."""
+
+    type: str = Field(description="The class of the error.")
+    message: str = Field(description="The first line of what it says, redacted as values are.")
+    frame: str | None = Field(description="File and line of the job where it was raised, if known.")
+
+
+class ApplicationError(Answer):
+    """Why an application failed."""
+
+    type: str = Field(description="The class of the error; `SystemExit` of an exit with a code.")
+    message: str = Field(description="The first line of what it says, redacted as values are.")
+    frame: str | None = Field(description="File and line of the job where it was raised, if known.")
+    node_id: str | None = Field(description="The action that failed, if one did.")
+    name: str | None = Field(description="Its operation.")
+    call_site: str | None = Field(description="File and line of the job that called it.")
+
+
 class Application(Answer):
     """One Spark application."""
 
     application_id: str = Field(description="Spark's `applicationId`.")
     name: str = Field(description="Spark's `spark.app.name`.")
-    state: Literal["running", "ended"] = Field(description="`running` until its driver said that it ended.")
+    state: State = Field(
+        description="`running`, `ended` (well), `failed`, or `lost`: its driver is silent for five minutes."
+    )
     started: int = Field(description="Unix time in milliseconds.")
     ended: int | None = Field(description="Unix time in milliseconds; null while it runs.")
     complete: bool = Field(description="It ended and every block of every committed run is stored.")
@@ -68,6 +92,7 @@ class Application(Answer):
         "greatest length, or `withheld` because the redaction function failed; and what the agent reported."
     )
     missing: str = Field(description="What is missing, in words; empty when it is complete.")
+    error: ApplicationError | None = Field(description="Of one that failed, else null.")
 
 
 class Applications(Answer):
@@ -99,6 +124,10 @@ class Node(Answer):
     dataset: Dataset | None = Field(description="Of sources and sinks, else null.")
     records: int | None = Field(description="How many records it made; null where they were not counted.")
     has_values: bool = Field(description="Values of its records were captured.")
+    state: Literal["complete", "failed", "aborted"] | None = Field(
+        description="Of a sink, how its action ended; null while it runs, and of agents that do not say it."
+    )
+    error: NodeError | None = Field(description="Of an action that failed, else null.")
 
 
 class Edge(Answer):
@@ -267,7 +296,9 @@ class ApplicationLag(Answer):
 
     application_id: str = Field(description="Spark's `applicationId`.")
     name: str = Field(description="Spark's `spark.app.name`.")
-    state: Literal["running", "ended"] = Field(description="`running` until its driver said that it ended.")
+    state: State = Field(
+        description="`running`, `ended` (well), `failed`, or `lost`: its driver is silent for five minutes."
+    )
     messages: int = Field(description="Announced, not stored, and may still come.")
     seconds: float = Field(description="How long ago the first of them was announced; 0 where none is.")
     incomplete_runs: int = Field(description="Accepted runs of which a block is missing or was dropped.")
@@ -276,6 +307,7 @@ class ApplicationLag(Answer):
     missing_events: int = Field(description="Other events that it counted and that have not arrived.")
     dropped: int = Field(description="Blocks that the agent gave up on.")
     missing: str = Field(description="What is missing, in words.")
+    gaps: int = Field(description="Reasons why something that ran was not followed.")
 
 
 class Lag(Answer):

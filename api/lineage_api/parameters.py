@@ -84,7 +84,7 @@ class ApplicationParameters(_Parameters):
         description="Only applications that hold this text in their name or id, in any case.",
         examples=["orders"],
     )
-    state: Literal["running", "ended"] | None = Field(
+    state: Literal["running", "ended", "failed", "lost"] | None = Field(
         default=None, description="Only applications in this state.", examples=["ended"]
     )
     complete: bool | None = Field(

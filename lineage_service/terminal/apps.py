@@ -12,7 +12,14 @@ from lineage_service.answers import Application
 from lineage_service.answers_csv import APPLICATION_COLUMNS, application_lines
 from lineage_service.flow_store import NoStoreError, place_text
 from lineage_service.settings import Settings
-from lineage_service.terminal.output import Output, add_format_flags, plain, print_table, table
+from lineage_service.terminal.output import (
+    Output,
+    add_format_flags,
+    error_text,
+    plain,
+    print_table,
+    table,
+)
 from lineage_service.terminal.start import asking
 
 __all__ = ["command", "configure"]
@@ -43,6 +50,10 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
+#: Of states that people should see.
+_COLOURS = {"failed": "red", "lost": "magenta"}
+
+
 def _nothing(settings: Settings, name: str | None, others: int) -> str:
     if name and others:
         return f"no applications with {name!r} in their name, of {others:,} in {place_text(settings)}"
@@ -58,5 +69,9 @@ def _show(console: Console, applications: Sequence[Application], nothing: str) -
         started = datetime.fromtimestamp(each.started / 1000).strftime("%Y-%m-%d %H:%M:%S")
         lineage = plain("complete", "green") if each.complete else plain(each.missing or "runs", "yellow")
         flows = f"{each.counters.get('flows', 0):,}"
-        rows.add_row(plain(each.application_id), plain(each.name), started, each.state, flows, lineage)
+        state = plain(each.state, _COLOURS.get(each.state, ""))
+        rows.add_row(plain(each.application_id), plain(each.name), started, state, flows, lineage)
     print_table(console, rows)
+    for each in applications:
+        if each.error is not None:
+            console.print(plain(f"{each.application_id} failed: {error_text(each.error)}"), soft_wrap=True)

@@ -13,6 +13,7 @@ from lineage_service.settings import Settings
 from lineage_service.terminal.output import (
     Output,
     add_format_flags,
+    error_text,
     plain,
     print_table,
     table,
@@ -36,9 +37,18 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     output = Output(options)
     with output.working("reading the graph"), asking(settings) as questions:
         graph = questions.graph(application_named(questions, options.application))
-    notes = [f"{each.node} {each.name} is a bound: {each.reason}" for each in graph.nodes if not each.exact]
+    notes = [note for each in graph.nodes if (note := _note(each))]
     output.give(graph, NODE_COLUMNS, node_lines(graph), lambda console: _show(console, graph), notes)
     return 0
+
+
+def _note(node: Node) -> str:
+    if node.state == "failed":
+        why = f": {error_text(node.error)}" if node.error is not None else ""
+        return f"{node.node} {node.name} failed{why}. Its records are those of tasks that had ended before"
+    if node.state == "aborted":
+        return f"{node.node} {node.name} was cancelled. Its records are those of tasks that had ended before"
+    return "" if node.exact else f"{node.node} {node.name} is a bound: {node.reason}"
 
 
 def _show(console: Console, graph: Graph) -> None:

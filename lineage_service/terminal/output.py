@@ -19,9 +19,19 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lineage_service.answers import ApplicationError, NodeError
 from lineage_service.answers_csv import csv_text
 
-__all__ = ["Output", "add_format_flags", "plain", "print_line", "print_table", "table", "without_folders"]
+__all__ = [
+    "Output",
+    "add_format_flags",
+    "error_text",
+    "plain",
+    "print_line",
+    "print_table",
+    "table",
+    "without_folders",
+]
 
 _WIDE = 10_000
 _CUT: Literal["ellipsis"] = "ellipsis"
@@ -119,6 +129,17 @@ def print_table(console: Console, rows: Table) -> None:
 
 def _width(cell: RenderableType) -> int:
     return cell.cell_len if isinstance(cell, Text) else cell_len(str(cell))
+
+
+def error_text(error: ApplicationError | NodeError) -> str:
+    """TYPE: MESSAGE at FILE:LINE, and in which action, as far as it is known."""
+    said = ": ".join(part for part in (error.type, error.message) if part) or "it is not known why"
+    at = f" at {error.frame}" if error.frame else ""
+    action = ""
+    if isinstance(error, ApplicationError) and error.node_id is not None:
+        number = error.node_id.rpartition("#")[2]
+        action = f", in {number} {error.name}" + (f" ({error.call_site})" if error.call_site else "")
+    return f"{said}{at}{action}"
 
 
 def plain(text: str | None, style: str = "") -> Text:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_service.answers import Dataset
+from lineage_service.outcomes import NodeOutcome
 
 __all__ = ["Link", "Run", "TopologyNode"]
 
@@ -29,6 +30,7 @@ class TopologyNode:
     by_id: bool = False
     limit: int | None = None  # only so many of its records are given on, of the first splits
     operation: int | None = None  # the node of the operation that a step is a part of
+    outcome: NodeOutcome | None = None  # of an action that has ended
     file_rows: Mapping[int, range] = field(default_factory=dict)  # split -> rows of its file, where known
 
     @property

@@ -120,6 +120,8 @@ class LineageQuestions:
             dataset=node.dataset,
             records=record_count(opened.snapshot, node.number),
             has_values=node.number in opened.snapshot.valued,
+            state=None if node.outcome is None else node.outcome.state,
+            error=None if node.outcome is None else node.outcome.error,
         )
 
     # -- records -------------------------------------------------------------------------------------

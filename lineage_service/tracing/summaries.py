@@ -7,17 +7,26 @@ So a list of many applications costs little, and costs next to nothing while not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.answers import Application, UnknownApplicationError
 from lineage_service.completeness import Receipt, counted
+from lineage_service.outcomes import LOST_AFTER_MS, Outcome, outcome_of
 from lineage_service.store_errors import StoreUnavailableError
 from lineage_service.stored_blocks import read_receipts
 from spark_agent import contract
 
-__all__ = ["Receipts", "Summaries", "SummaryReader", "summary"]
+#: What is missing of an application that is lost.
+LOST = (
+    f"its driver has sent nothing for {LOST_AFTER_MS // 60_000} minutes: it died without a word, "
+    "or `lineage consume` is behind"
+)
+
+__all__ = ["LOST", "Receipts", "Summaries", "SummaryReader", "summary"]
 
 
 class SummaryReader(Protocol):
@@ -37,12 +46,21 @@ class SummaryReader(Protocol):
 class Summaries:
     """The applications of a flow store. Threads may share it."""
 
-    def __init__(self, store: SummaryReader, receipts: Receipts | None = None) -> None:
+    def __init__(
+        self,
+        store: SummaryReader,
+        receipts: Receipts | None = None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`now` is Unix time in seconds."""
         self._store = store
+        self._now = now
         self._receipts = receipts or Receipts()
         self._lock = Lock()
         self._versions: tuple[object, Mapping[str, object]] = (None, {})  # with the store's
-        self._known: dict[str, tuple[object, Application]] = {}  # with the application's
+        #: With the application's version, and what became of it by its events.
+        self._known: dict[str, tuple[object, Application, Outcome]] = {}
 
     def all(self) -> tuple[Application, ...]:
         """Those of which an event is stored, newest first; last those whose files cannot be read."""
@@ -94,15 +112,22 @@ class Summaries:
         with self._lock:
             held = self._known.get(application_id)
         if held is not None and held[0] == version:
-            return held[1]
+            return self._at_this_moment(held[1], held[2])
         receipts = self._receipts.of(self._store.files("blocks", application_id))
         events = self._store.events(application_id)
         if not events:
             return None
         found = summary(application_id, events, receipts, self._store.rows(application_id))
+        outcome = outcome_of(events)
         with self._lock:
-            self._known[application_id] = (version, found)
-        return found
+            self._known[application_id] = (version, found, outcome)
+        return self._at_this_moment(found, outcome)
+
+    def _at_this_moment(self, found: Application, outcome: Outcome) -> Application:
+        """Nothing needs to come for an application to be lost."""
+        if outcome.at(1000 * self._now()).state != "lost":
+            return found
+        return replace(found, state="lost", missing=f"{LOST}; {found.missing}")
 
 
 def summary(
@@ -113,6 +138,7 @@ def summary(
 ) -> Application:
     """Of an application with at least one event; see `completeness.counted`."""
     complete = counted(events, receipts, rows)
+    outcome = outcome_of(events)
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
@@ -120,14 +146,15 @@ def summary(
     return Application(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
-        state="ended" if ended else "running",
+        state=outcome.state,
         started=started[0]["time"] if started else min(event["time"] for event in events),
-        ended=ended[0]["time"] if ended else None,
+        ended=outcome.ended,
+        error=outcome.error,
         complete=complete.is_complete,
         missing_blocks=complete.missing_blocks,
         missing=complete.describe(),
         counters={
-            **(_reported(ended[0]) if ended else {}),
+            **(_reported(ended[-1]) if ended else {}),
             "runs": len(complete.runs),
             "blocks": len({(each.run, each.seq) for each in receipts}),
             "flows": sum(flows.values()),

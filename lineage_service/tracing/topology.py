@@ -13,6 +13,7 @@ from typing import Any
 
 from lineage_service.answers import Dataset
 from lineage_service.completeness import Receipt
+from lineage_service.outcomes import NodeOutcome, actions_of
 from lineage_service.tracing import kept_runs
 from lineage_service.tracing.elements import Link, Run, TopologyNode
 from lineage_service.tracing.id_runs import has_ids, is_taken, of_other_stages, of_splits
@@ -78,7 +79,8 @@ def read_topology(
     id_links: set[tuple[int, int]] = set()
     persisted: set[int] = set()
     is_told = False
-    for event in sorted(events, key=lambda each: (each["time"], each.get("event", 0))):
+    events = sorted(events, key=lambda each: (each["time"], each.get("event", 0)))
+    for event in events:
         kind = event["type"]
         if kind == contract.NODE_REGISTERED:
             registered[event["node"]] = event
@@ -97,8 +99,14 @@ def read_topology(
             persisted.add(event["node"])
         elif kind == contract.APPLICATION_STARTED:
             is_told = contract.tells_what_is_kept(event)
+    actions = actions_of(events)
     nodes = {
-        number: _node(event, tuple(ports[number][port] for port in sorted(ports[number])), partitions[number])
+        number: _node(
+            event,
+            actions.get(number),
+            tuple(ports[number][port] for port in sorted(ports[number])),
+            partitions[number],
+        )
         for number, event in registered.items()
     }
     tagged = _tagged({**kept, **runs}, receipts)
@@ -305,7 +313,10 @@ def _stand_in(number: int, node: int, records: int) -> Run:
 
 
 def _node(
-    event: Mapping[str, Any], parents: tuple[int, ...], partitions: Mapping[int, Mapping[str, Any]]
+    event: Mapping[str, Any],
+    outcome: NodeOutcome | None,
+    parents: tuple[int, ...],
+    partitions: Mapping[int, Mapping[str, Any]],
 ) -> TopologyNode:
     dataset = event.get("dataset")
     return TopologyNode(
@@ -325,6 +336,7 @@ def _node(
         by_id=event.get("by_id") is True,
         limit=event.get("limit"),
         operation=event.get("operation"),
+        outcome=outcome,
     )
 
 

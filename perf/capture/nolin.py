@@ -335,7 +335,7 @@ class Session(session.Session):
     def begin(self) -> None:
         pass
 
-    def stop(self) -> None:
+    def stop(self, *, at_exit: bool = False) -> None:
         self.undo()
 
     def emit(self, event_type: str, **fields: object) -> None:

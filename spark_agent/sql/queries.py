@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from spark_agent import contract, partitions, settings
+from spark_agent import contract, outcome, partitions, settings
 from spark_agent.call_sites import Callers
 from spark_agent.nodes import failed
 from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting
@@ -315,7 +315,7 @@ class Queries:
         if kind == "end":
             for node in told["nodes"]:
                 self._read_again.end(node, told["name"], is_failed=told["failed"])
-                self._end_sink(node, is_failed=told["failed"])
+                self._end_sink(node, is_failed=told["failed"], error=told.get("error"))
                 written = self._outputs.end(node, is_failed=told["failed"])
                 index = self._indexes.of(node)
                 if index is None:
@@ -338,11 +338,17 @@ class Queries:
             self._session.publish_manifest(told)
         self._outputs.take(told["input"], told["split"], told["outputs"], files)
 
-    def _end_sink(self, number: int, *, is_failed: bool) -> None:
+    def _end_sink(self, number: int, *, is_failed: bool, error: dict[str, str] | None) -> None:
         """Of a query that failed, which may run well another time, records are no result."""
         node, exact, reason = self._sinks.get(number, (None, True, ""))
         if node is None:
             return
+        ended: dict[str, Any] = {"node": number, "state": contract.ACTION_COMPLETE}
+        if is_failed:
+            kind, message = (error or {}).get("type", ""), (error or {}).get("message", "")
+            found = outcome.told_by_jvm(kind, message, node.call_site, self._session.settings, node.name)
+            ended = {"node": number, "state": contract.ACTION_FAILED, "error": found}
+        self._session.emit(contract.ACTION_ENDED, **ended)
         said = (False, failed(node.name)) if is_failed else (exact, reason)
         if said != (node.exact, node.reason):
             node.exact, node.reason = said

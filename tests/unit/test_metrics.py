@@ -149,7 +149,12 @@ def test_the_lag_is_asked_for_when_prometheus_asks() -> None:
         (place[0], ("topic", "flow")): 1,
         (place[0], ("topic", "node")): 0,
     }
-    assert found["lineage_applications_unfinished"] == {(("state", "running"),): 1, (("state", "ended"),): 1}
+    assert found["lineage_applications_unfinished"] == {
+        (("state", "running"),): 1,
+        (("state", "ended"),): 1,
+        (("state", "failed"),): 0,
+        (("state", "lost"),): 0,
+    }
     single = {name: values[()] for name, values in found.items() if () in values}
     assert (single["lineage_kafka_up"], single["lineage_flow_store_up"]) == (1, 1)
     assert (single["lineage_dead_letters"], single["lineage_blocks_missing"]) == (2, 3)

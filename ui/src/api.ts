@@ -5,20 +5,31 @@
 export interface Application {
   application_id: string;
   name: string;
-  state: "running" | "ended";
+  state: "running" | "ended" | "failed" | "lost";
   started: number;
   ended: number | null;
   complete: boolean;
   missing_blocks: number;
   counters: { [name: string]: number };
   missing: string;
+  error: ApplicationError | null;
+}
+
+/** Why an application failed. */
+export interface ApplicationError {
+  type: string;
+  message: string;
+  frame: string | null;
+  node_id: string | null;
+  name: string | null;
+  call_site: string | null;
 }
 
 /** An application that runs or is not complete. */
 export interface ApplicationLag {
   application_id: string;
   name: string;
-  state: "running" | "ended";
+  state: "running" | "ended" | "failed" | "lost";
   messages: number;
   seconds: number;
   incomplete_runs: number;
@@ -27,6 +38,7 @@ export interface ApplicationLag {
   missing_events: number;
   dropped: number;
   missing: string;
+  gaps: number;
 }
 
 /** One page of the applications. */
@@ -116,6 +128,15 @@ export interface Node {
   dataset: Dataset | null;
   records: number | null;
   has_values: boolean;
+  state: "complete" | "failed" | "aborted" | null;
+  error: NodeError | null;
+}
+
+/** Why an action failed. */
+export interface NodeError {
+  type: string;
+  message: string;
+  frame: string | null;
 }
 
 /** What waits in one topic partition. */

@@ -8,7 +8,7 @@ import { type ApplicationsRoute, applicationHref, applicationsHref, queryOf } fr
 import { fail, loading, notice } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
-import { completeness, count, duration, number, time } from "./words";
+import { colourOf, completeness, count, errorText, number, standing, time } from "./words";
 
 const PAGE = 100;
 const EVERY_MS = 5_000;
@@ -91,6 +91,8 @@ function searchForm(changed: (isTyped: boolean) => void) {
     ["", "any"],
     ["running", "running"],
     ["ended", "ended"],
+    ["failed", "failed"],
+    ["lost", "lost"],
   ]);
   const complete = choice("complete", [
     ["", "any"],
@@ -149,8 +151,10 @@ function tableOf(applications: Application[]): HTMLElement {
       },
       {
         name: "State",
-        cell: ({ started, ended }) =>
-          ended === null ? "running" : `ended after ${duration((ended - started) / 1000)}`,
+        cell: (each) => [
+          h("span", { class: colourOf(each.state) }, standing(each)),
+          each.error !== null && h("div", { class: "failed-text" }, errorText(each.error)),
+        ],
       },
       {
         name: "Lineage",

@@ -3,9 +3,11 @@ import {
   applicationOf,
   callSite,
   clock,
+  colourOf,
   completeness,
   count,
   duration,
+  errorText,
   expressions,
   fileName,
   nodeNumber,
@@ -14,6 +16,7 @@ import {
   reservations,
   share,
   short,
+  standing,
   time,
 } from "./words";
 
@@ -90,4 +93,27 @@ test("expressions are what neither name nor file says", () => {
   expect(expressions({ name: "Filter", description: "v > 3", dataset: null })).toBe("v > 3");
   expect(expressions({ name: "map", description: "map", dataset: null })).toBe("");
   expect(expressions({ name: "csv", description: "/out", dataset: { name: "/out" } })).toBe("");
+});
+
+test("an application that failed or was lost is told apart from one that ended well, in colour too", () => {
+  const times = { started: 1_000, ended: 4_000 };
+  expect(standing({ ...times, state: "ended" })).toBe("ended after 3.0 s");
+  expect(standing({ ...times, state: "failed" })).toBe("failed after 3.0 s");
+  expect(standing({ started: 1_000, ended: null, state: "running" })).toBe("running");
+  expect(standing({ started: 1_000, ended: null, state: "lost" })).toBe("lost");
+  expect((["running", "ended", "failed", "lost"] as const).map(colourOf)).toEqual([null, null, "is-failed", "is-lost"]);
+});
+
+test("an error says its type, its message and the line, as far as they are known", () => {
+  expect(errorText({ type: "ValueError", message: "no day", frame: "/jobs/etl.py:41" })).toBe(
+    "ValueError: no day (etl.py:41)",
+  );
+  expect(errorText({ type: "KeyError", message: "", frame: null })).toBe("KeyError");
+  expect(errorText({ type: "", message: "", frame: null })).toBe("it is not known why");
+});
+
+test("what was not followed is counted", () => {
+  expect(completeness({ state: "ended", complete: false, missing_blocks: 0, counters: { gaps: 2 } })).toBe(
+    "incomplete: 2 parts not followed",
+  );
 });

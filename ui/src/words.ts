@@ -1,5 +1,7 @@
 // Numbers, times and sentences as people read them. Pure.
 
+import type { Application, NodeError } from "./api";
+
 // By hand, all of it: the first use of Intl makes the browser read its tables, which alone blocks it for some 40 ms.
 
 const grouped = (decimal: string): string => {
@@ -78,7 +80,7 @@ interface Described {
 }
 
 export interface Completeness {
-  state: "running" | "ended";
+  state: Application["state"];
   complete: boolean;
   missing_blocks: number;
   counters: { [name: string]: number };
@@ -87,16 +89,33 @@ export interface Completeness {
 /** Whether all lineage of an application is there, in few words. */
 export function completeness({ state, complete, missing_blocks: missing, counters }: Completeness): string {
   if (complete) return "complete";
-  const { dropped = 0, missing_runs: runs = 0, missing_events: events = 0, lost_rows: lost = 0 } = counters;
+  const { dropped = 0, missing_runs: runs = 0, missing_events: events = 0, gaps = 0, lost_rows: lost = 0 } = counters;
   const lacks = [
     missing > 0 && `${count(missing, "block")} missing`,
     runs > 0 && `${count(runs, "run")} missing`,
     events > 0 && `${count(events, "event")} missing`,
     dropped > 0 && `${number(dropped)} dropped`,
+    gaps > 0 && `${count(gaps, "part")} not followed`,
     lost > 0 && `${count(lost, "row")} lost by the flow store`,
   ].filter((each) => each !== false);
   if (lacks.length > 0) return `incomplete: ${lacks.join(", ")}`;
   return state === "running" ? "incomplete: still running" : "incomplete: not all has arrived";
+}
+
+/** What became of an application, in few words. */
+export function standing({ state, started, ended }: Pick<Application, "state" | "started" | "ended">): string {
+  if (state === "lost") return "lost";
+  return ended === null ? "running" : `${state} after ${duration((ended - started) / 1000)}`;
+}
+
+/** The class that gives a state its colour. */
+export const colourOf = (state: Application["state"]): string | null =>
+  state === "failed" || state === "lost" ? `is-${state}` : null;
+
+/** Type, message and line of an error, as far as they are known. */
+export function errorText({ type, message, frame }: NodeError): string {
+  const said = [type, message].filter((part) => part !== "").join(": ") || "it is not known why";
+  return frame === null ? said : `${said} (${fileName(frame)})`;
 }
 
 /** What must be known of an answer before one relies on it; empty where nothing. */

@@ -1,13 +1,12 @@
 // Purpose: applications that ended, also when their start is told later. Of several accounts of one end the
 //   highest revision stays. Of the flows of one that ended nobody has decided yet: application/pending.
-// Parameters: $applications, list of {applicationId, properties with endRevision}
+// Parameters: $applications, list of {applicationId, properties with state and endRevision}
 // Index: LineageApplication(applicationId)
 // Eager: none
 UNWIND $applications AS row
 MERGE (application:LineageApplication {applicationId: row.applicationId})
 ON CREATE SET
   application += row.properties,
-  application.state = 'ended',
   application.flows = 'not yet',
   application.flowsBudget = -1
 ON MATCH SET
@@ -16,5 +15,4 @@ ON MATCH SET
     ELSE {}
   END,
   application.flowsBudget = CASE WHEN application.flows IS NULL THEN -1 ELSE application.flowsBudget END,
-  application.flows = coalesce(application.flows, 'not yet'),
-  application.state = 'ended'
+  application.flows = coalesce(application.flows, 'not yet')

@@ -10,4 +10,4 @@ ON MATCH SET
     WHEN coalesce(application.startRevision, '') < row.properties.startRevision THEN row.properties
     ELSE {}
   END,
-  application.state = CASE WHEN application.ended IS NULL THEN 'running' ELSE 'ended' END
+  application.state = CASE WHEN application.ended IS NULL THEN 'running' ELSE application.state END

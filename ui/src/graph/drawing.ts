@@ -240,7 +240,8 @@ function elements(picture: Picture, placed: Placed): ElementDefinition[] {
 function classesOf(box: DrawnBox, isFrame: boolean): string {
   if (isFrame) return "frame";
   if (box.type === "group") return "closed";
-  return [box.operation.kind, !box.operation.exact && "inexact"].filter(Boolean).join(" ");
+  const { kind, exact, state } = box.operation;
+  return [kind, state === "failed" ? "broken" : !exact && "inexact"].filter(Boolean).join(" ");
 }
 
 function styles(): StylesheetJson {
@@ -274,6 +275,10 @@ function styles(): StylesheetJson {
     {
       selector: ".sink",
       style: { "background-color": of("sink-fill"), "border-color": of("sink"), "border-width": 1.5 },
+    },
+    {
+      selector: ".broken",
+      style: { "background-color": of("failure-fill"), "border-color": of("failure"), "border-width": 2 },
     },
     { selector: ".inexact", style: { "border-style": "dashed", "border-color": of("care") } },
     {

@@ -14,6 +14,8 @@ export const operation = (node: number, more: Partial<Operation> = {}): Operatio
   dataset: null,
   records: node,
   has_values: false,
+  state: null,
+  error: null,
   ...more,
 });
 

@@ -8,7 +8,19 @@ import { fail, loading, notice } from "../states";
 import { frame, pause } from "../slices";
 import { table } from "../table";
 import type { View, ViewContext } from "../view";
-import { callSite, completeness, count, duration, expressions, nodeNumber, number, time } from "../words";
+import {
+  callSite,
+  colourOf,
+  completeness,
+  count,
+  errorText,
+  expressions,
+  fileName,
+  nodeNumber,
+  number,
+  standing,
+  time,
+} from "../words";
 import { type Drawing, drawing } from "./drawing";
 import { cut, layoutOf } from "./labels";
 import { layOut } from "../layout";
@@ -212,7 +224,8 @@ function legend(graph: Graph, framed: Group[]): string {
     "Lines: flows",
     graph.edges.some(({ shuffle }) => shuffle) && "dashed: a shuffle",
     framed.length > 0 && "grey: a stage (between shuffles)",
-    graph.nodes.some(({ exact }) => !exact) && "dashed box: not exact",
+    graph.nodes.some(({ exact, state }) => !exact && state !== "failed") && "dashed box: not exact",
+    graph.nodes.some(({ state }) => state === "failed") && "red box: failed",
   ]
     .filter((each) => each !== false)
     .join(" · ");
@@ -226,14 +239,14 @@ function inWords(box: DrawnBox): Child {
       ` ${box.isOpen ? "(open)" : "(closed)"}: ${count(operations, "operation")}: ${names}`,
     ];
   }
-  const { name, node, kind, call_site, dataset, records, exact, reason } = box.operation;
+  const { name, node, kind, call_site, dataset, records } = box.operation;
   const parts = [
     `${kind} ${node}`,
     expressions(box.operation),
     call_site !== "" && call_site,
     dataset?.name,
     records === null ? passed(box.passing) : count(records, "record"),
-    !exact && `not exact: ${reason}`,
+    reservation(box.operation),
   ];
   return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
 }
@@ -243,11 +256,18 @@ function expressionsOf(operation: Pick<Operation, "name" | "description" | "data
   return text !== "" && h("div", { class: "small", title: text }, cut(text, MOST_CHARACTERS));
 }
 
+/** What must be known of an operation before one relies on it. */
+function reservation({ state, error, exact, reason }: Operation): string | false {
+  if (state === "failed") return error === null ? "failed" : `failed: ${errorText(error)}`;
+  if (state === "aborted") return "cancelled";
+  return !exact && `not exact: ${reason}`;
+}
+
 const passed = (rows: number | null): string =>
   rows === null ? "rows pass, not counted" : rows === 1 ? "1 row passes" : `${number(rows)} rows pass`;
 
 function facts(application: Application, again: () => void): Child {
-  const { started, ended, counters, missing, complete, state } = application;
+  const { started, counters, missing, complete, state, error } = application;
   const told = Object.entries(counters).filter(([, value]) => value > 0);
   return [
     h(
@@ -255,7 +275,9 @@ function facts(application: Application, again: () => void): Child {
       {},
       "Started ",
       h("time", { datetime: new Date(started).toISOString() }, time(started)),
-      ended === null ? ", still running. " : `, ended after ${duration((ended - started) / 1000)}. `,
+      ", ",
+      h("span", { class: colourOf(state) }, state === "running" ? "still running" : standing(application)),
+      ". ",
       "Lineage: ",
       h("span", { class: complete ? null : "warning" }, completeness(application)),
       ". ",
@@ -266,6 +288,23 @@ function facts(application: Application, again: () => void): Child {
           told.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`).join(" · "),
         ),
     ),
+    state === "failed" &&
+      notice(
+        "failure",
+        "This application failed",
+        error !== null && `: ${errorText(error)}`,
+        error !== null &&
+          error.node_id !== null && [
+            ". The action that failed: ",
+            h(
+              "a",
+              { href: recordsHref(application.application_id, Number(nodeNumber(error.node_id))) },
+              `${nodeNumber(error.node_id)} ${error.name ?? ""}`,
+            ),
+            error.call_site !== null && ` (${fileName(error.call_site)})`,
+          ],
+        ".",
+      ),
     !complete &&
       notice(
         "care",
@@ -311,12 +350,13 @@ function operations(
       { name: "No.", kind: "count", cell: ({ node }) => node },
       {
         name: "Operation",
-        cell: ({ node, name, description, call_site, dataset, exact, reason }) => [
-          h("a", { href: recordsHref(application, node) }, name),
-          expressionsOf({ name, description, dataset }),
-          dataset !== null && h("div", { class: "id" }, dataset.name),
-          call_site !== "" && h("div", { class: "id", title: call_site }, callSite(call_site)),
-          !exact && h("div", { class: "warning" }, `not exact: ${reason}`),
+        cell: (operation) => [
+          h("a", { href: recordsHref(application, operation.node) }, operation.name),
+          expressionsOf(operation),
+          operation.dataset !== null && h("div", { class: "id" }, operation.dataset.name),
+          operation.call_site !== "" &&
+            h("div", { class: "id", title: operation.call_site }, callSite(operation.call_site)),
+          h("div", { class: operation.state === "failed" ? "failed-text" : "warning" }, reservation(operation)),
         ],
       },
       { name: "Kind", cell: ({ kind }) => kind },

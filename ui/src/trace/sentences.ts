@@ -1,6 +1,6 @@
 // What is said of a way in words: what is drawn of it, where it begins and ends, and what keeps one from relying on it.
 
-import { count, fileName, number, share } from "../words";
+import { count, errorText, fileName, number, share } from "../words";
 import type { Graph } from "./answers";
 import type { End, Ends } from "./ends";
 import type { Direction, Leg, Place, Way } from "./model";
@@ -68,7 +68,16 @@ export function cautions(legs: readonly Leg[], operations: Operations): string[]
   }
   if (legs.some((leg) => !leg.exact)) {
     const nodes = new Map(legs.flatMap((leg) => leg.nodes).map((node) => [node.node_id, node]));
-    const bounds = [...nodes.values()].filter((node) => !node.exact);
+    const inexact = [...nodes.values()].filter((node) => !node.exact);
+    const hasFailed = ({ node_id: id }: { node_id: string }) => operations.get(id)?.state === "failed";
+    for (const node of inexact.filter(hasFailed)) {
+      const error = operations.get(node.node_id)?.error ?? null;
+      told.push(
+        `${node.name} failed${error === null ? "" : `: ${errorText(error)}`}. These are records of tasks that had ended before.`,
+      );
+    }
+    const bounds = inexact.filter((node) => !hasFailed(node));
+    if (bounds.length === 0 && inexact.length > 0) return told;
     const names = bounds.map((node) => {
       const why = operations.get(node.node_id)?.reason;
       return `${node.name} (${node.node_id.slice(node.node_id.lastIndexOf("#") + 1)}${why ? `: ${why}` : ""})`;

@@ -129,6 +129,8 @@ describe("in words", () => {
         dataset: { namespace: "file", name: "/data/in/weather.csv", format: "text" },
         records: 9,
         has_values: false,
+        state: null,
+        error: null,
       },
       {
         node_id: "app#1",
@@ -142,6 +144,8 @@ describe("in words", () => {
         dataset: null,
         records: 9,
         has_values: false,
+        state: null,
+        error: null,
       },
     ],
   };

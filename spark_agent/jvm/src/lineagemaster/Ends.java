@@ -12,6 +12,9 @@ import scala.runtime.BoxedUnit;
 
 /** Says on the driver, behind the manifests of its tasks, that a query with taps of an output has ended. */
 public final class Ends implements QueryExecutionListener {
+  /** Of a message; that of a Python worker holds a whole traceback, and ends with what matters. */
+  private static final int MAX_MESSAGE = 20_000;
+
   private final Manifests manifests;
 
   public Ends(Manifests manifests) {
@@ -20,24 +23,42 @@ public final class Ends implements QueryExecutionListener {
 
   @Override
   public void onSuccess(String name, QueryExecution query, long nanoseconds) {
-    end(name, query, false);
+    end(name, query, null);
   }
 
   @Override
   public void onFailure(String name, QueryExecution query, Exception error) {
-    end(name, query, true);
+    end(name, query, error);
   }
 
-  private void end(String name, QueryExecution query, boolean isFailed) {
+  /** With what the query failed, or null. */
+  private void end(String name, QueryExecution query, Exception failure) {
     try {
       Set<Integer> nodes = outputs(query.optimizedPlan());
       if (!nodes.isEmpty()) {
-        manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + isFailed
-            + ",\"name\":" + Manifest.quoted(name) + "}");
+        manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + (failure != null)
+            + ",\"name\":" + Manifest.quoted(name) + error(failure) + "}");
       }
     } catch (Throwable error) {
       // A query that failed before it had a plan has no taps.
     }
+  }
+
+  private static String error(Exception failure) {
+    if (failure == null) {
+      return "";
+    }
+    Throwable cause = failure; // Spark's own errors say less than what made them
+    while (cause.getCause() != null && cause.getCause() != cause && !isOfPython(cause)) {
+      cause = cause.getCause();
+    }
+    String message = String.valueOf(cause.getMessage());
+    return ",\"error\":{\"type\":" + Manifest.quoted(cause.getClass().getSimpleName()) + ",\"message\":"
+        + Manifest.quoted(message.substring(0, Math.min(message.length(), MAX_MESSAGE))) + "}";
+  }
+
+  private static boolean isOfPython(Throwable error) {
+    return error.getClass().getSimpleName().equals("PythonException");
   }
 
   /** The nodes of the taps of outputs in a plan. */
