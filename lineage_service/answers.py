@@ -199,7 +199,10 @@ class Values:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
-    """Where a trace begins: record, or node with partition and offset, or node with key, or path with row."""
+    """Where a trace begins: record, or node with partition and offset, or node with key, or path with row.
+
+    With a record or a path, `node` says which one is meant.
+    """
 
     direction: Direction
     record: str | None = None

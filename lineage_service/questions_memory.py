@@ -28,6 +28,7 @@ from lineage_service.answers import (
     Values,
     ValueStep,
 )
+from lineage_service.tracing.file_nodes import nodes_meant
 
 __all__ = ["MemoryLineage", "MemoryQuestions"]
 
@@ -158,7 +159,7 @@ class MemoryQuestions:
         more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)
         return Trace(
             direction=query.direction,
-            start=tuple(index.records[each][1] for each in start),
+            start=tuple(index.records[each][1] for each in start if index.records[each][0] is start_node),
             start_node=start_node.node_id,
             complete=index.lineage.application.complete,
             # What the start came out of is in question backward; what it went into, forward.
@@ -236,6 +237,12 @@ def _start(index: _Index, query: TraceQuery) -> tuple[Node, list[str]]:
     found = [hash_ for hash_, (node, record) in index.records.items() if _begins(index, query, node, record)]
     if not found:
         raise NotFoundError("there is no such record")
+    if query.path is not None:
+        kinds = {index.records[hash_][0].node: index.records[hash_][0].kind for hash_ in found}
+        meant = nodes_meant(kinds, query.direction)
+        meant = meant[:1] if query.direction == "backward" else meant
+        found = [hash_ for hash_ in found if index.records[hash_][0].node in meant]
+        return index.node(str(meant[0])), found
     nodes = {index.records[hash_][0].node_id for hash_ in found}
     if len(nodes) > 1:
         raise InvalidQueryError(

@@ -164,7 +164,7 @@ class TraceParameters(_Parameters):
         default=None,
         max_length=_MAX_ID,
         pattern=_NODE,
-        description=f"Start: {_NODE_HELP}; with `partition` and `offset`, or `key`, or `record`.",
+        description=f"Start: {_NODE_HELP}; with `partition` and `offset`, or `key`, or `record`, or `path`.",
         examples=["3"],
     )
     partition: int | None = Field(
@@ -243,7 +243,7 @@ class TraceParameters(_Parameters):
         if given not in _STARTS:
             raise ValueError(
                 "give one start: record (and node), or node with partition and offset, or node with key, "
-                f"or path with row; given: {', '.join(sorted(given)) or 'none'}"
+                f"or path with row (and node); given: {', '.join(sorted(given)) or 'none'}"
             )
         return self
 
@@ -258,6 +258,7 @@ _STARTS = frozenset(
         frozenset({"node", "partition", "offset"}),
         frozenset({"node", "key"}),
         frozenset({"path", "row"}),
+        frozenset({"path", "row", "node"}),
     }
 )
 

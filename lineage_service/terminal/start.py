@@ -65,7 +65,7 @@ def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, A
     if path and line.isascii() and line.isdigit() and ("#" not in path or Path(path).exists()):
         if int(line) < 1:
             raise InvalidQueryError(f"{text}: lines count from 1")
-        return {"path": _whole(path), "row": int(line) - 1}
+        return {"path": _whole(path), "row": int(line) - 1, "node": node}
     if "#" not in (text or ""):
         raise InvalidQueryError(f"{text!r} is neither FILE:LINE nor a record id such as write#0#12")
     return {"record": text, "node": node}

@@ -38,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="FILE:LINE of an input or output file, lines counted from 1, or a record id such as write#0#12 "
         "or 30#write#0#12",
     )
-    parser.add_argument("--node", metavar="N", help="the operation of the record id or of --key, by number")
+    parser.add_argument(
+        "--node", metavar="N", help="the operation of the record id, of FILE:LINE or of --key, by number"
+    )
     parser.add_argument("--key", help="begin at all records of --node with this key")
     parser.add_argument("--to", metavar="N", help="only what lies between the start and this node")
     parser.add_argument(

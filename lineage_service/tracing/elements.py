@@ -9,7 +9,7 @@ from typing import Any
 from lineage_service.answers import Dataset
 from lineage_service.outcomes import NodeOutcome
 
-__all__ = ["Link", "Run", "TopologyNode"]
+__all__ = ["Link", "Run", "TopologyNode", "in_words"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +73,13 @@ class Link:
     parent_run: int
     start: int
     count: int
+
+
+def in_words(node: TopologyNode) -> str:
+    """A node among others, for people who have to choose: number, name, and where it stands or its file."""
+    place = ", ".join(each.rpartition("/")[2] for each in node.call_site.split(", "))
+    return (
+        f"{node.number} ({node.name} at {place})"
+        if place
+        else f"{node.number} ({node.name} {node.description})"
+    )

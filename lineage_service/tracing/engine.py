@@ -36,7 +36,7 @@ class TraceWalk:
         depth: int | None = None,
         to: int | None = None,
     ) -> None:
-        """`to` may be given for a walk with one start node."""
+        """With `to`, the walk is what lies between its start nodes and that one."""
         self.snapshot = snapshot
         self._direction, self._depth, self._to = direction, depth, to
         # Where a walk ends before its time, records may be listed that it made no step from.
@@ -55,8 +55,9 @@ class TraceWalk:
             self._carry_no_more()
         self._walk.add(node, run, None, positions)
         self._hops[node] = 0
+        on_way = on_the_way(self.snapshot.topology, self._direction, node, self._to)
+        self._allowed = self._allowed | on_way if self._starts else on_way
         self._starts[node] = None
-        self._allowed = on_the_way(self.snapshot.topology, self._direction, node, self._to)
         if self._to is not None:  # a bound off that way says nothing about the answer
             self._walk.towards = self._allowed
 

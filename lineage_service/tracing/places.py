@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from datetime import datetime, timezone
 from typing import Any
 
-from lineage_service.answers import SourceRow
+from lineage_service.answers import Direction, SourceRow
 from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local
 from lineage_service.tracing import columnar_rows, whole_files
 from lineage_service.tracing.decompressed import Check, unlimited
@@ -261,12 +261,21 @@ class Places:
 
     # -- from a row to its record -------------------------------------------------------------------
 
-    def find(self, topology: Topology, path: str, row: int, check: Check = unlimited) -> tuple[int, int, int]:
-        """(node, split, offset) of a row of an input or output file.
+    def find(
+        self,
+        topology: Topology,
+        path: str,
+        row: int,
+        check: Check = unlimited,
+        *,
+        direction: Direction = "backward",
+        node: int | None = None,
+    ) -> list[tuple[int, int, int]]:
+        """[(node, split, offset)] of a row of an input or output file; see `RowFinder.find`.
 
         Raises NotFoundError, InvalidQueryError.
         """
-        return self._finder.find(topology, path, row, check)
+        return self._finder.find(topology, path, row, check, direction, node)
 
     def rows_before(
         self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT

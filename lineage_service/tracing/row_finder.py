@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lineage_service.answers import InvalidQueryError, NotFoundError
+from lineage_service.answers import Direction, InvalidQueryError, NotFoundError
 from lineage_service.file_systems import UnreadableError
 from lineage_service.tracing.decompressed import Check
+from lineage_service.tracing.elements import in_words
+from lineage_service.tracing.file_nodes import nodes_meant
 from lineage_service.tracing.file_rows import FileRows
 from lineage_service.tracing.parts import (
     LINES,
@@ -23,7 +25,11 @@ from lineage_service.tracing.parts import (
 from lineage_service.tracing.topology import Topology
 from spark_agent import contract
 
-__all__ = ["RowFinder"]
+__all__ = ["RowFinder", "UnknownRowError"]
+
+
+class UnknownRowError(NotFoundError):
+    """Which record of a node a row of a file is cannot be said, though it may be one."""
 
 
 class RowFinder:
@@ -32,23 +38,31 @@ class RowFinder:
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
 
-    def find(self, topology: Topology, path: str, row: int, check: Check) -> tuple[int, int, int]:
-        """(node, split, offset) of a row of an input or output file.
+    def find(
+        self,
+        topology: Topology,
+        path: str,
+        row: int,
+        check: Check,
+        direction: Direction,
+        node: int | None = None,
+    ) -> list[tuple[int, int, int]]:
+        """[(node, split, offset)] of a row of an input or output file: of `node`, or of those that are meant.
 
-        Raises NotFoundError, InvalidQueryError.
+        Several only forward, see `nodes_meant`. Raises NotFoundError, InvalidQueryError.
         """
         wanted = normal_path(path)
         found: dict[int, list[Mapping[str, Any]]] = {}
-        for node in topology.nodes.values():
-            for partition in node.partitions.values():
+        for number, reader in topology.nodes.items():
+            for partition in reader.partitions.values():
                 if any(each == path or normal_path(each) == wanted for each in paths_of(partition)):
-                    found.setdefault(node.number, []).append(partition)
+                    found.setdefault(number, []).append(partition)
         if not found and (why := _not_captured(topology, wanted)):
             raise NotFoundError(f"{wanted}: its records are not known. {why}")
         if not found:
             below = _files(topology, wanted)
             if len(below) == 1:
-                return self.find(topology, below[0], row, check)
+                return self.find(topology, below[0], row, check, direction, node)
             if below:
                 raise InvalidQueryError(
                     f"{wanted} is a folder with {len(below):,} files: name one of them: {_named(below)}"
@@ -56,14 +70,44 @@ class RowFinder:
             there = _files(topology)
             has = f"; it has {_named(there)}" if there else ""
             raise NotFoundError(f"no source or sink of this application has the file {wanted}{has}")
-        node_number = min(found)
-        if len(found) > 1:
-            named = ", ".join(str(number) for number in sorted(found))
-            raise InvalidQueryError(
-                f"several nodes have the file {wanted}: {named}; give node, partition and offset"
+        if node is not None and node not in found:
+            raise NotFoundError(
+                f"node {node} neither read nor wrote the file {wanted}; who did: {_nodes(topology, found)}"
             )
-        if "files" in found[node_number][0]:
-            partition = found[node_number][0]
+        if node is not None:
+            meant = [node]
+        else:
+            meant = nodes_meant({number: topology.nodes[number].kind for number in found}, direction)
+        places: list[tuple[int, int, int]] = []
+        missing: list[NotFoundError] = []
+        for number in meant:
+            try:
+                places.append(self._in_node(topology, number, found[number], path, row, check))
+            except UnknownRowError as error:
+                if len(found) == 1:
+                    raise
+                raise UnknownRowError(f"{error} (who has the file: {_nodes(topology, found)})") from None
+            except NotFoundError as error:  # it read another part of the file
+                missing.append(error)
+            if places and direction == "backward":
+                break
+        if not places:
+            raise missing[0]
+        return places
+
+    def _in_node(
+        self,
+        topology: Topology,
+        node_number: int,
+        found: Sequence[Mapping[str, Any]],
+        path: str,
+        row: int,
+        check: Check,
+    ) -> tuple[int, int, int]:
+        """(node, split, offset) of a row of a file, of which a node has the partitions `found`."""
+        wanted = normal_path(path)
+        if "files" in found[0]:
+            partition = found[0]
             at = next(
                 at
                 for at, each in enumerate(paths_of(partition))
@@ -72,7 +116,7 @@ class RowFinder:
             return node_number, int(partition["split"]), at
         parts = [
             (int(partition["split"]), part)
-            for partition in found[node_number]
+            for partition in found
             for part in parts_of(topology.nodes[node_number], partition)
             if part.path == path or normal_path(part.path) == wanted
         ]
@@ -85,7 +129,7 @@ class RowFinder:
                 node_number,
                 *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
             )
-        partitions = sorted(found[node_number], key=lambda each: int(each["start"]))
+        partitions = sorted(found, key=lambda each: int(each["start"]))
         if "record_length" in partitions[0]:
             firsts = [first_record(each) for each in partitions]
             at = sum(first <= row for first in firsts) - 1
@@ -121,11 +165,11 @@ class RowFinder:
                 split, part = parts[at]
                 offset = part.first + self._record_in(format, path, part.start, line, check)
             else:
-                raise NotFoundError(
+                raise UnknownRowError(
                     f"{path}: which record row {row} became is not known; give node, partition and offset"
                 )
         except UnreadableError as error:
-            raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
+            raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
         if offset < part.first or (part.last is not None and offset >= part.last):
             raise NotFoundError(f"row {row} of {path} is none of the records that were read or written")
         return split, offset
@@ -162,7 +206,7 @@ class RowFinder:
             held = [each for each in partitions if begins[int(each["start"])] < begin] or [partitions[0]]
             first = self._rows.first_row(path, state, begins[int(held[-1]["start"])], check)
         except UnreadableError as error:
-            raise NotFoundError(f"{path}: {error}; or give node, partition and offset") from None
+            raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
         return int(held[-1]["split"]), row - first
 
 
@@ -185,6 +229,10 @@ def _named(files: Sequence[str]) -> str:
 
 #: So many files are named in a message.
 _LISTED = 3
+
+
+def _nodes(topology: Topology, numbers: Iterable[int]) -> str:
+    return ", ".join(in_words(topology.nodes[number]) for number in sorted(numbers))
 
 
 def _are_read_again(parts: Iterable[Part]) -> bool:

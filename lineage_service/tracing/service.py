@@ -48,10 +48,10 @@ from lineage_service.tracing.records import RecordPages
 from lineage_service.tracing.snapshot import KeptRows, Snapshot
 from lineage_service.tracing.starts import (
     end_named,
-    holders_named,
+    held_named,
     no_such_key,
     node_id_named,
-    place_named,
+    places_named,
     record_named,
 )
 from lineage_service.tracing.summaries import Receipts, Summaries
@@ -148,9 +148,8 @@ class LineageQuestions:
                     journey = self._journey(opened, query, to, start)
                 if not (page.so_far and journey.has_found):
                     journey.advance(check)
-                first = self._show(
-                    opened, cursor, node, _distinct(start)[: query.limit], values=query.values, check=check
-                )
+                mine = _distinct([each for each in start if each.node == node.number])[: query.limit]
+                first = self._show(opened, cursor, node, mine, values=query.values, check=check)
                 legs = journey.page(query.limit, page.after, check, only)
                 shown = [self._leg(*leg, query, check) for leg in legs]
                 return trace_of(query, node, first, journey, legs, shown)
@@ -192,13 +191,17 @@ class LineageQuestions:
     def _start(
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
     ) -> tuple[TopologyNode, list[Position]]:
-        """The node and the records, in the runs that hold them, that a query names."""
-        named = place_named(opened.snapshot, self._places, query, check)
+        """The node to name, and the records, in the runs that hold them, that a query names."""
+        named = places_named(opened.snapshot, self._places, query, check)
         if isinstance(named, TopologyNode):
             return named, self._by_key(opened, cursor, named, query)
-        node, split, offset = named
-        held = holders_named(opened.snapshot, node, split, offset, query.direction)
-        return node, [Position(node.number, split, offset, run.number) for run in held]
+        held = held_named(opened.snapshot, named, query.direction)
+        positions = [
+            Position(node.number, split, offset, run.number)
+            for node, split, offset, runs in held
+            for run in runs
+        ]
+        return held[0][0], positions
 
     def _by_key(
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, query: TraceQuery

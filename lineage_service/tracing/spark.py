@@ -11,7 +11,7 @@ that can read the store. What is read of the files that people's records stand i
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -33,10 +33,10 @@ from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.spark_store import SparkSnapshot, StoreInSpark, open_in_spark
 from lineage_service.tracing.starts import (
     end_named,
-    holders_named,
+    held_named,
     no_such_key,
     node_id_named,
-    place_named,
+    places_named,
 )
 from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
@@ -100,10 +100,10 @@ class SparkTracing:
         to = end_named(opened.snapshot, query.to)
         only = node_id_named(opened.snapshot, query.only) if query.only else None
         main = self._walk(opened.snapshot, has_origins=False)
-        node, start = self._start(opened.snapshot, main, query)
-        journey = self._journey(opened, query, to, node, start)
+        node, starts = self._start(opened.snapshot, main, query)
+        journey = self._journey(opened, query, to, starts)
         journey.advance(unlimited)
-        first = reached_at(main, node.number, start, query.limit).positions
+        first = reached_at(main, node.number, starts[node.number], query.limit).positions
         legs = journey.page(query.limit, page.after, unlimited, only)
         texts = self._shown_texts(first, legs, query)
         return trace_of(
@@ -123,13 +123,14 @@ class SparkTracing:
         )
 
     def _journey(
-        self, opened: Opened, query: TraceQuery, to: int | None, node: TopologyNode, start: Frontier
+        self, opened: Opened, query: TraceQuery, to: int | None, starts: Mapping[int, Frontier]
     ) -> Journey[SparkSnapshot, Arrived]:
         def new_walk(snapshot: SparkSnapshot, to: int | None = None) -> SparkTraceWalk:
             return SparkTraceWalk(partial(self._walk, snapshot), query.direction, depth=query.depth, to=to)
 
         walk = new_walk(opened.snapshot, to)
-        walk.start(node.number, start)
+        for node, start in starts.items():
+            walk.start(node, start)
         return Journey(
             opened,
             walk,
@@ -162,14 +163,16 @@ class SparkTracing:
 
     def _start(
         self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
-    ) -> tuple[TopologyNode, Frontier]:
-        """The node and the records, in the runs that hold them, that a query names."""
-        named = place_named(snapshot, self._places, query, unlimited)
+    ) -> tuple[TopologyNode, dict[int, Frontier]]:
+        """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
+        named = places_named(snapshot, self._places, query, unlimited)
         if isinstance(named, TopologyNode):
-            return named, _by_key(snapshot, main, named, query)
-        node, split, offset = named
-        held = holders_named(snapshot, node, split, offset, query.direction)
-        return node, main.held([(run.number, offset) for run in held])
+            return named, {named.number: _by_key(snapshot, main, named, query)}
+        held = held_named(snapshot, named, query.direction)
+        starts = {
+            node.number: main.held([(run.number, offset) for run in runs]) for node, _, offset, runs in held
+        }
+        return held[0][0], starts
 
     # -- what is shown -------------------------------------------------------------------------------
 

@@ -90,10 +90,11 @@ class SparkTraceWalk:
         return True
 
     def _begin_at(self, node: int) -> None:
-        self._starts[node] = None
         if self._to is not None:
-            self._allowed = on_the_way(self._walk.snapshot.topology, self._direction, node, self._to)
+            on_way = on_the_way(self._walk.snapshot.topology, self._direction, node, self._to)
+            self._allowed = self._allowed | on_way if self._starts else on_way
             self._walk.towards = self._allowed
+        self._starts[node] = None
 
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end."""

@@ -6,10 +6,11 @@ A name that fits nothing, or several things, is an error that says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.decompressed import Check
-from lineage_service.tracing.elements import Run, TopologyNode
+from lineage_service.tracing.elements import Run, TopologyNode, in_words
 from lineage_service.tracing.places import Places
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
@@ -18,11 +19,12 @@ __all__ = [
     "check_has_records",
     "end_named",
     "has_records",
+    "held_named",
     "holders_named",
     "no_such_key",
     "node_id_named",
     "node_named",
-    "place_named",
+    "places_named",
     "record_named",
 ]
 
@@ -94,8 +96,8 @@ def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyN
         return nodes[0], split, offset
     if not nodes:
         raise NotFoundError(f"no {kind} of this application has a partition {split}")
-    named = ", ".join(f"{each.number} ({each.name} {each.description})".strip() for each in nodes)
-    raise InvalidQueryError(f"record {text} stands at several {kind}s: {named}; give node too")
+    several = ", ".join(map(in_words, nodes))
+    raise InvalidQueryError(f"record {text} stands at several {kind}s: {several}; give node too")
 
 
 def _parts_of(text: str) -> tuple[str, str, str]:
@@ -106,26 +108,48 @@ def _parts_of(text: str) -> tuple[str, str, str]:
     return found["application"] or "", found["node"] or "", found["record"]
 
 
-def place_named(
+def places_named(
     wiring: Wiring, places: Places, query: TraceQuery, check: Check
-) -> tuple[TopologyNode, int, int] | TopologyNode:
-    """(node, split, offset) of the record that a query names; of one that names a key, the node alone.
+) -> list[tuple[TopologyNode, int, int]] | TopologyNode:
+    """[(node, split, offset)] of the record that a query names; of one that names a key, the node alone.
 
-    Raises NotFoundError, InvalidQueryError.
+    There are several of a row of a file that several nodes read, the one to name first. Raises NotFoundError,
+    InvalidQueryError.
     """
     if query.path is not None:
-        number, split, offset = places.find(wiring.topology, query.path, query.row or 0, check)
-        return wiring.topology.nodes[number], split, offset
+        node = None if query.node is None else node_named(wiring, query.node).number
+        found = places.find(
+            wiring.topology, query.path, query.row or 0, check, direction=query.direction, node=node
+        )
+        return [(wiring.topology.nodes[number], split, offset) for number, split, offset in found]
     if query.key is not None and query.node is not None:
         return node_named(wiring, query.node)
     if query.record is not None:
-        return record_named(wiring, query.record, query.node)
+        return [record_named(wiring, query.record, query.node)]
     if query.node is not None and query.partition is not None and query.offset is not None:
-        return node_named(wiring, query.node), query.partition, query.offset
+        return [(node_named(wiring, query.node), query.partition, query.offset)]
     raise InvalidQueryError(
         "say where the trace begins: record, or node with partition and offset, or node with key, "
         "or path with row"
     )
+
+
+def held_named(
+    wiring: Wiring, places: Sequence[tuple[TopologyNode, int, int]], direction: str
+) -> list[tuple[TopologyNode, int, int, list[Run]]]:
+    """Such places with the runs in which a trace from there begins. Of several, those that have the record.
+
+    Raises NotFoundError, InvalidQueryError.
+    """
+    found, missing = [], []
+    for node, split, offset in places:
+        try:
+            found.append((node, split, offset, holders_named(wiring, node, split, offset, direction)))
+        except NotFoundError as error:
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    return found
 
 
 def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:

@@ -275,7 +275,7 @@ def test_a_file_with_a_number_sign_in_its_name_is_a_file_where_it_is_there(tmp_p
     file = tmp_path / "a#b"
     assert start.start_of(f"{file}:2", None, None) == {"record": f"{file}:2", "node": None}
     file.touch()
-    assert start.start_of(f"{file}:2", None, None) == {"path": str(file), "row": 1}
+    assert start.start_of(f"{file}:2", None, None) == {"path": str(file), "row": 1, "node": None}
 
 
 def test_a_path_of_this_folder_is_meant_from_the_root(
@@ -283,7 +283,13 @@ def test_a_path_of_this_folder_is_meant_from_the_root(
 ) -> None:
     (tmp_path / "in.txt").touch()
     monkeypatch.chdir(tmp_path)
-    assert start.start_of("in.txt:1", None, None) == {"path": str(tmp_path / "in.txt"), "row": 0}
-    assert start.start_of("hdfs://host/in.txt:1", None, None) == {"path": "hdfs://host/in.txt", "row": 0}
+    assert start.start_of("in.txt:1", None, None) == {
+        "path": str(tmp_path / "in.txt"),
+        "row": 0,
+        "node": None,
+    }
+    assert start.start_of("hdfs://host/in.txt:1", None, "4") == {
+        **{"path": "hdfs://host/in.txt", "row": 0, "node": "4"}
+    }
     with pytest.raises(InvalidQueryError):
         start.start_of("in.txt:1", "key", "3")
