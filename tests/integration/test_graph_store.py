@@ -190,6 +190,24 @@ def test_an_application_whose_end_comes_first_is_ended(graph: GraphUnderTest, ap
     assert application["counters"] == '{"dropped": 0, "runs": 3}'
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_of_an_end_that_was_told_twice_the_later_word_is_in_the_graph(
+    graph: GraphUnderTest, app: str, order: tuple[int, ...]
+) -> None:
+    error = {"type": "ValueError", "message": "no day", "frame": "job.py:5"}
+    good = {**ended(app), "state": "succeeded"}
+    bad = {**good, "time": good["time"] + 1, "state": "failed", "error": error}
+    told = [started(app), good, bad]
+    for at in order:
+        graph.store.write_events([told[at]])
+    (application,) = graph.content(app)["applications"]
+    assert (application["state"], application["error"]) == ("failed", "ValueError: no day")
+    graph.store.write_events([{**good, "time": bad["time"] + 1}])
+    (application,) = graph.content(app)["applications"]
+    assert application["state"] == "ended"
+    assert "error" not in application
+
+
 def test_a_node_has_what_its_event_says(graph: GraphUnderTest, app: str) -> None:
     dataset = {"namespace": "file", "name": "/data/in.txt", "format": "text"}
     more: dict[str, Any] = {

@@ -25,7 +25,6 @@ EVENTS = (
     event(
         contract.RUN_FAILED, time=8, run=99, input=SOURCE, nodes=[MAP, SINK], blocks=1, inputs=3, outputs=3
     ),
-    event(contract.ACTION_ENDED, time=8, node=SINK, rows=4),
     event(contract.COLUMNS, time=8, node=SINK, fields={"a": [{"node": SOURCE}]}),
     event(contract.DRIVER, time=8, source=SINK, target=MAP),
     event(contract.BATCH_COMMITTED, time=8, query="q", batch=1, node=SINK),
