@@ -123,7 +123,8 @@ COMMANDS: dict[str, Entry] = {
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-_SERVICE_PACKAGE = "lineage-master[service]"
+#: The packages that this one installs.
+_OWN = ("lineage_api", "lineage_cypher", "lineage_page", "lineage_service", "spark_agent")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -149,13 +150,22 @@ def _run(argv: Sequence[str]) -> int:
         command, configure = _load(entry.target)
         from lineage_service.settings import Settings
     except ModuleNotFoundError as error:
-        return _fail(f"`lineage {name}` needs the module {error.name}: pip install '{_SERVICE_PACKAGE}'")
+        return _fail(f"`lineage {name}` {_missing(error.name or str(error))}")
     parser = Parser(prog=f"lineage {name}", description=entry.help, allow_abbrev=False)
     if configure:
         configure(parser)
     _add_settings(parser, Settings, {"home", *entry.settings})
     options = parser.parse_args(argv[1:])
     return _call(command, Settings, options, entry.settings)
+
+
+def _missing(module: str) -> str:
+    """What the absence of a module means, and the command that mends it."""
+    from lineage_service.installation import install_command
+
+    if module.partition(".")[0] in _OWN:
+        return f"does not find {module}, which is its own: install lineage-master again"
+    return f"needs the module {module}: {install_command()}"
 
 
 def _top_parser() -> argparse.ArgumentParser:
@@ -178,15 +188,14 @@ class _Version(argparse.Action):
     """`--version`; the package's metadata is looked up only now."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **_: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version")
+        super().__init__(option_strings, dest, nargs=0, help="show the version, and what is installed of it")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from importlib.metadata import PackageNotFoundError, version
+        from lineage_service.installation import contents, version
 
-        try:
-            print(f"lineage-master {version('lineage-master')}")
-        except PackageNotFoundError:
-            print("lineage-master, from a source folder that is not installed")
+        print(f"lineage-master {version() or '(a source folder that is not installed)'}")
+        for part, state in contents().items():
+            print(f"  {part}: {state}")
         parser.exit()
 
 

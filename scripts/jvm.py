@@ -38,7 +38,7 @@ _COMMANDS = ("build", "check")
 #: The oldest Java that runs a Spark that we know.
 _RELEASE = "11"
 #: The oldest JDK that reads the class files of the Spark that the jar is compiled against.
-_OLDEST_JDK = 17
+OLDEST_JDK = 17
 #: Name in the jar -> the terms of what is in it.
 _LICENSES = {"META-INF/LICENSE": ROOT / "LICENSE", "META-INF/NOTICE": ROOT / "NOTICE"}
 _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can hold
@@ -103,13 +103,13 @@ def _javac() -> Path:
     found = str(Path(home, "bin", "javac")) if home else shutil.which("javac")
     if found is None or not os.access(found, os.X_OK):
         where = f"in JAVA_HOME={home}" if home else "on the PATH"
-        raise JarNotBuilt(f"there is no javac {where}: install a JDK, {_OLDEST_JDK} or later")
+        raise JarNotBuilt(f"there is no javac {where}: install a JDK, {OLDEST_JDK} or later")
     version = subprocess.run(
         [found, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     ).stdout.strip()
     number = re.match(r"javac (\d+)", version)
-    if number is None or int(number[1]) < _OLDEST_JDK:
-        raise JarNotBuilt(f"{found} is {version or 'no javac'}: install a JDK, {_OLDEST_JDK} or later")
+    if number is None or int(number[1]) < OLDEST_JDK:
+        raise JarNotBuilt(f"{found} is {version or 'no javac'}: install a JDK, {OLDEST_JDK} or later")
     return Path(found)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import jvm, page
-from scripts.environment import EnvironmentFailed
+from scripts.environment import ROOT, EnvironmentFailed
 
 #: The environment variable that leaves out parts, by their names and with commas between.
 WITHOUT = "LINEAGE_BUILD_WITHOUT"
@@ -77,6 +77,9 @@ def stale() -> tuple[Part, ...]:
             part.check_tools()
         except (jvm.JarNotBuilt, page.PageNotBuilt) as error:
             problems.append(str(error))
+        folder = (ROOT / part.place.lstrip("/")).parent
+        if not os.access(folder, os.W_OK):
+            problems.append(f"{folder} is not to be written: build in a copy that you may write to")
     if problems:
         names = ",".join(part.name for part in parts)
         raise PartsNotBuilt(f"{'; '.join(problems)}. To leave a part out on purpose, set {WITHOUT}={names}")

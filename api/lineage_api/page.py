@@ -23,7 +23,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",  # revalidate: the files change with the service's version
 }
-NOT_BUILT = """The page of Lineage Master is not built here: install Node.js 20.19 or later, then `make page`.
+NOT_BUILT = """This installation of Lineage Master is without its web page.
+Install a wheel that `make wheel` made; in a clone, run `make page`. Both need Node.js 20.19 or later.
 The API answers all the same: its documentation is at /docs.
 """
 

@@ -255,8 +255,8 @@ def load(context: Any) -> Jvm:
     """The classes in the JVM of `context`, a running SparkContext. Raises JvmUnavailableError."""
     if not os.path.isfile(JAR):
         raise JvmUnavailableError(
-            "the agent's jar is not built, so DataFrames and SQL have no record lineage: install a JDK and "
-            "run `make jar`, or install lineage-master from a wheel"
+            "this installation is without the agent's jar, so DataFrames and SQL have no record lineage: "
+            "install a wheel that `make wheel` made; in a clone, run `make jar`"
         )
     try:
         loader = context._jvm.java.lang.Thread.currentThread().getContextClassLoader()

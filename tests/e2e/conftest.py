@@ -1,14 +1,20 @@
-"""The browser of the page's tests: one for a module, a page of its own for each test."""
+"""The browser of the page's tests: one for a module, a page of its own for each test. The clone of those that
+install the product: one for all.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+    from tests.e2e.clone import Clone
 
 
 # Of a module, not of the session: its loop runs in this thread, and other tests start loops of their own.
@@ -37,3 +43,23 @@ def page(browser: Browser) -> Iterator[Page]:
     with opened(browser) as made:
         yield made
         assert made.errors == []  # type: ignore[attr-defined]  # as `opened` makes it
+
+
+@pytest.fixture(scope="session")
+def clone(
+    tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, without: Callable[[str, str], NoReturn]
+) -> Clone:
+    """A clean clone whose wheel is installed with PySpark into an empty environment."""
+    from scripts import jvm, page
+    from tests.e2e.clone import installed_clone
+
+    try:
+        jvm.check_tools()
+    except jvm.JarNotBuilt as error:
+        without("JVM", str(error))
+    try:
+        page.check_tools()
+    except page.PageNotBuilt as error:
+        without("NODE", str(error))
+    base = tmp_path_factory.getbasetemp()
+    return installed_clone(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, jar_folder)

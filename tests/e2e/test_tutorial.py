@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
+import textwrap
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,20 +17,12 @@ from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.errors import DownloadError, JavaError
 from lineage_service.stack.up import start
+from tests.e2e.clone import TUTORIAL, Clone, newcomers_environment, steps
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
-#: What is installed already where tests run.
-INSTALL = "pip install 'lineage-master[service]' pyspark\n"
-#: (commands, what the page says that the last of them prints, or None)
-Step = tuple[str, str | None]
+#: What more than one page says, in the same words.
+INSTALL = steps()[0][0]
+ROOT = Path(__file__).parents[2]
 _DEADLINE_S = 60.0
-
-
-def steps() -> list[Step]:
-    found = re.findall(
-        r"^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", PAGE.read_text("utf-8"), re.M | re.S
-    )
-    return [(commands, printed or None) for commands, printed in found]
 
 
 class Shell:
@@ -47,7 +38,7 @@ class Shell:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._errors = folder / "errors.log"
+        self._errors = folder / "dist" / "errors.log"
 
     def run(self, command: str) -> tuple[int, str]:
         """(exit code, standard output)."""
@@ -82,10 +73,12 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, jar_folder: Path, cannot_have: Callable[[str], NoReturn]) -> Iterator[Shell]:
-    home, folder = tmp_path / "home", tmp_path / "newcomer"
+def shell(
+    clone: Clone, tmp_path: Path, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
+) -> Iterator[Shell]:
+    """In the clone, behind the page's first block; with the environment active that it made."""
+    home = tmp_path / "home"
     home.mkdir()
-    folder.mkdir()
     (home / "jars").symlink_to(jar_folder)
     (home / "spark-defaults.conf").write_text(
         "spark.master local[2]\nspark.ui.enabled false\nspark.lineage.delivery.timeout 60\n"
@@ -95,11 +88,8 @@ def shell(tmp_path: Path, jar_folder: Path, cannot_have: Callable[[str], NoRetur
         state = start(Settings(home=home), jars=jar_folder)
     except (DownloadError, JavaError) as error:
         cannot_have(str(error))
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LINEAGE_", "SPARK_"))}
     environment = {
-        **kept,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
-        "PYSPARK_PYTHON": sys.executable,
+        **newcomers_environment(tmp_path),
         "SPARK_CONF_DIR": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "LINEAGE_HOME": str(home),
@@ -109,8 +99,10 @@ def shell(tmp_path: Path, jar_folder: Path, cannot_have: Callable[[str], NoRetur
         "LINEAGE_METRICS": "false",
         "COLUMNS": "200",
     }
-    started = Shell(folder, environment)
+    started = Shell(clone.folder, environment)
     try:
+        code, _ = started.run(". lineage-env/bin/activate")
+        assert code == 0
         yield started
     finally:
         started.end()
@@ -123,18 +115,27 @@ def is_as_told(printed: str, told: str) -> bool:
     return re.fullmatch(pattern, printed.rstrip()) is not None
 
 
-def test_the_install_line_names_the_package_and_its_extra() -> None:
-    project = (PAGE.parents[1] / "pyproject.toml").read_text("utf-8")
-    assert 'name = "lineage-master"' in project
-    assert "\nservice = [" in project
-    assert steps()[0][0].startswith(INSTALL)
+def test_the_pages_install_in_the_same_words_the_version_that_is_built() -> None:
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    version = re.search(r'^version = "(.*)"', project, re.M)
+    assert version is not None
+    assert f"pip install 'dist/lineage_master-{version[1]}-py3-none-any.whl[service]' pyspark\n" in INSTALL
+    assert textwrap.indent(INSTALL, "   ") in (ROOT / "README.md").read_text("utf-8")
+    assert steps(ROOT / "docs" / "install.md")[0][0] == INSTALL
+    others = {
+        name
+        for page in (ROOT / "README.md", ROOT / "docs" / "install.md", ROOT / "docs" / "tutorial.md")
+        for name in re.findall(r"lineage_master-[\d.]+-py3-none-any.whl", page.read_text("utf-8"))
+    }
+    assert others == {f"lineage_master-{version[1]}-py3-none-any.whl"}
 
 
-@pytest.mark.timeout(600)  # two Spark jobs, and a stack of its own
-def test_every_command_of_the_tutorial_does_what_it_says(shell: Shell) -> None:
+@pytest.mark.timeout(2400)  # an installation, two Spark jobs, and a stack of its own
+def test_every_command_of_the_tutorial_does_what_it_says(clone: Clone, shell: Shell) -> None:
+    assert clone.installed_by == INSTALL
     compared = 0
-    for commands, told in steps():
-        text = commands.replace(INSTALL, "").rstrip()
+    for commands, told in steps()[1:]:
+        text = commands.rstrip()
         # What the page shows is printed by the last command of a block.
         rest, _, last = text.rpartition("\n") if told is not None else (text, "", "")
         if rest:
@@ -144,7 +145,7 @@ def test_every_command_of_the_tutorial_does_what_it_says(shell: Shell) -> None:
             compare(shell, last, told)
             compared += 1
     assert compared >= 4
-    told_notices = re.findall(r"^lineage: .+$", PAGE.read_text("utf-8"), re.M)
+    told_notices = re.findall(r"^lineage: .+$", TUTORIAL.read_text("utf-8"), re.M)
     notices = re.findall(r"^lineage: .+$", shell.all_errors(), re.M)
     assert (len(told_notices), len(notices)) == (2, 4)  # of two jobs
     for told_notice, notice in zip(told_notices, notices, strict=False):

@@ -13,6 +13,7 @@ import pytest
 
 from lineage_service import cli
 from lineage_service.answers import UnavailableError
+from lineage_service.installation import install_command
 from lineage_service.settings import Settings
 from tests.settings_read import settings_read_by
 
@@ -247,8 +248,18 @@ def test_a_missing_package_is_named_with_what_to_install(
         monkeypatch.delitem(sys.modules, name)
     assert cli.main(["status"]) == 1
     assert (
-        capsys.readouterr().err == "lineage: `lineage status` needs the module psutil: "
-        "pip install 'lineage-master[service]'\n"
+        capsys.readouterr().err == f"lineage: `lineage status` needs the module psutil: {install_command()}\n"
+    )
+
+
+def test_a_missing_module_of_our_own_is_no_reason_to_install_another_package(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cli.COMMANDS, "probe", cli.Entry("lineage_api.absent:command", "for tests"))
+    assert cli.main(["probe"]) == 1
+    assert capsys.readouterr().err == (
+        "lineage: `lineage probe` does not find lineage_api.absent, which is its own: "
+        "install lineage-master again\n"
     )
 
 

@@ -47,7 +47,7 @@ def asked_for(extras: Mapping[str, list[str]], extra: str) -> Iterator[Requireme
             yield requirement
 
 
-def wanted() -> list[Requirement]:
+def requested() -> list[Requirement]:
     core = ProjectMetadata(str(ROOT), PluginManager()).core
     return [*map(Requirement, core.dependencies), *asked_for(core.optional_dependencies, "dev")]
 
@@ -57,7 +57,7 @@ def test_the_lock_agrees_with_pyproject_on_each_python(python: str) -> None:
     pins = locked(python)
     disagree = [
         str(requirement)
-        for requirement in wanted()
+        for requirement in requested()
         if applies(requirement, python)
         and not requirement.specifier.contains(pins.get(canonicalize_name(requirement.name), "0"))
     ]
@@ -66,7 +66,7 @@ def test_the_lock_agrees_with_pyproject_on_each_python(python: str) -> None:
 
 def test_the_lock_has_nothing_that_is_no_longer_asked_for() -> None:
     """Each pin says whose requirement it is; what only pyproject.toml asks for is still in there."""
-    direct = {canonicalize_name(requirement.name) for requirement in wanted()}
+    direct = {canonicalize_name(requirement.name) for requirement in requested()}
     blocks = re.findall(r"^([\w.-]+)==.*\n(?:    --hash.*\n)+((?:    #.*\n)+)", LOCK.read_text(), re.M)
     assert len(blocks) > 100
     stale = [

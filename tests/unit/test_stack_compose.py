@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 from lineage_service.settings import Settings
 from lineage_service.stack.servers import SERVERS
 from lineage_service.stack.topics import topic_partitions
+from scripts import jvm, page
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,3 +91,40 @@ def test_prometheus_asks_the_services_at_their_ports(services: dict[str, Any]) -
     assert consumers["names"] == ["consumer"]
     assert consumers["port"] == Settings.model_fields["metrics_port"].default
     assert services["consumer"]["command"][-2:] == ["--metrics-host", "0.0.0.0"]
+
+
+# -- the image -------------------------------------------------------------------------------------------
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+
+def test_every_image_that_ours_is_built_from_is_pinned() -> None:
+    images = re.findall(r"^FROM (\S+)", DOCKERFILE, re.M)
+    assert len(images) == 4
+    assert [image for image in images if not re.search(r":\d+\.\d+", image)] == []
+
+
+def test_the_image_installs_the_wheel_that_it_holds_and_the_documentation_names_its_place() -> None:
+    place = "/usr/share/lineage-master"
+    _, build, image = DOCKERFILE.rsplit("FROM python:", 2)
+    assert "RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheel .\n" in build
+    assert f"COPY --from=wheel /wheel {place}\n" in image
+    assert f'pip install --no-cache-dir "$(echo {place}/*.whl)[service]"' in image
+    for name in ("docs/install.md", "docker-compose.yml"):
+        assert f"docker compose cp api:{place}/. wheels" in (ROOT / name).read_text()
+
+
+def test_the_image_has_the_tools_that_build_the_wheel_whole() -> None:
+    node = re.search(r"^FROM node:(\d+)\.(\d+)", DOCKERFILE, re.M)
+    jdk = re.search(r"^FROM eclipse-temurin:(\d+)", DOCKERFILE, re.M)
+    assert node is not None
+    assert jdk is not None
+    assert (int(node[1]), int(node[2])) >= page.NEEDED
+    assert int(jdk[1]) >= jvm.OLDEST_JDK
+
+
+def test_nothing_that_was_built_here_gets_into_the_image() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {".cache", "dist", "ui/lineage_page/dist", "ui/node_modules", "spark_agent/jvm/lineage.*"} <= {
+        *ignored
+    }
