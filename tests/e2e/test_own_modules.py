@@ -114,6 +114,8 @@ def test_a_jobs_own_api_cypher_and_ui_are_its_own_with_the_product_installed(
     run(clone, tmp_path / "plain", {})
     prefix = uuid.uuid4().hex[:10]
     topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
+    for topic in topics.values():
+        kafka.create_topic(topic)
     folder = tmp_path / "lineage"
     run(
         clone,
@@ -123,6 +125,7 @@ def test_a_jobs_own_api_cypher_and_ui_are_its_own_with_the_product_installed(
             "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
             "spark.lineage.topic.node": topics["node"],
             "spark.lineage.topic.flow": topics["flow"],
+            "spark.lineage.delivery.timeout": "60",  # of a machine that does much else
         },
     )
     application = read_application(kafka.bootstrap_servers, topics, tmp_path / "store")
