@@ -112,7 +112,10 @@ def run(
 
 def without_sparks_own(text: str) -> list[str]:
     """The lines that are neither Spark's log nor the JVM's nor the progress bar."""
-    lines = re.sub(r"\r[^\n]*\r", "", text).splitlines()
+    lines = [
+        re.sub(r"^(>>> ?)+", "", line)  # prompts of the shell
+        for line in re.sub(r"\r[^\n]*\r", "", text).splitlines()
+    ]
     own = re.compile(
         r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\tat |\t\.\.\. \d+ more|WARNING: |Using Spark's|\[Stage |\s*$"
         r"|Setting default|To adjust logging|Spark context |SparkSession available|Using Python version"
