@@ -274,7 +274,9 @@ def load(context: Any) -> Jvm:
     except JvmUnavailableError:
         raise
     except Exception as error:  # py4j's errors, which are not imported here
+        cause = getattr(error, "java_exception", None)  # py4j's own first line says only what it called
+        reason = str(error if cause is None else cause.toString())
         raise JvmUnavailableError(
             "the agent's classes do not load into this Spark, so DataFrames and SQL have no record lineage: "
-            f"{str(error).splitlines()[0][:300]}"
+            f"{reason.splitlines()[0][:300]}"
         ) from error

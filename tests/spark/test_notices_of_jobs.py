@@ -155,6 +155,13 @@ def test_without_the_jar_dataframes_are_said_to_have_no_lineage(
     assert "jar is not built, so DataFrames and SQL have no record lineage" in problem
 
 
+def test_a_jar_that_lacks_a_class_is_said_with_the_class(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm, "_NEEDED", ("NoSuch", *jvm._NEEDED))
+    _, problem, *_ = said(spark_lineage_enabled="true")
+    assert "do not load into this Spark" in problem
+    assert problem.endswith("java.lang.ClassNotFoundException: lineagemaster.NoSuch")
+
+
 def test_a_redaction_that_fails_is_one_line(said: Any) -> None:
     def job(context: SparkContext) -> None:
         assert context.parallelize([("a", 1)] * 4, 2).reduceByKey(max).count() == 1
