@@ -76,7 +76,7 @@ class Node:
     kind: Literal["source", "operator", "sink"]
     call_site: str
     exact: bool
-    reason: str  # why it is not exact, else ""
+    reason: str  # why it is not exact, or why traces end at this source; else ""
     dataset: Dataset | None
     records: int | None
     has_values: bool
@@ -139,6 +139,7 @@ class TracedNode:
     exact: bool
     total: int
     records: tuple[Record, ...]
+    reason: str = ""  # as in Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

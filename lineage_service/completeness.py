@@ -198,6 +198,9 @@ def completeness(
     counted = ended["counters"].get("runs") if ended is not None else None
     expected = counted if isinstance(counted, int) else 0
     missing_runs = max(expected - len(committed), 0)
+    failed = ended["counters"].get("queries_failed") if ended is not None else None
+    if isinstance(failed, int) and failed > 0 and not gaps:  # an agent from before there were gaps
+        gaps[f"queries whose plans could not be rewritten: {failed}"] = None
     last = ended.get("event") if ended is not None else None
     unseen = last + 1 - sum(0 <= each <= last for each in numbers) if isinstance(last, int) else 0
     return Completeness(

@@ -154,6 +154,7 @@ class MemoryQuestions:
                         index.with_value(each, record) if query.values else record
                         for each, record in zip(page, records, strict=True)
                     ),
+                    reason=node.reason,
                 )
             )
         more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)

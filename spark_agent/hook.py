@@ -1,8 +1,9 @@
 """The start-up hook: waits for PySpark's context module and starts the agent when a job asks for it.
 
 Every Python start of the environment imports this module (through `lineage_master.pth`), so it imports
-nothing but `sys`, adds one finder and is done. The finder takes itself away once PySpark's context module
-is loaded. A SparkContext whose conf does not mention lineage costs one look at that conf, and no import.
+nothing but `sys`, adds one finder and is done. Once PySpark's context module is loaded, the finder waits for
+Spark Connect's sessions only, and takes itself away behind these. A SparkContext whose conf does not mention
+lineage costs one look at that conf, and no import; so does a Connect session.
 """
 
 import sys
@@ -11,6 +12,7 @@ import sys
 # Annotations would need typing, and this runs in every Python start.
 
 _MODULES = ("pyspark.core.context", "pyspark.context")  # PySpark 4, PySpark 3.5
+_CONNECT = "pyspark.sql.connect.session"
 
 
 class _ContextFinder:
@@ -18,7 +20,7 @@ class _ContextFinder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name not in _MODULES:
+        if name not in _MODULES and name != _CONNECT:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -37,8 +39,11 @@ def _wrap(loader):
 
     def exec_module(module):
         execute(module)
-        if _ContextFinder in sys.meta_path:
-            sys.meta_path.remove(_ContextFinder)
+        if module.__name__ == _CONNECT:
+            if _ContextFinder in sys.meta_path:
+                sys.meta_path.remove(_ContextFinder)
+            watch_connect(module.SparkSession)
+            return
         context = getattr(module, "SparkContext", None)
         if context is not None and not hasattr(context, "_lineage_hooked"):
             watch(context)
@@ -66,13 +71,35 @@ def watch(context_class):
     context_class._lineage_hooked = True
 
 
+def watch_connect(session_class):
+    """Make the builder of `session_class` (Spark Connect's SparkSession) tell the agent of sessions."""
+    stock = session_class.Builder.create
+
+    def create(self):
+        session = stock(self)
+        try:
+            options = dict(self._options)
+            if "spark_agent.session" in sys.modules or any("lineage" in name.lower() for name in options):
+                from spark_agent import connect
+
+                connect.start_if_wanted(session, options)
+        except Exception as error:  # noqa: BLE001 - a broken installation of ours is not the job's fault
+            _say_off(None, error)
+        return session
+
+    session_class.Builder.create = create
+
+
 def _say_off(context, error):
-    """Once, on standard error, unless not even that can be imported."""
+    """Once, on standard error, unless not even that can be imported. None stands for a Connect session."""
     try:
         from spark_agent import notices
 
-        is_quiet = context._conf.get("spark.lineage.quiet", "").strip().lower() == "true"
-        notices.Notices(context, is_quiet=is_quiet).say(f"off for {context.applicationId}: {error!r}")
+        is_quiet = (
+            context is not None and context._conf.get("spark.lineage.quiet", "").strip().lower() == "true"
+        )
+        name = context.applicationId if context is not None else "this Spark Connect session"
+        notices.Notices(context, is_quiet=is_quiet).say(f"off for {name}: {error!r}")
     except Exception:
         import logging
 

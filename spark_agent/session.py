@@ -33,6 +33,7 @@ from spark_agent import (
 )
 from spark_agent.call_sites import call_site
 from spark_agent.capture import Manifests, Pipeline, Plan
+from spark_agent.gaps import Gaps
 from spark_agent.heartbeat import Heartbeat
 from spark_agent.nodes import Frame, Node
 from spark_agent.notices import Notices
@@ -47,6 +48,9 @@ PARTITIONS_IN_EVENT = 2_000
 MAX_WARNINGS = 5
 #: The end of an application says what is missing of it: worth a wait when all patience is spent, too.
 END_WAIT_S = 1.0
+
+#: A library of the JVM (MLlib, say) has computed an RDD of Python's, and no action of PySpark's asked for it.
+_OF_JVM = "records went to a job that a library of the JVM ran: what it made of them is not followed"
 
 _active: Session | None = None
 _latest: Session | None = None  # stopped or not
@@ -68,6 +72,7 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
         session = Session(context, names)
         rdd.install(session)
         session.sessions.install()
+        _ship_agent(context)  # first: executors without it could not run the job's tasks
         session.begin()
         _active = _latest = session
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
@@ -90,7 +95,9 @@ class Session:
         #: Lines on standard error: `say` is for whatever the user of the job should read.
         self.notices = Notices(context, is_quiet=self.settings.is_quiet)
         self.patches = patches.Patches()
+        self._gaps = Gaps(self._tell_gap)
         self._numbers = itertools.count()
+        self._registered: set[object] = set()  # numbers of nodes that were published
         self._lock = threading.RLock()
         self._local = threading.local()
         self._delivery = Delivery()
@@ -123,7 +130,6 @@ class Session:
     # -- begin and end -------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        _ship_agent(self.context)  # first: executors without it could not run the job's tasks
         started = {
             "name": self.context.appName,
             "detailed": self.settings.detailed,
@@ -219,7 +225,7 @@ class Session:
             events=self._events,
             counters=self._counters,
             problem=(self._dropped_because or self._problem()) if is_lossy else "",
-            gaps=[],
+            gaps=self.gaps,
         )
 
     def undo(self) -> None:
@@ -335,8 +341,10 @@ class Session:
         now = int(time.time() * 1000)
         with self._lock:
             fields["event"], self._events = self._events, self._events + 1
-            if event_type == contract.NODE_REGISTERED and fields.get("operation") is None:
-                self._operations.add(fields["node"])
+            if event_type == contract.NODE_REGISTERED:
+                self._registered.add(fields["node"])
+                if fields.get("operation") is None:
+                    self._operations.add(fields["node"])
             message = contract.encode_event(event_type, self.application_id, now, fields)
             if self._early is not None:
                 self._early.append(message)
@@ -372,17 +380,44 @@ class Session:
             elif problem:
                 self._warn(problem)
             sender = transport.sender_for(self.settings)
+            if self._registered.isdisjoint((fields["input"], *fields["nodes"])):
+                # An action tells its nodes before it runs.
+                self.gap(_OF_JVM)
             if fields["unconfirmed"] and sender is not None:
                 sender.patience.give_up()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
-            self._warn(f"a run of a task could not be told ({error!r})")
+            self.gap(f"what a task told of its records is lost ({error!r})")
 
-    def query_failed(self, problem: str) -> None:
-        """Count a query that ran as it was, since its plan could not be rewritten. Never raises."""
+    def query_failed(self, problem: str, node: int | None = None) -> None:
+        """Count a query that ran as it was, since its plan could not be rewritten. Never raises.
+
+        `node` stands for it in the graph.
+        """
         with self._lock:
             self._counters["queries_failed"] += 1
-        self._warn(f"a query could not be followed ({problem})")
+        self.gap(f"a query could not be followed ({problem})", node)
+
+    def gap(self, reason: str, node: int | None = None) -> None:
+        """Something of the application is not followed, so that it is not complete. Never raises.
+
+        For holes only: of a bound the node says so. `node` is the number of the node that stands for it.
+        """
+        try:
+            self._gaps.add(reason, node)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+            self.notices.say(
+                f"{self.application_id}: that something is not followed could not be told: {error!r}"
+            )
+
+    def _tell_gap(self, reason: str, node: int | None) -> None:
+        self.emit(contract.GAP, reason=reason, node=node)
+        self.notices.say(f"{self.application_id}: not followed: {reason}")
+
+    @property
+    def gaps(self) -> list[str]:
+        """What is not followed, each reason once, in the order in which it was found out."""
+        return list(self._gaps.reasons)
 
     def commit(self, run: capture.Run, action: int) -> None:
         """Close and publish a run of the driver itself, which serves the action of this number."""
@@ -422,8 +457,11 @@ class Session:
                 continue
             try:
                 partitions = describe()
-            except Exception as error:  # noqa: BLE001 - an unusual input format: rows cannot be shown, no more
-                self._warn(f"rows of {each.name} cannot be shown ({error})")
+            except Exception as error:  # noqa: BLE001 - an unusual input format, or the JVM has gone
+                problem = str(error).partition("\n")[0]
+                self.gap(
+                    f"what the partitions of {each.name} are made of is not known ({problem})", each.number
+                )
                 continue
             self._tell_partitions(each, partitions)
         self.insist()
@@ -482,6 +520,8 @@ class Session:
                 reason="made outside of the RDD operations that are captured",
             )
             dataset._lineage_node = node
+            if self.sessions.why_off:  # else borders know the RDDs of DataFrames
+                self.gap(self.sessions.why_off, node.number)
         return node
 
     @contextlib.contextmanager

@@ -34,6 +34,8 @@ SOURCES = {
 }
 #: Of these, the ones whose records any Python can unpickle.
 PLAIN_SOURCES = frozenset(("binaryFiles", "binaryRecords", "emptyRDD", "textFile", "wholeTextFiles"))
+#: Why the trail ends at a list that the program gave, though actions may have given it to the program.
+OF_DRIVER = "a list of the driver: where its records came from is not followed"
 #: Format of the dataset in the record of the node.
 FORMATS = {"textFile": "text", "wholeTextFiles": "file", "binaryFiles": "file", "binaryRecords": "binary"}
 #: Where a Hadoop configuration has one of these, the records of a text file are not its rows.
@@ -52,6 +54,8 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
         node = session.node_of(result)
         node.kind, node.relation, node.exact, node.reason = "source", contract.SOURCE, True, ""
         node.parents, node.is_plain = [], name in PLAIN_SOURCES
+        if name == "parallelize":
+            node.reason = OF_DRIVER  # and exact all the same: these are the records
         parameter = SOURCES[name]
         if parameter is not None:
             path = str(args[0] if args else kwargs.get(parameter))

@@ -120,7 +120,7 @@ class Node(Answer):
     kind: Kind = Field(description="`source`, `operator` or `sink`.")
     call_site: str = Field(description="File and line of the job that made it.")
     exact: bool = Field(description="False: only a bound of what an output came from is known.")
-    reason: str = Field(description="Why it is not exact, else empty.")
+    reason: str = Field(description="Why it is not exact, or why traces end at this source; else empty.")
     dataset: Dataset | None = Field(description="Of sources and sinks, else null.")
     records: int | None = Field(description="How many records it made; null where they were not counted.")
     has_values: bool = Field(description="Values of its records were captured.")
@@ -188,6 +188,9 @@ class TracedNode(Answer):
     exact: bool = Field(description="False: only a bound of what an output came from is known.")
     total: int = Field(description="How many were reached, listed or not.")
     records: tuple[Record, ...] = Field(description="Those of this page.")
+    reason: str = Field(
+        default="", description="Why it is not exact, or why the trail ends at this source; else empty."
+    )
 
 
 class Flow(Answer):

@@ -140,6 +140,8 @@ def _notes(trace: Trace) -> Iterator[str]:
     for node in trace.nodes:
         if not node.exact:
             yield f"{node.node_id} ({node.name}) has only a bound: records are listed that took no part."
+        if node.reason and node.total:
+            yield f"{node.node_id} ({node.name}): {node.reason}"
     if not trace.exact and all(node.exact for node in trace.nodes):
         yield "A part of the way is only a bound: records may be listed that took no part."
     if trace.how:

@@ -9,7 +9,7 @@ from typing import Any
 from lineage_service.answers import Direction, InvalidQueryError, NotFoundError
 from lineage_service.file_systems import UnreadableError
 from lineage_service.tracing.decompressed import Check
-from lineage_service.tracing.elements import in_words
+from lineage_service.tracing.elements import TopologyNode, in_words
 from lineage_service.tracing.file_nodes import nodes_meant
 from lineage_service.tracing.file_rows import FileRows
 from lineage_service.tracing.parts import (
@@ -68,7 +68,7 @@ class RowFinder:
                     f"{wanted} is a folder with {len(below):,} files: name one of them: {_named(below)}"
                 )
             there = _files(topology)
-            has = f"; it has {_named(there)}" if there else ""
+            has = _without_files(topology, wanted) or (f"; it has {_named(there)}" if there else "")
             raise NotFoundError(f"no source or sink of this application has the file {wanted}{has}")
         if node is not None and node not in found:
             raise NotFoundError(
@@ -242,10 +242,38 @@ def _are_read_again(parts: Iterable[Part]) -> bool:
 
 
 def _not_captured(topology: Topology, path: str) -> str:
-    """Why the records of a file are not known to an operation that read it or wrote it; "" if all are."""
-    for node in topology.nodes.values():
-        if node.dataset is None or node.exact or node.relation != contract.CARRIED:
-            continue
-        if f"{path}/".startswith(f"{node.dataset.name.rstrip('/')}/"):
-            return node.reason
-    return ""
+    """Why the records of a file are not known to an operation that read it or wrote it; "" if all are.
+
+    Who wrote it last says so before who read it.
+    """
+    found = [
+        node
+        for node in topology.nodes.values()
+        if node.relation == contract.CARRIED and not node.exact and _has_place(node, path)
+    ]
+    last = max(found, key=lambda node: (node.kind == "sink", node.number), default=None)
+    return "" if last is None else last.reason
+
+
+def _without_files(topology: Topology, path: str) -> str:
+    """What to ask instead where operations have records below a folder, and nobody knows in which files."""
+    found = [
+        f"{node.number} ({node.name})"
+        for node in topology.nodes.values()
+        if node.relation != contract.CARRIED and _has_place(node, path) and not _has_files(node)
+    ]
+    if not found:
+        return ""
+    return (
+        f"; records of node {', '.join(found)} are there, but which file holds which is not known: "
+        "give node, partition and offset"
+    )
+
+
+def _has_files(node: TopologyNode) -> bool:
+    return any(True for partition in node.partitions.values() for _ in paths_of(partition))
+
+
+def _has_place(node: TopologyNode, path: str) -> bool:
+    """Is a file, or a folder, below what a node read or wrote?"""
+    return node.dataset is not None and f"{path}/".startswith(f"{node.dataset.name.rstrip('/')}/")

@@ -56,7 +56,7 @@ from lineage_service.tracing.starts import (
 )
 from lineage_service.tracing.summaries import Receipts, Summaries
 from lineage_service.tracing.time_budget import time_budget
-from lineage_service.tracing.trace_answers import Texts, nodes_of, records_of, trace_of
+from lineage_service.tracing.trace_answers import Texts, nodes_of, reason_of, records_of, trace_of
 from lineage_service.tracing.walked import Position, Walked
 from spark_agent import contract
 
@@ -116,7 +116,7 @@ class LineageQuestions:
             kind="source" if node.kind == "source" else "sink" if node.kind == "sink" else "operator",
             call_site=node.call_site,
             exact=opened.snapshot.is_exact(node.number),
-            reason="" if opened.snapshot.is_exact(node.number) else node.reason,
+            reason=reason_of(opened.snapshot, node),
             dataset=node.dataset,
             records=record_count(opened.snapshot, node.number),
             has_values=node.number in opened.snapshot.valued,

@@ -23,7 +23,7 @@ from lineage_service.tracing.walked import Position, Walked
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
 
-__all__ = ["Texts", "nodes_of", "records_of", "trace_of"]
+__all__ = ["Texts", "nodes_of", "reason_of", "records_of", "trace_of"]
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
@@ -61,6 +61,11 @@ def records_of(
     return tuple(records)
 
 
+def reason_of(snapshot: Wiring, node: TopologyNode) -> str:
+    """Why a node is not exact, or why traces end at this source though its records came from somewhere."""
+    return "" if node.kind != "source" and snapshot.is_exact(node.number) else node.reason
+
+
 def nodes_of(
     snapshot: Wiring,
     walked: Walked,
@@ -76,6 +81,7 @@ def nodes_of(
             exact=snapshot.is_exact(each.node),
             total=each.total,
             records=show(topology.nodes[each.node], each.positions),
+            reason=reason_of(snapshot, topology.nodes[each.node]),
         )
         for each in walked.reached
     )

@@ -79,7 +79,7 @@ class Borders:
                     made._lineage_node = node
             return made
 
-        attempt = _safe(self._node_of_rows)
+        attempt = self._safe(self._node_of_rows)
         return like(stock, hiding(rdd))
 
     def _node_of_rows(self, java_frame: Any) -> Node:
@@ -131,7 +131,7 @@ class Borders:
                 if given is not None:
                     attempt(given)
 
-        attempt = _safe(self._remember_given)
+        attempt = self._safe(self._remember_given)
         return like(stock, hiding(_create_dataframe))
 
     def _give(self, stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -181,7 +181,7 @@ class Borders:
             attempt(self._jdf, made._jdf, bool(kwargs.get("eager", args[0] if args else True)))
             return made
 
-        attempt = _safe(self._keep)
+        attempt = self._safe(self._keep)
         return like(stock, hiding(checkpoint))
 
     def _keep(self, java_frame: Any, kept: Any, is_eager: bool) -> None:
@@ -208,6 +208,20 @@ class Borders:
         """A plan that is read as an RDD is not covered; `node` stands for it in the graph."""
         self._unfollowed[self._kept.output(query)] = node
 
+    def _safe(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, or None where it fails: the border is not followed then, and the job goes on."""
+
+        def attempt(*args: Any) -> Any:
+            try:
+                return function(*args)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+                problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+                logger.debug("while a border was crossed", exc_info=True)
+                self._session.gap(f"records are not followed between an RDD and a DataFrame ({problem})")
+                return None
+
+        return attempt
+
     def describe(self) -> None:
         """Tell of the files of the RDDs that queries have read."""
         while self._undescribed:
@@ -218,17 +232,3 @@ class Borders:
 def _stand_in(number: int) -> Node:
     """The node of a plan's rows as RDDs see it: it is published, and runs say how many records it has."""
     return Node(number, "rdd", relation=contract.FLOWS, is_published=True, is_piped=True)
-
-
-def _safe(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, or None where it fails: the border is not followed then, and the job goes on."""
-
-    def attempt(*args: Any) -> Any:
-        try:
-            return function(*args)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-            logger.warning("records are not followed between an RDD and a DataFrame: %r", error)
-            logger.debug("while a border was crossed", exc_info=True)
-            return None
-
-    return attempt

@@ -8,8 +8,18 @@ from spark_agent.sql.catalyst import Catalyst, Plan
 
 _WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
-#: Those that keep a table or let go of it: what is kept is told of by the query that fills it.
-_KEEPING = ("CacheTable", "CacheTableAsSelect", "UncacheTable")
+#: Those that run a query of their own for what they do: that query is told of. What is kept is one, too.
+_RUNNING_ANOTHER = (
+    "CacheTable",
+    "CacheTableAsSelect",
+    "UncacheTable",
+    "CreateTableAsSelect",
+    "ReplaceTableAsSelect",
+)
+#: Those that move rows without a query that could be followed.
+_MOVING = ("LoadDataCommand",)
+#: What hands rows to a function of the JVM; with a command below, to a database, say.
+GIVING = "DeserializeToObject"
 #: One limit is both, as a rule.
 _LIMITS = ("GlobalLimit", "LocalLimit")
 
@@ -34,9 +44,16 @@ def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Ca
         return child, lambda made: catalyst.with_children(plan, [made])
     if kind in _WRITING:
         return plan.child(), lambda made: catalyst.with_children(plan, [made])
-    if kind.endswith("Command") or kind in ("CommandResult", *_KEEPING):
+    if kind in _MOVING:
+        return plan, None
+    if kind.endswith("Command") or kind in ("CommandResult", *_RUNNING_ANOTHER):
         return None, None
     return plan, None
+
+
+def given(catalyst: Catalyst, plan: Plan) -> tuple[Plan, Callable[[Plan], Plan]]:
+    """The same of a plan that gives rows to a function of the JVM."""
+    return plan.child(), lambda made: catalyst.with_children(plan, [made])
 
 
 def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:

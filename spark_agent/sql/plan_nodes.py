@@ -53,6 +53,16 @@ class PlanNode:
         return told
 
 
+def publish(emit: Callable[..., None], nodes: Sequence[PlanNode]) -> None:
+    """Tell of nodes and of what each comes from."""
+    for node in nodes:
+        emit(contract.NODE_REGISTERED, **node.event())
+        for port, parent in enumerate(node.parents):
+            emit(contract.LINK, source=parent, target=node.number, port=port)
+        for port, parent in enumerate(node.id_parents):
+            emit(contract.LINK, source=parent, target=node.number, port=port, ids=True)
+
+
 class PlanNodes:
     """The nodes of one plan, in the order in which they were made."""
 

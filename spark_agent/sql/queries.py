@@ -17,17 +17,20 @@ from urllib.parse import unquote
 from spark_agent import contract, outcome, partitions, settings
 from spark_agent.call_sites import Callers
 from spark_agent.nodes import failed
-from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting
+from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting, saves, tables
 from spark_agent.sql.bitmaps import Bitmaps
 from spark_agent.sql.borders import Borders
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
 from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.lazy import Again, LazyQueries
 from spark_agent.sql.places import Places
-from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError, publish
 from spark_agent.sql.reads import ReadAgain, why_bound
 from spark_agent.sql.row_index import RowIndex, RowIndexes
+from spark_agent.sql.saves import Saves
 from spark_agent.sql.scans import FileScans
+from spark_agent.sql.tables import Place, is_of_files
+from spark_agent.sql.unfollowed import Unfollowed
 from spark_agent.sql.walk import Ids
 from spark_agent.transport import logger
 
@@ -51,6 +54,11 @@ _MOST_SINKS = 1_000
 _UNPRUNABLE = "FlatMapCoGroupsIn"
 #: Those that read the rows of a plan as an RDD: what is kept, and what Python goes on with.
 _READING = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
+#: Operators that are not covered, in words.
+_SAID = {
+    each: f"what a library or a function of the JVM makes of the rows ({each})"
+    for each in (commands.GIVING, "MapPartitions", "MapElements", "AppendColumns", "TypedFilter")
+}
 #: That which fills a cache with them, in the tasks of whatever reads them first.
 _KEEPING = "Dataset.localCheckpoint"
 
@@ -62,10 +70,11 @@ class BrokenPlanError(Exception):
 class Queries:
     """The queries of one application."""
 
-    def __init__(self, session: Session, jvm: Jvm) -> None:
-        self._session, self._jvm = session, jvm
+    def __init__(self, session: Session, jvm: Jvm, unfollowed: Unfollowed) -> None:
+        self._session, self._jvm, self._unfollowed = session, jvm, unfollowed
         self._catalyst = Catalyst(session.context._jvm, jvm)
         self._kept = KeptNodes(self._catalyst)
+        self._saves = Saves(self._kept)
         self._read_again = ReadAgain(session.next_number, session.emit, session.publish_manifest)
         self._borders = Borders(session, jvm, self._catalyst, self._kept, self._read_again)
         self._scans = FileScans(self._catalyst, self._kept, self._borders)
@@ -94,6 +103,8 @@ class Queries:
 
     def attach(self, java_session: Any) -> None:
         """Let the optimiser of a SparkSession of the JVM call us, and its listeners tell us of ends."""
+        if java_session.experimental().extraOptimizations().contains(self._rule):
+            return  # a clone (of a stream's session, say) has the rule and the listener
         self._jvm.install(java_session, self._rule)
         java_session.listenerManager().register(self._jvm.ends())
 
@@ -109,9 +120,18 @@ class Queries:
             method, _, thread = entry.partition("@")
             return self._rewritten(plan, method, int(thread) if thread else None)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's query goes on
-            self._session.query_failed(_in_short(error))
             logger.debug("while it was rewritten", exc_info=True)
+            self._query_failed(error, entry.partition("@")[0].partition(".")[2] or "query")
         return None
+
+    def _query_failed(self, error: Exception, name: str) -> None:
+        """Count a query that is not in the graph yet, and let a node stand for it. Never raises."""
+        problem = _in_short(error)
+        try:
+            reason = f"its plan could not be looked at ({problem})"
+            self._session.query_failed(problem, self._unfollowed.tell(Place(name), (), reason))
+        except Exception:  # noqa: BLE001 - the JVM has gone, say
+            self._session.query_failed(problem)
 
     def _rewritten(self, plan: Plan, entry: str, thread: int | None) -> Plan | None:
         kind = self._catalyst.kind(plan)
@@ -123,7 +143,13 @@ class Queries:
         if written := commands.several(self._catalyst, plan, kind):
             both = [(each, self._rewritten(each, entry, thread)) for each in written]
             return self._catalyst.with_children(plan, [each if new is None else new for each, new in both])
+        if saves.leaves(plan, kind, self._session.context._gateway):
+            self._saves.begin(plan, method)
+            return None
         query, around = commands.query_of(self._catalyst, plan, kind)
+        place = self._place_of(plan, kind, query, method)
+        if kind == commands.GIVING and place is not None:
+            query, around = commands.given(self._catalyst, plan)
         if query is None or self._is_of_no_interest(query, is_run=is_kept or around is not None):
             return None
         name, call_site = self._callers.action(method, thread)
@@ -132,6 +158,8 @@ class Queries:
         output = outputs.of_command(self._catalyst, plan.plan() if kind == "WithCTE" else plan)
         if output is not None:
             fields.update(description=output.path, dataset=output.dataset)
+        elif place is not None:
+            fields.update(description=place.description, dataset=place.dataset)
         level = self._session.settings.dataframes_level
         again = self._again.pop(self._kept.output(query), None) if self._again else None
         if again is not None:
@@ -143,7 +171,11 @@ class Queries:
                 self._borders.note_unfollowed(query, number)
             if level != settings.INDEX or not is_known or around is None or output is None:
                 return None
-            made = self._with_bitmaps(number, query, output)
+            try:
+                made = self._with_bitmaps(number, query, output)
+            except Exception as error:  # noqa: BLE001 - the query runs as it is, and is traced as with lazy
+                self._session.query_failed(_in_short(error), number)
+                return None
             return None if made is None else around(made)
         nodes = PlanNodes(self._session.next_number, call_site)
         try:
@@ -153,20 +185,33 @@ class Queries:
                 self._read_again.add(node.number)
             return made
         except Exception as error:  # noqa: BLE001 - the query runs as it is, whatever came of its rewriting
-            if isinstance(error, UncoveredError):
-                reason = f"{error} is not covered"
+            is_uncovered = isinstance(error, UncoveredError)
+            if is_uncovered:
+                reason = f"{_SAID.get(str(error), str(error))} is not covered"
             else:
                 reason = f"its plan could not be rewritten ({_in_short(error)})"
-                self._session.query_failed(_in_short(error))
                 logger.debug("while it was rewritten", exc_info=True)
-            if again is not None:
+            if again is not None:  # who asked is told, and what ran before is in the graph
                 again.problem = reason
                 return None
             reason += ": this query ran without its records being followed"
             number = self._told(query, call_site, name, reason, fields)
+            if is_uncovered:
+                self._session.gap(reason, number)
+            else:
+                self._session.query_failed(_in_short(error), number)
             if is_read:
                 self._borders.note_unfollowed(query, number)
             return None
+
+    def _place_of(self, plan: Plan, kind: str, query: Plan | None, method: str) -> Place | None:
+        """Where the rows of a plan go, if that is no folder of files that a command of Spark writes."""
+        if kind == commands.GIVING:
+            return self._saves.place_of(plan.child(), method)
+        if query is None:
+            return None
+        written = tables.written_by(plan.plan() if kind == "WithCTE" else plan)
+        return written or self._saves.place_of(query, method)
 
     def _with_bitmaps(self, number: int, query: Plan, output: outputs.Output) -> Plan | None:
         """The query of an output that tells the blocks of each row; None where no scan has any."""
@@ -280,14 +325,10 @@ class Queries:
         self.leave_out(frame._jdf.queryExecution().analyzed())
 
     def _publish(self, nodes: list[PlanNode]) -> None:
-        emit = self._session.emit
-        self._files.update(each.number for each in nodes if each.kind == "source" and each.dataset)
-        for node in nodes:
-            emit(contract.NODE_REGISTERED, **node.event())
-            for port, parent in enumerate(node.parents):
-                emit(contract.LINK, source=parent, target=node.number, port=port)
-            for port, parent in enumerate(node.id_parents):
-                emit(contract.LINK, source=parent, target=node.number, port=port, ids=True)
+        self._files.update(
+            node.number for node in nodes if node.kind == "source" and is_of_files(node.dataset)
+        )
+        publish(self._session.emit, nodes)
 
     # -- what comes back -----------------------------------------------------------------------------
 
@@ -305,7 +346,7 @@ class Queries:
             try:
                 self._take(json.loads(line))
             except Exception as error:  # noqa: BLE001 - one line is not the others' fault
-                logger.warning("a line of the JVM is lost: %r", error)
+                self._session.gap(f"what the JVM told of a query is lost ({_in_short(error)})")
 
     def _take(self, told: dict[str, Any]) -> None:
         kind = told.pop("type")
@@ -384,6 +425,10 @@ class Queries:
         self._borders.describe()
         if problem := self._rule.takeProblem():
             self._session.query_failed(str(problem))
+        for place in self._saves.unseen():
+            self._unfollowed.tell(
+                place, (), f"how the rows of a save ({place.name}) were written was not seen"
+            )
 
 
 def _messages(described: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -1,7 +1,8 @@
 """Where SparkSessions begin: the first one of an application brings the JVM's part of the agent.
 
-A job of RDDs alone loads two small classes and no more. Where they cannot be had, DataFrames and SQL go on
-without lineage, and a notice says why.
+A job of RDDs alone loads two small classes and no more. Where they cannot be had, or where DataFrames are
+switched off, queries go on without lineage: the application then has a gap for those that it runs, and a
+coarse node for each that Spark tells of.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.patches import like
+from spark_agent.sql import streaming
 from spark_agent.sql.jvm import JvmUnavailableError, load
 from spark_agent.sql.lazy import CannotRunAgainError
 from spark_agent.sql.queries import Queries
+from spark_agent.sql.unfollowed import Unfollowed, tell_of_executions
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -22,19 +25,28 @@ if TYPE_CHECKING:
 _END_WAIT_MS = 5_000
 
 
+_SWITCHED_OFF = (
+    "DataFrames and SQL were switched off (spark.lineage.dataframes=false): queries are not followed"
+)
+
+
 class Sessions:
-    """The SparkSessions of one application."""
+    """The SparkSessions of one application.
+
+    `why_off` says why the queries of a SparkSession are not followed; empty where they are.
+    `unfollowed` tells of queries that are not.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = threading.Lock()
         self._queries: Queries | None = None
-        self._is_off = False
+        self.unfollowed = Unfollowed(session)
+        self._last: Any = None  # session of the JVM
+        self.why_off = ""
 
     def install(self) -> None:
-        """Patch SparkSession, so that each one is attached when it is made."""
-        if not self._session.settings.dataframes:
-            return
+        """Patch SparkSession, so that each one is attached when it is made, and what starts a stream."""
         from pyspark.sql import SparkSession
 
         stock = SparkSession.__init__
@@ -43,21 +55,29 @@ class Sessions:
             stock(self, *args, **kwargs)
             attach(self._jsparkSession)
 
-        attach = self._attach
+        attach = self._attach if self._session.settings.dataframes else self._note
         self._session.patches.replace(SparkSession, "__init__", like(stock, __init__))
+        streaming.install(self._session, self.unfollowed)
+
+    def _note(self, java_session: Any) -> None:
+        """DataFrames are switched off: whether the session was used is looked at in the end."""
+        self._last, self.why_off = java_session, _SWITCHED_OFF
 
     def _attach(self, java_session: Any) -> None:
         try:
             with self._lock:
-                if self._queries is None and not self._is_off:
-                    self._is_off = True
-                    self._queries = Queries(self._session, load(self._session.context))
+                if self._queries is None and not self.why_off:
+                    self.why_off = "DataFrames and SQL have no lineage in this application"
+                    self._queries = Queries(self._session, load(self._session.context), self.unfollowed)
+                    self.why_off = ""
             if self._queries is not None:
                 self._queries.attach(java_session)
+                return
         except JvmUnavailableError as error:
-            self._session.notices.say(str(error))
+            self.why_off = str(error)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-            self._session.notices.say(f"DataFrames and SQL have no lineage in this application: {error!r}")
+            self.why_off = f"DataFrames and SQL have no lineage in this application: {error!r}"
+        self.unfollowed.watch(java_session, self.why_off)
 
     def leave_out(self, frame: Any) -> None:
         """Capture nothing of queries that read a DataFrame of ours. Never raises."""
@@ -90,7 +110,10 @@ class Sessions:
 
     def end(self) -> None:
         """Publish what the JVM still tells. Never raises."""
-        if self._queries is None:
-            return
-        self._wait_for_listeners()
-        self._queries.end()
+        if self._queries is not None or self.why_off:
+            self._wait_for_listeners()
+        if self._queries is not None:
+            self._queries.end()
+        self.unfollowed.end()
+        if self._last is not None:
+            tell_of_executions(self._session, self._last, self.why_off)

@@ -22,6 +22,9 @@ from lineage_service.completeness import completeness
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 
+#: What a node says whose query ran as it was.
+UNFOLLOWED = "ran without its records being followed"
+
 Row = tuple[str, int]
 """(file name, row number)."""
 
@@ -65,6 +68,7 @@ class Application:
     blocks: list[contract.Block]
     topics: Mapping[str, str] = field(default_factory=dict)
     store: ParquetStore | None = None
+    gaps: tuple[str, ...] = ()  # what it says was not followed
 
     def trace(self, **query: Any) -> Trace:
         return self.questions.trace(self.application_id, TraceQuery(**{"limit": 100_000, **query}))
@@ -137,8 +141,23 @@ def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: 
     application = application_of(nodes, flows, folder)
     application.topics = topics
     found = completeness(application.events, [(block.run, block.seq) for block in application.blocks])
-    assert found.is_complete, found.describe()
+    application.gaps = found.gaps
+    assert replace(found, gaps=()).is_complete, found.describe()
+    check_gaps(application)
     return application
+
+
+def check_gaps(application: Application) -> None:
+    """There is a gap where a query was not followed, and a node that says why, and none elsewhere."""
+    nodes = {
+        event["node"]: event for event in application.events if event["type"] == contract.NODE_REGISTERED
+    }
+    told = [event for event in application.events if event["type"] == contract.GAP]
+    ended = next(event for event in application.events if event["type"] == contract.APPLICATION_ENDED)
+    unfollowed = [node for node in nodes.values() if UNFOLLOWED in (node.get("reason") or "")]
+    assert bool(told) >= bool(unfollowed or ended["counters"]["queries_failed"]), unfollowed
+    for gap in told:
+        assert gap["node"] is None or nodes[gap["node"]]["reason"], gap
 
 
 def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path) -> Application:

@@ -65,6 +65,9 @@ def test_a_query_that_cannot_be_rewritten_runs_as_it_is(
     assert rows == [[(i, i % 3) for i in range(9)], [(i, i % 3) for i in range(5, 9)]]
     counters = application.questions.application(application.application_id).counters
     assert counters["queries_failed"] == 1
+    described = application.questions.application(application.application_id)
+    assert not described.complete
+    assert said in described.missing
     by_path = {sink.description: sink for sink in application.sinks()}
     failed, followed = by_path[str(tmp_path / "sorted")], by_path[str(tmp_path / "chosen")]
     assert not failed.exact

@@ -82,6 +82,17 @@ def test_of_many_gaps_each_reason_is_told_once_and_not_all() -> None:
     assert found.describe() == f"not followed: a; b; {'c' * 299}…; and 2 more"
 
 
+def test_queries_that_failed_make_it_incomplete_though_an_older_agent_told_of_no_gap() -> None:
+    assert completeness([STARTED, ended(queries_failed=0)], []).is_complete
+    found = completeness([STARTED, ended(queries_failed=2)], [])
+    assert not found.is_complete
+    assert "not followed: queries whose plans could not be rewritten: 2" in found.describe()
+    gap = decoded(contract.GAP, reason="a query could not be followed", node=1)
+    assert completeness([STARTED, gap, ended(queries_failed=2)], []).gaps == (
+        "a query could not be followed",
+    )
+
+
 def test_a_lost_gap_is_a_lost_event() -> None:
     found = completeness([decoded(contract.APPLICATION_STARTED, event=0), {**ended(), "event": 2}], [])
     assert found.missing_events == 1

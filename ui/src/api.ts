@@ -212,6 +212,7 @@ export interface TracedNode {
   exact: boolean;
   total: number;
   records: Record[];
+  reason: string;
 }
 
 /** What the record looked like at one node of its way. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_agent import contract
+from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Expression, Operator, Plan
 from spark_agent.sql.plan_nodes import UncoveredError
 from spark_agent.sql.row_index import COLUMN
@@ -16,6 +17,12 @@ _NOT_FOLLOWED = {
     "LogicalRDD": _OF_RDD,
     "ExternalRDD": _OF_RDD,
     "InMemoryRelation": "a cache of a query whose records were not followed",
+}
+#: Those that may read tables, which have names.
+_OF_TABLES = frozenset(("LogicalRelation", "DataSourceV2ScanRelation", "HiveTableRelation"))
+#: Why the trail ends at rows that stand in the plan. They are exact: these are the rows.
+_OF_PLAN = {
+    "LocalRelation": "a list of the driver, or rows in the query's text: where they came from is not followed"
 }
 _OF_SOURCE = "computed by the source itself, of rows that are not known here (an aggregate or a join)"
 
@@ -29,6 +36,10 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
     description, dataset = walk.scans.describe(leaf, beside)
+    if leaf.files is None and leaf.kind in _OF_TABLES:
+        place = tables.read_by(plan)
+        # Of a source of version 2 only the folder is known, not what its tasks read there.
+        description, dataset = place.description, place.dataset if leaf.kind == "LogicalRelation" else None
     number = kept if kept is not None else given
     if number is not None:
         node = walk.nodes.operator(leaf.name, description, [number], made_at=leaf.call_sites)
@@ -46,7 +57,7 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
             by_id=True,
             dataset=dataset,
             exact=not reason,
-            reason=reason,
+            reason=reason or _OF_PLAN.get(leaf.kind, ""),
         )
         number = node.number
     indexed = walk.scans.with_row_index(plan, leaf) if kept is None else None

@@ -357,6 +357,7 @@ function operations(
           operation.call_site !== "" &&
             h("div", { class: "id", title: operation.call_site }, callSite(operation.call_site)),
           h("div", { class: operation.state === "failed" ? "failed-text" : "warning" }, reservation(operation)),
+          operation.exact && operation.reason !== "" && h("div", { class: "soft" }, operation.reason),
         ],
       },
       { name: "Kind", cell: ({ kind }) => kind },

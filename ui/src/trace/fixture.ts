@@ -28,6 +28,7 @@ export const node = (number: number, records: TraceRecord[], more: Partial<Trace
   exact: true,
   total: records.length,
   records,
+  reason: "",
   ...more,
 });
 

@@ -84,6 +84,7 @@ function part(
         h("a", { href: applicationHref(node.application) }, node.application),
       ],
       !node.exact && h("span", { class: "warning" }, " · not exact"),
+      node.reason !== "" && h("span", { class: "soft" }, ` · ${node.reason}`),
     ),
     records.length > 0 && recordTable(node.id, records, `Drawn records of ${named(node)}`, linkTo),
     more > 0 &&

@@ -29,6 +29,7 @@ export interface WayNode {
   readonly exact: boolean;
   readonly total: number;
   readonly records: readonly TraceRecord[];
+  readonly reason: string;
   readonly application: string;
   readonly number: string;
   readonly side: Side;
@@ -124,7 +125,7 @@ export function wayOf(legs: readonly Leg[], edges: readonly Step[]): Way {
   const start = first.nodes.find((node) => node.node_id === first.startNode);
   const centre: WayNode = {
     ...described(
-      start ?? { node_id: first.startNode, name: "", kind: "operator", exact: true, total: 0, records: [] },
+      start ?? { node_id: first.startNode, name: "", kind: "operator", exact: true, total: 0, records: [], reason: "" },
       "centre",
       0,
     ),
@@ -154,8 +155,8 @@ export function wayOf(legs: readonly Leg[], edges: readonly Step[]): Way {
 }
 
 function described(node: TracedNode, side: Side, layer: number): WayNode {
-  const { node_id: id, name, kind, exact, total, records } = node;
-  return { id, name, kind, exact, total, records, application: applicationOf(id), number: nodeNumber(id), side, layer };
+  const { node_id: id, ...rest } = node;
+  return { ...rest, id, application: applicationOf(id), number: nodeNumber(id), side, layer };
 }
 
 /** From the graphs, and from the listed records' own flows where a way leads from application to application. */

@@ -1,0 +1,72 @@
+"""Saves that Spark leaves to a source of version 1 (JDBC, Kafka, Delta): where their rows go.
+
+The command says where, and hides its query. The source then runs a query with the same columns, or reads its
+rows in the JVM, and that is what is followed. A save of which neither was seen is told of in the end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from spark_agent.sql import tables
+from spark_agent.sql.catalyst import Plan
+from spark_agent.sql.kept import KeptNodes
+from spark_agent.sql.tables import Place
+
+SAVING = "SaveIntoDataSourceCommand"
+_OF_VERSION_1 = "org.apache.spark.sql.connector.write.V1Write"
+#: Saves that are remembered at once. Of older ones nobody waits for the query any more.
+_MOST = 1_000
+
+
+def leaves(command: Plan, kind: str, gateway: Any) -> bool:
+    """Does a command leave writing to a source of version 1, which gets the query as it was analysed?"""
+    if kind == SAVING:
+        return True
+    if kind not in tables.TABLE_WRITES:
+        return False
+    from py4j.java_gateway import is_instance_of
+
+    write = command.write()
+    return bool(write.isDefined() and is_instance_of(gateway, write.get(), _OF_VERSION_1))
+
+
+@dataclass
+class _Save:
+    place: Place
+    method: str  # of Spark SQL that the user's program called
+    is_seen: bool = False
+
+
+class Saves:
+    """The saves of one application. Only optimiser rules meet here, and a dictionary is enough for these."""
+
+    def __init__(self, kept: KeptNodes) -> None:
+        self._kept = kept
+        self._by_columns: OrderedDict[tuple[int, ...], _Save] = OrderedDict()
+
+    def begin(self, command: Plan, method: str) -> None:
+        """A save is planned; `command` is a SaveIntoDataSourceCommand, or writes as `leaves` says."""
+        kind = str(command.getClass().getSimpleName())
+        query = command.query() if kind == SAVING else command.analyzedQuery().get()
+        # With `ignore`, a table that is there keeps the query from running.
+        may_do_nothing = kind == SAVING and str(command.mode()) == "Ignore"
+        place = tables.written_by(command) or Place("save")
+        self._by_columns[self._kept.output(query)] = _Save(place, method, is_seen=may_do_nothing)
+        if len(self._by_columns) > _MOST:
+            self._by_columns.popitem(last=False)
+
+    def place_of(self, query: Plan, method: str) -> Place | None:
+        """Where the rows of a query go, if it is that of a save that the same call of the user's began."""
+        save = self._by_columns.get(self._kept.output(query)) if self._by_columns else None
+        if save is None or save.method != method:
+            return None
+        save.is_seen = True
+        return save.place
+
+    def unseen(self) -> Iterator[Place]:
+        """Where saves went of which nobody saw the query."""
+        return (save.place for save in self._by_columns.values() if not save.is_seen)

@@ -1,0 +1,209 @@
+"""What a plan reads or writes that is no folder of files: tables of databases and of catalogs, topics.
+
+Asks the JVM over py4j alone, so it does without the agent's jar. Promises that no password leaves the driver:
+of a database's address what is behind its name is left out, and of a source's options only those are read
+that say where it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_agent import partitions
+from spark_agent.transport import logger
+
+Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+
+#: Where the options of an address begin.
+_OPTIONS = re.compile(r"[;?(].*", re.DOTALL)
+#: Options that stand where others have the name of the database.
+_BARE_OPTIONS = re.compile(r"[:/,&][^:/,&=]*=.*", re.DOTALL)
+_SCHEME = re.compile(r"jdbc:[A-Za-z0-9+.-]+:")
+#: Machines and the name of a database. What looks otherwise may hold who logs in, and is left out.
+_HOST = r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?"
+_MACHINES = re.compile(rf"{_HOST}(?:,{_HOST})*(?:[/:][\w./-]*)?")
+#: A name of a table, not a query.
+_NAME = re.compile(r"[\w.\"`\[\]$ -]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where rows come from or go to. `dataset` is None where only people could make something of its name."""
+
+    name: str
+    description: str = ""
+    dataset: dict[str, str] | None = None
+
+
+def address(url: str) -> str:
+    """The address of a database without what may be a secret: no user, no password, no option."""
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return "jdbc"
+    rest = url[scheme.end() :]
+    is_of_machines = rest.startswith("//")
+    if is_of_machines:
+        login, at, _ = rest[2:].partition("/")[0].rpartition("@")
+        rest = rest[2 + len(login) + len(at) :]
+    elif "@" in _OPTIONS.sub("", rest):
+        is_of_machines, rest = True, rest.rpartition("@")[2].removeprefix("//")
+    rest = _BARE_OPTIONS.sub("", _OPTIONS.sub("", rest)).rstrip("/:")
+    if is_of_machines:
+        rest = f"//{rest}" if _MACHINES.fullmatch(rest) else ""
+    return (scheme[0] + rest).rstrip("/:")
+
+
+def of_database(url: str, table: str) -> Place:
+    """A table of a database, or a query that the database computes, whose text is not repeated."""
+    name = table.strip() if _NAME.fullmatch(table.strip()) else "a query"
+    namespace = address(url)
+    return Place("jdbc", f"{namespace} {name}", {"namespace": namespace, "name": name, "format": "jdbc"})
+
+
+def is_of_files(dataset: dict[str, str] | None) -> bool:
+    """Is it a folder of files, whose rows people can be shown?"""
+    return dataset is not None and dataset["format"] not in ("jdbc", "kafka")
+
+
+def read_by(leaf: Plan) -> Place:
+    """What a leaf of a plan reads. Never raises."""
+    return _safely(_read_by, leaf) or Place(_safely(lambda each: str(each.nodeName()), leaf) or "query")
+
+
+def written_by(command: Plan) -> Place | None:
+    """Where a command writes; None where it is none that writes, or files that `outputs` know of."""
+    found: Place | None = _safely(_written_by, command)
+    return found
+
+
+def _safely(ask: Callable[[Plan], Any], plan: Plan) -> Any:
+    """A name is never worth a query: where a plan is not as it is expected to be, there is none."""
+    try:
+        return ask(plan)
+    except Exception:  # noqa: BLE001 - a source of somebody else's
+        logger.debug("what a plan reads or writes has no name", exc_info=True)
+        return None
+
+
+def _class(of: Any) -> str:
+    return str(of.getClass().getSimpleName())
+
+
+def _read_by(leaf: Plan) -> Place | None:
+    kind = _class(leaf)
+    if kind == "LogicalRelation":
+        return _of_relation(leaf.relation())
+    if kind in ("DataSourceV2Relation", "DataSourceV2ScanRelation"):
+        relation = leaf if kind == "DataSourceV2Relation" else leaf.relation()
+        return _of_table(relation.table())
+    if kind == "StreamingRelation":
+        source = leaf.dataSource()
+        return of_options(str(source.className()), _texts(source.options()))
+    if kind == "StreamingRelationV2":
+        return of_options(str(leaf.sourceName()), _texts(leaf.extraOptions()))
+    if kind == "HiveTableRelation":
+        return Place("table", str(leaf.tableMeta().identifier().unquotedString()))
+    return None
+
+
+def _of_relation(relation: Any) -> Place | None:
+    kind = _class(relation)
+    if kind == "JDBCRelation":
+        options = relation.jdbcOptions()
+        return of_database(str(options.url()), str(options.tableOrQuery()))
+    if kind == "HadoopFsRelation":
+        roots = relation.location().rootPaths()
+        format = str(relation.fileFormat().toString()).lower()
+        if roots.isEmpty():
+            return Place(format)
+        place = of_files(format, str(roots.apply(0).toString()))
+        more = f" and {roots.size() - 1} more" if roots.size() > 1 else ""
+        return Place(f"Scan {format}", place.description + more, place.dataset)
+    return None
+
+
+def of_files(format: str, path: str) -> Place:
+    """A folder of files."""
+    path = partitions.local_path(path)
+    return Place(format.lower(), path, partitions.dataset(path, format.lower()))
+
+
+def _of_table(table: Any) -> Place:
+    """A table of a source of version 2. Where it says in which folder its files are, that is its name."""
+    name, properties = str(table.name()), table.properties()
+    location = properties.get("location") if properties is not None else None
+    if location is None:
+        return Place("table", name)
+    format = str(properties.get("provider") or "table")
+    return Place("table", name, partitions.dataset(str(location), format))
+
+
+#: The options that say where a source is. Others are never looked at: they may be secrets.
+_PLACES = (
+    "url",
+    "dbtable",
+    "query",
+    "path",
+    "topic",
+    "subscribe",
+    "subscribePattern",
+    "kafka.bootstrap.servers",
+)
+
+
+def _texts(options: Any) -> dict[str, str]:
+    """Those of `_PLACES` that are set, of a map of Scala's or of Java's whose names' case does not matter."""
+    found = {}
+    for name in _PLACES:
+        value = options.get(name)
+        if value is not None and hasattr(value, "isDefined"):
+            value = value.get() if value.isDefined() else None
+        if value is not None:
+            found[name] = str(value)
+    return found
+
+
+def of_options(source: str, options: Mapping[str, str]) -> Place:
+    """By what the options of a source, or of a sink, say of where it is."""
+    told = {name.lower(): value for name, value in options.items()}
+    format = source.rpartition(".")[2].lower()
+    if "jdbc" in source.lower():
+        return of_database(told.get("url", ""), told.get("dbtable") or told.get("query", ""))
+    if path := told.get("path"):
+        dataset = partitions.dataset(path, format)
+        return Place(format, dataset["name"], dataset)
+    topic = told.get("topic") or told.get("subscribe") or told.get("subscribepattern")
+    if topic and "kafka" in source.lower():
+        return of_topic(told.get("kafka.bootstrap.servers", ""), topic)
+    return Place(format)
+
+
+def of_topic(servers: str, topic: str) -> Place:
+    """A topic of Kafka."""
+    dataset = {"namespace": f"kafka://{servers.partition(',')[0]}", "name": topic, "format": "kafka"}
+    return Place("kafka", topic, dataset)
+
+
+def _written_by(command: Plan) -> Place | None:
+    kind = _class(command)
+    if kind == "SaveIntoDataSourceCommand":
+        return of_options(str(command.dataSource().getClass().getName()), _texts(command.options()))
+    if kind in TABLE_WRITES:
+        table = command.table()
+        return (
+            _of_table(table.table()) if _class(table) == "DataSourceV2Relation" else Place(str(table.name()))
+        )
+    return None
+
+
+#: Commands that write into a table of a source of version 2.
+TABLE_WRITES = (
+    "AppendData",
+    "OverwriteByExpression",
+    "OverwritePartitionsDynamic",
+    "ReplaceData",
+    "WriteDelta",
+)

@@ -1,0 +1,191 @@
+"""Queries of which no record is followed: told coarsely, with what they read and what they wrote.
+
+There is a node for each query and one for each of its sources, `exact: false` with the reason, and a gap, so
+that the application is not complete. `Unfollowed` needs no jar: where the agent has no rule in Spark's
+optimiser, a listener that Spark calls behind each query tells of it. Plans stay as they are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from spark_agent.sql import tables
+from spark_agent.sql.plan_nodes import PlanNodes, publish
+from spark_agent.sql.reads import action_of
+from spark_agent.sql.tables import Place
+from spark_agent.transport import logger
+
+if TYPE_CHECKING:
+    from spark_agent.session import Session
+
+#: Of the sources of one query. More make no graph that people read.
+_MOST_SOURCES = 100
+#: Of the queries of one application.
+_MOST_QUERIES = 1_000
+#: How the listener shows itself.
+_LISTENER = "the lineage listener"
+#: Leaves of plans whose rows stand in the plan itself.
+_LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRelation", "LocalTableScan"))
+#: What Spark's listeners call any command.
+_COMMAND = "command"
+
+
+class Unfollowed:
+    """The queries of one application that are not followed. Thread-safe."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+        self._watched: list[tuple[Any, str]] = []  # sessions of the JVM, and why none of their queries is
+        self.count = 0
+
+    def tell(
+        self,
+        query: Place,
+        sources: Sequence[Place],
+        reason: str,
+        *,
+        call_site: str = "",
+        is_failed: bool = False,
+    ) -> int | None:
+        """Publish a query with its sources; the number of its node. The application has a gap then.
+
+        None for one query too many: a job that goes on for ever would make a graph without end.
+        """
+        with self._lock:
+            self.count += 1
+            if self.count > _MOST_QUERIES:
+                query, sources = Place(""), ()
+        if not query.name:
+            self._session.gap(f"more than {_MOST_QUERIES} queries were not followed: the others have no node")
+            return None
+        why, reason = reason, f"{reason} ({query.name} failed)" if is_failed else reason
+        nodes = PlanNodes(self._session.next_number, call_site)
+        told = [
+            nodes.operator(
+                each.name,
+                each.description,
+                [],
+                kind="source",
+                dataset=each.dataset,
+                exact=False,
+                reason=reason,
+            ).number
+            for each in sources[:_MOST_SOURCES]
+        ]
+        sink = nodes.operator(
+            query.name,
+            query.description,
+            told,
+            kind="sink",
+            dataset=query.dataset,
+            exact=False,
+            reason=reason,
+        )
+        publish(self._session.emit, nodes.made)
+        self._session.gap(why, sink.number)
+        return sink.number
+
+    def watch(self, java_session: Any, reason: str) -> None:
+        """Tell of each query of a SparkSession of the JVM from now on. Never raises."""
+        try:
+            from pyspark.java_gateway import ensure_callback_server_started
+
+            manager = java_session.listenerManager()
+            if any(str(listener.toString()) == _LISTENER for listener in manager.listListeners()):
+                return  # a clone of a session (of a stream, say) has its listeners
+            ensure_callback_server_started(self._session.context._gateway)
+            manager.register(_Listener(self, reason))
+            with self._lock:
+                self._watched.append((java_session, reason))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+            logger.debug("queries cannot be listened to: %r", error)
+            self._session.gap(reason)  # whether there are any is not known
+
+    def ended(self, name: str, execution: Any, reason: str, *, is_failed: bool) -> None:
+        """Spark has run a query. Raises what py4j raises."""
+        plan = execution.analyzed()
+        if plan.isStreaming():
+            return  # a batch of a stream, which has a node
+        written = _written(plan)
+        if name == _COMMAND and written is None:
+            return  # a statement that moves no rows: a view is defined, a partition is dropped
+        leaves = _leaves(plan)
+        if written is None and all(_kind(leaf) in _LOCAL for leaf in leaves):
+            return  # rows that stand in the query itself: it needs no job
+        sources = [tables.read_by(leaf) for leaf in leaves if _kind(leaf) not in _LOCAL]
+        self.tell(written or Place(action_of(name)), sources, reason, is_failed=is_failed)
+
+    def end(self) -> None:
+        """Tell of executions that no listener told of. Never raises."""
+        with self._lock:
+            watched, is_told = self._watched, self.count > 0
+        for java_session, reason in watched if not is_told else []:
+            tell_of_executions(self._session, java_session, reason)
+
+
+def tell_of_executions(session: Session, java_session: Any, reason: str) -> None:
+    """Leave a gap if Spark counts an execution of a query. Never raises."""
+    try:
+        is_used = java_session.sharedState().statusStore().executionsCount() > 0
+    except Exception as error:  # noqa: BLE001 - the JVM may have gone
+        logger.debug("executions cannot be counted: %r", error)
+        is_used = True  # there is a SparkSession, and nobody knows better
+    if is_used:
+        session.gap(reason)
+
+
+class _Listener:
+    """Python's side of a QueryExecutionListener."""
+
+    def __init__(self, unfollowed: Unfollowed, reason: str) -> None:
+        self._unfollowed, self._reason = unfollowed, reason
+
+    def onSuccess(self, name: str, execution: Any, nanoseconds: int) -> None:
+        self._tell(name, execution, is_failed=False)
+
+    def onFailure(self, name: str, execution: Any, error: Any) -> None:
+        self._tell(name, execution, is_failed=True)
+
+    def _tell(self, name: str, execution: Any, *, is_failed: bool) -> None:
+        try:
+            self._unfollowed.ended(str(name), execution, self._reason, is_failed=is_failed)
+        except Exception as error:  # noqa: BLE001 - one that failed before it had a plan, or the JVM has gone
+            logger.debug("a query could not be told of: %r", error)
+            self._unfollowed.tell(Place(action_of(str(name))), (), self._reason, is_failed=is_failed)
+
+    def toString(self) -> str:
+        return _LISTENER
+
+    class Java:
+        implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
+
+
+def _kind(plan: Any) -> str:
+    return str(plan.getClass().getSimpleName())
+
+
+def _leaves(plan: Any) -> list[Any]:
+    """The leaves of a plan; of a command that hides its query, those of the query."""
+    query = _query(plan)
+    found = (plan if query is None else query).collectLeaves()
+    return [found.apply(index) for index in range(min(found.size(), _MOST_SOURCES))]
+
+
+def _query(plan: Any) -> Any:
+    """The query of a command that is no child of it; None of other plans."""
+    inner = plan.innerChildren()
+    return inner.apply(0) if plan.children().isEmpty() and inner.size() == 1 and _is_plan(inner) else None
+
+
+def _is_plan(inner: Any) -> bool:
+    return bool(hasattr(inner.apply(0), "collectLeaves"))
+
+
+def _written(plan: Any) -> Place | None:
+    """Where a plan writes, of whatever kind its command is; None of one that does not."""
+    if _kind(plan) == "InsertIntoHadoopFsRelationCommand":
+        return tables.of_files(str(plan.fileFormat().toString()), str(plan.outputPath().toString()))
+    return tables.written_by(plan)
