@@ -36,17 +36,18 @@ from api.parcels import Parcel, parcel
 from cypher.towns import hidden
 from ui.labels import label
 
+here = os.getcwd()
 spark = SparkSession.builder.appName("Parcels").getOrCreate()
 for folder in ("api", "cypher", "ui"):  # as archives go to a cluster
     spark.sparkContext.addPyFile(shutil.make_archive(folder, "zip", ".", folder))
 parcels = spark.sparkContext.textFile("parcels.txt", 3).map(parcel).filter(lambda it: it.grams > 200)
 assert isinstance(parcels.first(), Parcel)
-parcels.map(lambda it: f"{hidden(it.town)} {it.grams} {label(it.grams)}").saveAsTextFile("far")
+parcels.map(lambda it: f"{hidden(it.town)} {it.grams} {label(it.grams)}").saveAsTextFile(f"{here}/far")
 sums = parcels.map(lambda it: (it.town, it.grams)).reduceByKey(lambda a, b: a + b, 2)
-sums.map(lambda sum: "%s %d" % sum).saveAsTextFile("sums")
+sums.map(lambda sum: "%s %d" % sum).saveAsTextFile(f"{here}/sums")
 spark.udf.register("label", label)
-rows = spark.read.option("sep", "|").schema("town STRING, grams INT").csv("parcels.txt")
-rows.selectExpr("town", "grams", "label(grams) AS l").where("l = 'heavy'").write.csv("heavy")
+rows = spark.read.option("sep", "|").schema("town STRING, grams INT").csv("parcels.csv")
+rows.selectExpr("town", "grams", "label(grams) AS l").where("l = 'heavy'").write.csv(f"{here}/heavy")
 spark.stop()
 """
 Expected = Counter[tuple[str, frozenset[tuple[str, int]]]]
@@ -60,8 +61,8 @@ def expected() -> dict[str, Expected]:
     def label(grams: int) -> str:
         return "heavy" if grams > 500 else "light"
 
-    def of(*lines: int) -> frozenset[tuple[str, int]]:
-        return frozenset(("parcels.txt", row) for row in lines)
+    def of(*lines: int, file: str = "parcels.txt") -> frozenset[tuple[str, int]]:
+        return frozenset((file, row) for row in lines)
 
     return {
         "far": Counter((f"{town[::-1]} {grams} {label(grams)}", of(row)) for row, town, grams in heavier),
@@ -73,17 +74,17 @@ def expected() -> dict[str, Expected]:
             for town in ("Graz", "Linz", "Wien")
         ),
         "heavy": Counter(
-            (f"{town},{grams},heavy", of(row)) for row, town, grams in heavier if label(grams) == "heavy"
+            (f"{town},{grams},heavy", of(row, file="parcels.csv"))
+            for row, town, grams in heavier
+            if label(grams) == "heavy"
         ),
     }
 
 
 def run(clone: Clone, folder: Path, conf: Mapping[str, str]) -> None:
-    for name, text in {
-        **MODULES,
-        "job.py": JOB,
-        "parcels.txt": "".join(f"{line}\n" for line in LINES),
-    }.items():
+    lines = "".join(f"{line}\n" for line in LINES)
+    files = {**MODULES, "job.py": JOB, "parcels.txt": lines, "parcels.csv": lines}
+    for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     confs = {"spark.master": "local[2]", "spark.ui.enabled": "false", **conf}
@@ -130,4 +131,5 @@ def test_a_jobs_own_api_cypher_and_ui_are_its_own_with_the_product_installed(
     )
     application = read_application(kafka.bootstrap_servers, topics, tmp_path / "store")
     for name, rows in expected().items():
-        check_against(application, folder / name, [folder / "parcels.txt"], rows)
+        inputs = [folder / file for file in sorted({file for _, rows_in in rows for file, _ in rows_in})]
+        check_against(application, folder / name, inputs, rows)
