@@ -7,12 +7,14 @@ records, with others beside them) is none. Promises that there are few, whatever
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 #: So many different reasons are told of. One more says that there are others.
 MOST = 50
 #: Of a text: a reason is a sentence, and what it quotes (an error, a class) may be long.
 _MOST_CHARACTERS = 500
+#: Different sets of nodes of runs that wait to be claimed. One alone is a hole.
+_MOST_WAITING = 1_000
 _MORE = f"more than {MOST} different things were not followed: the others are not named"
 
 
@@ -34,3 +36,47 @@ class Gaps:
                 reason, node = _MORE, None
             self.reasons.append(reason)
         self._tell(reason, node)
+
+
+class UnclaimedRuns:
+    """Runs whose nodes no action has published so far: the last word on them is spoken at the end.
+
+    A transformation may run a job for itself (sortByKey samples), which computes a shuffle before any action
+    asks for it. So such a run is no hole while a job of that kind is under way, nor once an action has
+    published one of its nodes. Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._published: set[object] = set()
+        self._waiting: set[frozenset[int]] = set()
+        self._inner_jobs = 0
+
+    def publish(self, node: object) -> None:
+        """An action, or what stands for one, has published a node."""
+        with self._lock:
+            self._published.add(node)
+
+    def begin_inner_job(self) -> None:
+        with self._lock:
+            self._inner_jobs += 1
+
+    def end_inner_job(self) -> None:
+        with self._lock:
+            self._inner_jobs -= 1
+
+    def add(self, nodes: Iterable[int]) -> None:
+        """A run of these nodes was accepted."""
+        with self._lock:
+            run = frozenset(nodes)
+            if (
+                not self._inner_jobs
+                and len(self._waiting) < _MOST_WAITING
+                and run.isdisjoint(self._published)
+            ):
+                self._waiting.add(run)
+
+    def has_any(self) -> bool:
+        """True if there is a run that no action has claimed by now."""
+        with self._lock:
+            return any(run.isdisjoint(self._published) for run in self._waiting)

@@ -33,7 +33,7 @@ from spark_agent import (
 )
 from spark_agent.call_sites import call_site
 from spark_agent.capture import Manifests, Pipeline, Plan
-from spark_agent.gaps import Gaps
+from spark_agent.gaps import Gaps, UnclaimedRuns
 from spark_agent.heartbeat import Heartbeat
 from spark_agent.nodes import Frame, Node
 from spark_agent.notices import Notices
@@ -97,7 +97,7 @@ class Session:
         self.patches = patches.Patches()
         self._gaps = Gaps(self._tell_gap)
         self._numbers = itertools.count()
-        self._registered: set[object] = set()  # numbers of nodes that were published
+        self._unclaimed = UnclaimedRuns()
         self._lock = threading.RLock()
         self._local = threading.local()
         self._delivery = Delivery()
@@ -208,6 +208,8 @@ class Session:
         self.sessions.end()
         if _active is self:
             _active = None
+        if self._unclaimed.has_any():
+            self.gap(_OF_JVM)
         self._wait_for_topics()
         self._counters["events_lost"] = self._settle(END_WAIT_S)
         self._counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
@@ -342,7 +344,7 @@ class Session:
         with self._lock:
             fields["event"], self._events = self._events, self._events + 1
             if event_type == contract.NODE_REGISTERED:
-                self._registered.add(fields["node"])
+                self._unclaimed.publish(fields["node"])
                 if fields.get("operation") is None:
                     self._operations.add(fields["node"])
             message = contract.encode_event(event_type, self.application_id, now, fields)
@@ -380,9 +382,7 @@ class Session:
             elif problem:
                 self._warn(problem)
             sender = transport.sender_for(self.settings)
-            if self._registered.isdisjoint((fields["input"], *fields["nodes"])):
-                # An action tells its nodes before it runs.
-                self.gap(_OF_JVM)
+            self._unclaimed.add((fields["input"], *fields["nodes"]))
             if fields["unconfirmed"] and sender is not None:
                 sender.patience.give_up()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
@@ -601,9 +601,11 @@ class Session:
         """
         before = getattr(self._local, "is_inner", False)
         self._local.is_inner = True
+        self._unclaimed.begin_inner_job()
         try:
             yield
         finally:
+            self._unclaimed.end_inner_job()
             self._local.is_inner = before
 
     def captured(self, pipeline: Pipeline, *, writes_tags: bool = False) -> capture.Capture:
