@@ -288,7 +288,7 @@ def test_markup_in_the_data_stays_text(page, url):
     expect(page.locator("main")).to_contain_text(MARKUP)
     assert page.locator("main img").count() == 0
     page.goto(f"{url}#/app/{quote(MARKUP, safe='')}")
-    expect(page.locator("main")).to_contain_text("there is no application")
+    expect(page.locator("main")).to_contain_text("no application")
     assert page.locator("main img").count() == 0
     assert set(page.errors) == {NOT_FOUND}
     page.errors.clear()

@@ -177,7 +177,7 @@ def test_a_trace_parameter_beyond_its_limits_is_422(client, method, change, wher
         {"row": "3"},
         {"record": "write#0#0", "key": "ORD 06h"},
         {"node": "8", "partition": "0", "offset": "0", "key": "ORD 06h"},
-        {"node": "8", "path": "/data/flights.csv", "row": "3"},
+        {"node": "8", "key": "ORD 06h", "path": "/data/flights.csv", "row": "3"},
     ],
 )
 def test_a_trace_needs_exactly_one_start(client, start):
