@@ -152,7 +152,7 @@ def test_without_the_jar_dataframes_are_said_to_have_no_lineage(
     monkeypatch.setattr(jvm, "JAR", "/nowhere/lineage.jar")
     begin, problem, *_ = said(spark_lineage_enabled="true")
     assert re.fullmatch(ON, begin), begin
-    assert "jar is not built, so DataFrames and SQL have no record lineage" in problem
+    assert "without the agent's jar, so DataFrames and SQL have no record lineage" in problem
 
 
 def test_a_jar_that_lacks_a_class_is_said_with_the_class(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
