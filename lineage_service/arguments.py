@@ -19,8 +19,8 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """` (did you mean WORD?)`, or nothing where none is near."""
     from difflib import get_close_matches  # only now: commands that are understood need it not
 
-    found = get_close_matches(word, list(words), n=1, cutoff=_ALIKE)
-    return f": did you mean {found[0]}?" if found else ""
+    nearest = get_close_matches(word, list(words), n=1, cutoff=_ALIKE)
+    return f": did you mean {nearest[0]}?" if nearest else ""
 
 
 class Parser(argparse.ArgumentParser):

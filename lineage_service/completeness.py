@@ -125,9 +125,9 @@ class Completeness:
 
 
 def _reasons(gaps: Sequence[str]) -> str:
-    told = [_cut(" ".join(reason.split())) for reason in gaps[:MAX_REASONS]]
-    more = len(gaps) - len(told)
-    return "; ".join(told) + (f"; and {more} more" if more else "")
+    shown = [_cut(" ".join(reason.split())) for reason in gaps[:MAX_REASONS]]
+    more = len(gaps) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 def _cut(reason: str) -> str:
