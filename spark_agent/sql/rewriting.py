@@ -65,8 +65,12 @@ def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> Non
             return walk.operator(at, parents, exact=False, reason=reason).number
         leaf = walk.look(at)
         description, dataset = walk.scans.describe(leaf)
-        fields: dict[str, Any] = {"kind": "source", "dataset": dataset, "exact": False, "reason": reason}
-        return walk.nodes.operator(leaf.name, description, [], made_at=leaf.call_sites, **fields).number
+        fields: dict[str, Any] = {"exact": False, "reason": reason}
+        known = walk.scans.known(at, leaf)
+        parents = [] if known is None else [known]
+        if known is None:
+            fields.update(kind="source", dataset=dataset)
+        return walk.nodes.operator(leaf.name, description, parents, made_at=leaf.call_sites, **fields).number
 
     description = str(fields.pop("description", ""))
     fields = {"kind": "sink", "exact": False, "reason": reason, **fields}

@@ -142,6 +142,11 @@ class FileScans:
         found: int | None = self._kept_nodes.of(plan, leaf.kind)
         return found
 
+    def known(self, plan: Plan, leaf: Operator) -> int | None:
+        """The published node whose records a leaf reads, of a plan that was kept or of an RDD."""
+        kept = self.kept(plan, leaf)
+        return self.given(plan, leaf) if kept is None else kept
+
     def given(self, plan: Plan, leaf: Operator) -> int | None:
         found: int | None = self._borders.given(plan, leaf.kind)
         return found
