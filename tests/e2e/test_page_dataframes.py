@@ -20,7 +20,7 @@ from lineage_api.app import create_app
 from tests.e2e.browser import long_tasks, served, violations
 from tests.spark.application import run_application
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 DAYS = 6
 

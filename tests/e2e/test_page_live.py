@@ -22,7 +22,7 @@ from spark_agent import contract
 from tests.lineage_messages import event
 
 APP = "seen-to-arrive"
-_DEADLINE_S = 60
+_DEADLINE_S = 240
 _CONSUMED_MS = 60_000
 
 

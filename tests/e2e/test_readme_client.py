@@ -38,7 +38,7 @@ def test_the_client_of_the_readme_prints_what_made_a_row(tmp_path: Path) -> None
         ):
             assert program.count(there) == 1
             program = program.replace(there, here)
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "write write#0#0 North,15",

@@ -19,7 +19,7 @@ import pytest
 from lineage_api.serve import CannotListenError, command
 from lineage_service.settings import Settings
 
-_DEADLINE_S = 30
+_DEADLINE_S = 120
 #: The command with the twin in the place of the stores.
 _PROGRAM = """
 import argparse, sys, types

@@ -106,7 +106,7 @@ def run(
         input=start.input,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
 
 

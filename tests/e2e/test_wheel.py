@@ -18,7 +18,7 @@ PACKAGES = {"spark_agent", "lineage_service", "lineage_api", "lineage_cypher", "
 #: What builds jar and page: nowhere on the PATH of those who do without.
 TOOLS = ("javac", "node", "npm")
 
-pytestmark = pytest.mark.timeout(2400)  # the first to need it waits for an installation
+pytestmark = pytest.mark.timeout(3600)  # the first to need it waits for an installation
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=900,
     )
     assert not ok or done.returncode == 0, done.stdout + done.stderr
     return done

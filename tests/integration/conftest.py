@@ -14,7 +14,7 @@ import pytest
 
 from lineage_service.stack.ports import HOST, choose_port, is_free
 
-READY_DEADLINE_S = 60.0
+READY_DEADLINE_S = 240.0
 
 
 @pytest.fixture(scope="session")

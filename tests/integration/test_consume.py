@@ -29,7 +29,7 @@ from tests.flow_store_suite import rows
 from tests.lineage_messages import APP, block, event
 
 FLOW_PARTITIONS = 4
-DEADLINE_S = 60.0
+DEADLINE_S = 240.0
 
 
 class Bench:
@@ -131,7 +131,7 @@ class Bench:
         """What the group has committed of the flow topic."""
         partitions = [TopicPartition(self.flow_topic, partition) for partition in range(FLOW_PARTITIONS)]
         with contextlib.closing(self.reader(self.group)) as reader:
-            found = reader.committed(partitions, timeout=10)
+            found = reader.committed(partitions, timeout=60)
         return {each.partition: each.offset for each in found if each.offset >= 0}
 
     def reader(self, group: str) -> Any:
@@ -354,7 +354,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning(bench: Bench, is_
         output_of(process, 0)
     admin = AdminClient({"bootstrap.servers": bench.servers})
     admin.delete_topics([bench.flow_topic])[bench.flow_topic].result(30)
-    wait_until(lambda: bench.flow_topic not in admin.list_topics(timeout=10).topics)
+    wait_until(lambda: bench.flow_topic not in admin.list_topics(timeout=60).topics)
     bench.create(bench.flow_topic, FLOW_PARTITIONS)
     bench.send_blocks(*some_blocks(2, 2))
     if not is_running:
@@ -383,9 +383,9 @@ def test_topics_are_made_when_they_are_missing(bench: Bench, group: str) -> None
     bench.node_topic, bench.flow_topic = names["node_topic"], names["flow_topic"]
     process = bench.consume(**names)
     admin = AdminClient({"bootstrap.servers": bench.servers})
-    wait_until(lambda: set(names.values()) <= admin.list_topics(timeout=10).topics.keys(), process)
+    wait_until(lambda: set(names.values()) <= admin.list_topics(timeout=60).topics.keys(), process)
     assert (
-        len(admin.list_topics(timeout=10).topics[names["flow_topic"]].partitions) == contract.FLOW_PARTITIONS
+        len(admin.list_topics(timeout=60).topics[names["flow_topic"]].partitions) == contract.FLOW_PARTITIONS
     )
 
 

@@ -59,7 +59,7 @@ class Desk:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
         )
         assert result.returncode == code, result
         return result.stdout + result.stderr
@@ -72,7 +72,7 @@ class Desk:
         place = TopicPartition(self.topics[kind], partition, 0)
         reader = Consumer({"bootstrap.servers": self.servers, "group.id": "r", "enable.auto.commit": False})
         with closing(reader):
-            _, end = reader.get_watermark_offsets(place, timeout=10)
+            _, end = reader.get_watermark_offsets(place, timeout=60)
             reader.assign([place])
             found: list[Any] = []
             deadline = time.monotonic() + 30

@@ -452,7 +452,7 @@ def test_a_deadlock_is_counted_and_tried_again(neo4j: Any, neo4j_graph: Neo4jUnd
     for app in apps:
         neo4j_graph.store.write_events([started(app)])
     graphs = [Neo4jGraph(neo4j.uri, user=neo4j.user, password=neo4j.password) for _ in range(2)]
-    both_hold_one = Barrier(2, timeout=20)
+    both_hold_one = Barrier(2, timeout=60)
     attempts = [0, 0]
 
     def lock(number: int) -> None:

@@ -37,7 +37,7 @@ def owner_in_kafka(bench: Bench) -> tuple[int, str]:
     """The offset that the group has in the first partition of the node topic, and what stands with it."""
     with contextlib.closing(bench.reader(bench.group)) as reader:
         try:
-            [found] = reader.committed([TopicPartition(bench.node_topic, 0)], timeout=10)
+            [found] = reader.committed([TopicPartition(bench.node_topic, 0)], timeout=60)
         except KafkaException as error:
             if error.args[0].code() not in PASSING:
                 raise

@@ -72,7 +72,7 @@ def metrics_url(process: subprocess.Popen[str]) -> str:
 
 def scraped(url: str) -> dict[str, dict[Labels, float]]:
     """Sample name -> labels -> value, as Prometheus' own parser reads it."""
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         text = answer.read().decode()
     found: dict[str, dict[Labels, float]] = {}
     for family in text_string_to_metric_families(text):
@@ -130,7 +130,7 @@ def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: 
     assert (application.application_id, application.name, application.messages) == (APP, "job", 7)
 
     with serving(bench) as address:
-        with urllib.request.urlopen(f"{address}/api/lag", timeout=20) as answer:
+        with urllib.request.urlopen(f"{address}/api/lag", timeout=60) as answer:
             body = json.load(answer)
         assert (body["group"]["messages"], body["group"]["name"]) == (7, bench.group)
         assert [each["missing_blocks"] for each in body["applications"]] == [7]
@@ -173,7 +173,7 @@ def test_status_says_what_waits_and_that_nobody_ever_consumed(bench: Bench) -> N
         env={**environment, "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert status.returncode == 3  # as before: no server of this home is up
     assert f"Consumer group {bench.group}: nobody consumes now." in status.stdout
@@ -237,7 +237,7 @@ def test_a_port_that_is_taken_is_left_for_the_next() -> None:
             assert int(url.split(":")[2].partition("/")[0]) > wanted.metrics_port
             assert url != other
             with pytest.raises(urllib.error.HTTPError, match="404") as missing:
-                urllib.request.urlopen(url.replace("/metrics", "/other"), timeout=10)
+                urllib.request.urlopen(url.replace("/metrics", "/other"), timeout=60)
             missing.value.close()
 
 

@@ -36,7 +36,7 @@ def folder(kafka: Any, group: str, tmp_path: Path) -> Path:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=360,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

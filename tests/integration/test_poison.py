@@ -108,7 +108,7 @@ def consumed(bench: Bench, *, is_poisoned: bool) -> float:
         wait_until(lambda: len(bench.store.events(APP)) == len(events) + 2, process)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert process.returncode == 0, out
     assert all(line.isprintable() for line in out.splitlines())
     return peak.megabytes

@@ -78,7 +78,7 @@ def start(program: str, tmp_path: Path) -> Iterator[Any]:
 def is_ready(url: str) -> bool:
     """It listens before it answers queries."""
     try:
-        with urllib.request.urlopen(f"{url}/-/ready", timeout=20):
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=60):
             return True
     except OSError:
         return False
@@ -86,7 +86,7 @@ def is_ready(url: str) -> bool:
 
 def asked(url: str, path: str, **parameters: str) -> Any:
     query = urllib.parse.urlencode(parameters)
-    with urllib.request.urlopen(f"{url}/api/v1/{path}?{query}", timeout=20) as answer:
+    with urllib.request.urlopen(f"{url}/api/v1/{path}?{query}", timeout=60) as answer:
         body = json.load(answer)
     assert body["status"] == "success", body
     return body["data"]

@@ -30,7 +30,7 @@ from tests.lineage_messages import APP, event
 
 ROOT = Path(__file__).parents[2]
 SECRET = "rosebud-7"
-DEADLINE_S = 120.0
+DEADLINE_S = 480.0
 _KAFKA = """
 listeners=PLAINTEXT://{host}:{broker},SECURE://{host}:{secure},CONTROLLER://{host}:{controller}
 advertised.listeners=PLAINTEXT://{host}:{broker},SECURE://{host}:{secure}

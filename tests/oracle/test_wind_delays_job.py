@@ -30,7 +30,7 @@ def run_job(*arguments: Path) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=900,
     )
 
 

@@ -30,7 +30,7 @@ def output_of(job: str, *arguments: str | Path) -> list[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=900,
     )
     assert run.returncode == 0, run.stdout[-4000:]
     output = next(Path(argument) for argument in arguments if Path(argument).name == "out")

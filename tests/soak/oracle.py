@@ -138,7 +138,7 @@ def answer_differences(api: str, uri: str, application: Application, most: int) 
     name = application.application_id
     found: list[str] = []
     url = f"{api}/api/applications/{name}"
-    with httpx.Client(timeout=60) as client:
+    with httpx.Client(timeout=240) as client:
         about = client.get(url).json()
         if not about.get("complete"):
             found.append(f"{name} is not complete: {about}")

@@ -34,7 +34,7 @@ from tests.soak.world import Member, World, wait_until
 SECONDS = 45.0
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_whatever_dies_every_flow_is_stored_exactly_once(servers: Servers, tmp_path: Path) -> None:
     seed = os.environ.get("LINEAGE_SOAK_SEED") or str(SystemRandom().randrange(10**9))
     report = soak(servers, tmp_path, seed, SECONDS, print)
@@ -73,7 +73,7 @@ def test_a_graph_that_died_while_it_made_its_schema_serves(tmp_path: Path, serve
         graph.kill()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_graph_that_dies_while_flows_are_created_has_each_once(servers: Servers) -> None:
     """Killed in a transaction of records and in one of links, and when one of links was there already."""
     application_id, run = "dies-in-links", run_of("dies-in-links", each=13_000, groups=3_000)
@@ -150,8 +150,8 @@ def test_a_consumer_that_dies_at_any_point_loses_and_doubles_nothing(world: Worl
 PRESSED = "pressed"
 HELD_BYTES = 24_000_000
 BLOCKS, BLOCK_ROWS = 120, 100_000
-#: The shortest that librdkafka takes beside a session of 10 s: who does not poll for so long is out.
-MAX_POLL_S = 10.0
+#: Who does not poll for so long is out. librdkafka takes 10 s at least, which a busy machine may need.
+MAX_POLL_S = 30.0
 
 
 def memory_bound(held_bytes: int) -> int:

@@ -23,7 +23,7 @@ from tests.soak.applications import FLOW_PARTITIONS, NODE_PARTITIONS, Applicatio
 from tests.soak.servers import Servers
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_S = 120.0
+DEADLINE_S = 480.0
 
 
 class Member:
@@ -169,9 +169,9 @@ class World:
     def lag(self, group: str = "") -> dict[tuple[str, int], tuple[int, int]]:
         """Where the group is not at the end: (committed, end) by topic partition. Asked of the broker."""
         admin = self.servers.broker.admin
-        ends = admin.list_offsets({place: OffsetSpec.latest() for place in self.places}, request_timeout=10)
+        ends = admin.list_offsets({place: OffsetSpec.latest() for place in self.places}, request_timeout=60)
         asked = ConsumerGroupTopicPartitions(group or self.group)
-        [held] = admin.list_consumer_group_offsets([asked], request_timeout=10).values()
+        [held] = admin.list_consumer_group_offsets([asked], request_timeout=60).values()
         committed = {(at.topic, at.partition): at.offset for at in held.result(20).topic_partitions or ()}
         found = {}
         for place, future in ends.items():
@@ -203,7 +203,7 @@ class World:
         reader = KafkaConsumer({"bootstrap.servers": self.servers.broker.servers, "group.id": "reader"})
         place = TopicPartition(self.dead_letter_topic, 0, 0)
         try:
-            _, end = reader.get_watermark_offsets(place, timeout=20)
+            _, end = reader.get_watermark_offsets(place, timeout=60)
             reader.assign([place])
             found: list[Any] = []
             wait_until(lambda: found.extend(reader.consume(1_000, 0.2)) or len(found) >= end)

@@ -214,7 +214,7 @@ def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:
         {"bootstrap.servers": bootstrap_servers, "group.id": uuid.uuid4().hex, "enable.auto.commit": False}
     )
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
         ends = {number: _ends_of(consumer, TopicPartition(topic, number)) for number in partitions}
         left = {number: high - low for number, (low, high) in ends.items() if high > low}
         consumer.assign([TopicPartition(topic, number, ends[number][0]) for number in left])
@@ -236,7 +236,7 @@ def _ends_of(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
     deadline = time.monotonic() + 30
     while True:
         try:
-            low, high = consumer.get_watermark_offsets(place, timeout=10)
+            low, high = consumer.get_watermark_offsets(place, timeout=60)
             return low, high
         except KafkaException as error:
             if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() > deadline:

@@ -13,7 +13,7 @@ from tests.spark.application import Application, rows_at, run_application
 from tests.spark.pipelines import write
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 #: 40 rows in 4 splits; every fifth is filtered out before the action.
 ROWS = [i for i in range(40) if i % 5]

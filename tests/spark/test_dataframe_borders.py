@@ -34,7 +34,7 @@ from tests.spark.shop import Order, Shop, make_shop
 from tests.spark.test_dataframe_cluster import CLUSTER, fails_at
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 # The executors of a cluster cannot import the tests.
 for module in (sys.modules[__name__], test_cluster, test_dataframe_cluster):

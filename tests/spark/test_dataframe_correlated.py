@@ -14,7 +14,7 @@ from tests.spark.dataframe_oracle import Case, Ran, expect_uncovered, sql, witho
 from tests.spark.shop import Customer, Label, Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def buys(order: Order, customer: Customer) -> bool:

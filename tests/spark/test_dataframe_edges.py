@@ -14,7 +14,7 @@ from tests.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, sq
 from tests.spark.shop import Basket, Customer, Label, Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 MERGE = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 

@@ -18,7 +18,7 @@ from tests.spark.dataframe_oracle import Case, Ran, conf_of, records_of, rows_of
 from tests.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 Write = Callable[[DataFrame, str], Any]
 

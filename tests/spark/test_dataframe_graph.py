@@ -15,7 +15,7 @@ from lineage_service.answers import Graph
 from tests.spark.application import run_application
 
 # The first test of the module runs the job of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 READINGS, FLIGHTS, DAYS, LATE = 60, 200, 20, 70
 

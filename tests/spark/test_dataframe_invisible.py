@@ -23,7 +23,7 @@ from tests.spark.shop import TEXT_SCHEMA, Shop, make_shop
 from tests.spark.test_dataframe_sources import counted_group, counted_groups
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 Job = Callable[[Tables], Any]
 

@@ -12,7 +12,7 @@ from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
 from tests.spark.shop import Customer, Label, Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 NO_AQE = {"spark.sql.adaptive.enabled": "false"}
 MERGE = {"spark.sql.autoBroadcastJoinThreshold": "-1"}

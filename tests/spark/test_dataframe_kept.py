@@ -18,7 +18,7 @@ from tests.spark import test_dataframe_cluster
 from tests.spark.application import Application, part_rows, rows_at, run_application, without_kept
 from tests.spark.test_dataframe_cluster import CLUSTER
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 # The executors of a cluster cannot import the tests.
 for module in (sys.modules[__name__], test_dataframe_cluster):

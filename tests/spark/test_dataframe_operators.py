@@ -13,7 +13,7 @@ from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
 from tests.spark.shop import TEXT_SCHEMA, Order
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def two(row: Order) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from tests.spark.dataframe_oracle import (
 from tests.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def two(row: Order) -> tuple[int, int]:

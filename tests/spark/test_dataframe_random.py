@@ -19,7 +19,7 @@ from tests.spark.relational import Data, Sources
 from tests.spark.shop import Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3600)
 
 FIRST = int(os.environ.get("LINEAGE_TEST_SEED", "1"))
 COUNT = int(os.environ.get("LINEAGE_TEST_QUERIES", "40"))

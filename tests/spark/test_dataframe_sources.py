@@ -18,7 +18,7 @@ from tests.spark.dataframe_oracle import Case, Ran, Tables, without_lineage
 from tests.spark.shop import TEXT_SCHEMA, Order, Shop
 
 # The first test of the module runs the queries of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 #: Files are cut into splits of a few rows.
 SPLIT = {"spark.sql.files.maxPartitionBytes": "40", "spark.sql.files.openCostInBytes": "1"}

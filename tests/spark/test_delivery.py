@@ -134,7 +134,7 @@ def test_topics_have_the_partitions_of_the_contract_from_the_first_message_on(ka
     names = {"spark.lineage.topic.node": "node", "spark.lineage.topic.flow": "flow"}
     topics = {name: f"{uuid.uuid4().hex[:10]}-{kind}" for name, kind in names.items()}
     run(kafka.bootstrap_servers, job, **topics)
-    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=10).topics
+    found = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(timeout=60).topics
     counts = [len(found[topic].partitions) for topic in topics.values()]
     assert counts == [contract.NODE_PARTITIONS, contract.FLOW_PARTITIONS]
 
@@ -167,7 +167,7 @@ def run_script(
         env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{arguments} pyspark-shell", **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
 
 

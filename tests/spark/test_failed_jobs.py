@@ -138,7 +138,7 @@ def test_the_end_says_what_became_of_the_job(job: Job, by_submit: bool, kafka: A
     program(tmp_path, job.program)
     arguments, environment = command(kafka, topics, by_submit=by_submit)
     done = subprocess.run(
-        arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
+        arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == job.code, done.stderr
     events = events_of(kafka, topics)

@@ -30,7 +30,7 @@ SLOTS = 2
 TIMEOUT_S = 2.0
 #: Bytes in a second: one message takes longer than TIMEOUT_S, also where the job itself is slow.
 SLOW = 100
-DEADLINE_S = 100.0
+DEADLINE_S = 400.0
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from tests.lineage_messages import messages
 from tests.spark.application import messages_of, part_rows, rows_at, run_application
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 LINES = ["a b", "b c a", "c", "a", "d d b", "e a"]
 #: A word says its line, so that what a file of words holds says which lines it is made of.

@@ -15,7 +15,7 @@ from lineage_service.tracing.spark import SparkTracing, local_session
 from tests.spark.application import Application, rows_at, run_application
 
 # The first test of the module runs the job of all of them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 LINES = ["7", "3", "5", "1", "9"]
 MOST = "3"

@@ -26,7 +26,7 @@ rdd_module = sys.modules[RDD.__module__]  # pyspark.core.rdd, and pyspark.rdd be
 PipelinedRDD = rdd_module.PipelinedRDD
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 Job = Callable[[SparkContext, Path], Any]
 

@@ -22,7 +22,7 @@ from tests.spark.test_tracing_in_session import Servers, found, servers, session
 
 __all__ = ["servers"]
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 LINES = ["to be or", "not to be", "", "that is", "be", "or not", " a,b", "a,b", '"q" to', "twice", "twice"]
 

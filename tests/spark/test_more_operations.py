@@ -17,7 +17,7 @@ from tests.spark.naive import Data
 from tests.spark.pipelines import Pipeline, Traced, pair, trace_pipelines, write
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 Run = Callable[..., tuple[Any, Application]]
 

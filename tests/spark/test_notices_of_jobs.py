@@ -23,7 +23,7 @@ from perf.delivery.brokers import closed_port
 from spark_agent import session
 from spark_agent.sql import jvm
 
-DEADLINE_S = 240.0
+DEADLINE_S = 900.0
 ON = r'lineage: on for (local-\d+) "[^"]+", to Kafka at \S+:\d+; to ask: lineage graph \1'
 COMPLETE = (
     r"lineage: complete for local-\d+: \d+ operations?(?:,| and) \d+ task runs?"

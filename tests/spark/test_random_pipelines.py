@@ -162,7 +162,7 @@ def pipelines(draw: st.DrawFn) -> Steps:
     return steps
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2700)
 @settings(
     max_examples=12,
     derandomize=True,

@@ -17,7 +17,7 @@ from tests.border_application import SOURCE, TWO_ACTIONS
 from tests.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
 from tests.lineage_messages import APP
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 #: How sets are kept and moved: as ever, and with none held by the driver or sent to the flows.
 WAYS: Mapping[str, dict[str, Any]] = {"small": {}, "large": {"held_records": 0, "broadcast_records": 0}}

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.taps import PARTITIONS, TAP, Taps, check_tap
 
 # Two JVMs start beside the driver's.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.mark.usefixtures("jar")

@@ -15,7 +15,7 @@ from lineage_service.answers import RecordQuery
 from tests.spark.application import Application, run_application
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2700)
 
 #: Stands for a source in a case: makes it, and notes it so that its records can be looked up.
 Source = Callable[..., Any]

@@ -25,7 +25,7 @@ from lineage_service.graph_rows import WholeRun
 from lineage_service.tracing.whole import TooManyFlows, whole_run
 from tests.spark.application import Application, run_application
 
-DEADLINE_S = 60.0
+DEADLINE_S = 240.0
 LEFT = [f"k{i % 7} {i}" for i in range(60)]
 RIGHT = [f"k{i % 5} {1000 + i}" for i in range(12)]
 LEFT_SPLITS, RIGHT_SPLITS = 4, 3

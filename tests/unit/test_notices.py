@@ -73,7 +73,7 @@ def test_lines_go_where_standard_error_is_replaced_by(monkeypatch: pytest.Monkey
 
 def run(program: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
     begin = "import os, sys, threading\nfrom spark_agent.notices import Notices\n"
-    return subprocess.run([sys.executable, "-c", begin + program], timeout=60, check=False, **streams)
+    return subprocess.run([sys.executable, "-c", begin + program], timeout=240, check=False, **streams)
 
 
 def test_lines_of_threads_do_not_mix_nor_with_what_the_program_has_begun() -> None:

@@ -126,7 +126,7 @@ def run(folder: Path, body: str, *options: str) -> tuple[int, dict[str, str]]:
     program = folder / "job.py"
     program.write_text(PROGRAM + body + "\n")
     done = subprocess.run(
-        [sys.executable, *options, str(program)], capture_output=True, text=True, timeout=60
+        [sys.executable, *options, str(program)], capture_output=True, text=True, timeout=240
     )
     pairs = (line.partition(": ") for line in done.stderr.splitlines())
     return done.returncode, {when: said for when, _, said in pairs if when in ("stop", "exit")}
@@ -149,7 +149,7 @@ def test_at_a_prompt_no_error_ends_anything(tmp_path: Path) -> None:
         input="1 / 0\nimport sys; sys.exit(3)\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.returncode == 3
     assert "exit: well" in done.stderr
