@@ -140,6 +140,7 @@ class TracedNode:
     total: int
     records: tuple[Record, ...]
     reason: str = ""  # as in Node
+    state: ActionState | None = None  # as in Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

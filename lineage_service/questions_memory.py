@@ -155,6 +155,7 @@ class MemoryQuestions:
                         for each, record in zip(page, records, strict=True)
                     ),
                     reason=node.reason,
+                    state=node.state,
                 )
             )
         more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)

@@ -58,6 +58,7 @@ def watch(context_class):
     def _do_init(self, *args, **kwargs):
         initialise(self, *args, **kwargs)
         try:
+            _watch_builder(context_class)
             # All keys in one round trip to the JVM: a misspelled one is to be noticed, too.
             conf_text = self._conf.toDebugString()
             if "spark.lin" in conf_text.lower() or "spark.rdd.lin" in conf_text.lower():
@@ -69,6 +70,31 @@ def watch(context_class):
 
     context_class._do_init = _do_init
     context_class._lineage_hooked = True
+
+
+def _watch_builder(context_class):
+    """Notice settings that the builder of SparkSessions is given while a SparkContext is running."""
+    session_class = getattr(sys.modules.get("pyspark.sql.session"), "SparkSession", None)
+    builder_class = getattr(session_class, "Builder", None)
+    if builder_class is None or hasattr(builder_class, "_lineage_hooked"):
+        return
+    stock = builder_class.getOrCreate
+
+    def getOrCreate(self):
+        running = context_class._active_spark_context
+        session = stock(self)
+        if running is not None and any("lineage" in name.lower() for name in self._options):
+            try:
+                from spark_agent import switch
+
+                switch.say_what_is_too_late(running, self._options)
+            except Exception as error:  # noqa: BLE001 - as above
+                _say_off(running, error)
+        return session
+
+    getOrCreate.__doc__ = stock.__doc__
+    builder_class.getOrCreate = getOrCreate
+    builder_class._lineage_hooked = True
 
 
 def watch_connect(session_class):

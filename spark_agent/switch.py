@@ -6,7 +6,7 @@ own lineage listens, `spark.lineage.enabled` is meant for that one: then a furth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_agent import setting_names, settings
@@ -14,6 +14,8 @@ from spark_agent.notices import Notices
 
 _LISTENERS = ("spark.extraListeners", "spark.sql.queryExecutionListeners")
 _CLOUDERA = "com.cloudera.spark.lineage."
+#: (application, key) of what was said to be too late.
+_too_late: set[tuple[str, str]] = set()
 
 
 def start_if_wanted(context: Any, conf_text: str) -> None:
@@ -43,6 +45,26 @@ def start_if_wanted(context: Any, conf_text: str) -> None:
         )
     for sentence in setting_names.unknown(names, settings.KNOWN):
         notices.say(f"off for {context.applicationId}: {sentence}")
+
+
+def say_what_is_too_late(context: Any, options: Mapping[str, Any]) -> None:
+    """Settings that a builder hands to a running SparkContext mean nothing: they are read at its start."""
+    application_id, conf = context.applicationId, context._conf
+    names = [
+        name
+        for name in setting_names.names_in("\n".join(options))
+        if str(options[name]) != conf.get(name, None) and (application_id, name) not in _too_late
+    ]
+    if not names:
+        return
+    _too_late.update((application_id, name) for name in names)
+    is_quiet = settings.flag(conf.get(settings.QUIET, "")) is True
+    mean = "means" if len(names) == 1 else "mean"
+    Notices(context, is_quiet=is_quiet).say(
+        f"{', '.join(names)} {mean} nothing to {application_id}, which was running already: settings of "
+        "lineage are read when a SparkContext starts; set them with `spark-submit --conf`, or stop the "
+        "context before"
+    )
 
 
 def _listens_cloudera(conf: Any) -> bool:

@@ -191,6 +191,10 @@ class TracedNode(Answer):
     reason: str = Field(
         default="", description="Why it is not exact, or why the trail ends at this source; else empty."
     )
+    state: Literal["complete", "failed", "aborted"] | None = Field(
+        default=None,
+        description="Of a sink, how its action ended; null while it runs, and of agents that do not say it.",
+    )
 
 
 class Flow(Answer):

@@ -27,6 +27,9 @@ from lineage_service.terminal.start import (
 __all__ = ["command", "configure"]
 
 
+_ENDS = {"failed": "failed", "aborted": "was cancelled"}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     add_application(parser)
     parser.add_argument(
@@ -138,6 +141,12 @@ def _notes(trace: Trace) -> Iterator[str]:
     if not trace.complete:
         yield "This lineage is not complete: records may be missing (`lineage apps` says what is)."
     for node in trace.nodes:
+        if node.state in _ENDS:
+            yield (
+                f"{node.node_id} ({node.name}) {_ENDS[node.state]}: its records are those of tasks that "
+                "had ended before."
+            )
+            continue
         if not node.exact:
             yield f"{node.node_id} ({node.name}) has only a bound: records are listed that took no part."
         if node.reason and node.total:

@@ -56,7 +56,14 @@ from lineage_service.tracing.starts import (
 )
 from lineage_service.tracing.summaries import Receipts, Summaries
 from lineage_service.tracing.time_budget import time_budget
-from lineage_service.tracing.trace_answers import Texts, nodes_of, reason_of, records_of, trace_of
+from lineage_service.tracing.trace_answers import (
+    Texts,
+    nodes_of,
+    reason_of,
+    records_of,
+    state_of,
+    trace_of,
+)
 from lineage_service.tracing.walked import Position, Walked
 from spark_agent import contract
 
@@ -120,7 +127,7 @@ class LineageQuestions:
             dataset=node.dataset,
             records=record_count(opened.snapshot, node.number),
             has_values=node.number in opened.snapshot.valued,
-            state=None if node.outcome is None else node.outcome.state,
+            state=state_of(node),
             error=None if node.outcome is None else node.outcome.error,
         )
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lineage_service.answers import Flow, Record, Trace, TracedNode, TraceQuery
+from lineage_service.answers import ActionState, Flow, Record, Trace, TracedNode, TraceQuery
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
@@ -66,6 +66,11 @@ def reason_of(snapshot: Wiring, node: TopologyNode) -> str:
     return "" if node.kind != "source" and snapshot.is_exact(node.number) else node.reason
 
 
+def state_of(node: TopologyNode) -> ActionState | None:
+    """How an action ended; None of what is no action, and where it is not known."""
+    return None if node.outcome is None else node.outcome.state
+
+
 def nodes_of(
     snapshot: Wiring,
     walked: Walked,
@@ -82,6 +87,7 @@ def nodes_of(
             total=each.total,
             records=show(topology.nodes[each.node], each.positions),
             reason=reason_of(snapshot, topology.nodes[each.node]),
+            state=state_of(topology.nodes[each.node]),
         )
         for each in walked.reached
     )

@@ -353,6 +353,9 @@ class Queries:
         if kind == "mark":
             self._marks.get(told["number"], threading.Event()).set()
             return
+        if kind == "gap":
+            self._session.gap(told["reason"])
+            return
         if kind == "end":
             for node in told["nodes"]:
                 self._read_again.end(node, told["name"], is_failed=told["failed"])

@@ -123,6 +123,16 @@ def test_a_switch_that_is_none_leaves_lineage_off_and_says_so(
     assert re.fullmatch(rf"lineage: off for local-\d+: {re.escape(problem)}", line), line
 
 
+def test_a_switch_that_a_running_context_is_given_is_said_to_mean_nothing(said: Any) -> None:
+    def job(context: SparkContext) -> None:
+        for _ in range(2):
+            spark = SparkSession.builder.config("spark.lineage.enabled", "true").getOrCreate()
+        assert spark.range(3).count() == 3
+
+    (line,) = said(job, **{"spark.lineage.enabled": "false"})
+    assert re.match(r"lineage: spark\.lineage\.enabled means nothing to local-\d+, which was running", line)
+
+
 def test_values_that_are_none_are_one_line_each(said: Any) -> None:
     _, *problems, end = said(
         spark_lineage_enabled="true", spark_lineage_onError="sometimes", spark_lineage_dataframes="maybe"

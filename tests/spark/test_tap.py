@@ -187,6 +187,32 @@ def test_a_job_without_a_broker_goes_on_and_counts(spark: SparkSession, taps: Ta
     assert 900 < sum(run["waited_ms"] for run in runs) < 4000
 
 
+def test_a_fault_while_a_task_reports_its_rows_is_a_hole_and_fails_nothing(
+    spark: SparkSession, kafka: Any
+) -> None:
+    taps = Taps(spark, kafka.bootstrap_servers, patience_s=31.0)  # a sender that no other test has
+    loader = taps.java.plans.getClass().getClassLoader()
+    field = loader.loadClass("lineagemaster.Sender").getDeclaredField("SENDERS")
+    field.setAccessible(True)
+    senders = field.get(None)
+    before = set(senders.keySet())
+    read = taps.with_ids(spark.range(0, 10, 1, 2), 1, "id1")
+    tapped = taps.tapped(read, {"id1": 1})
+    assert tapped.count() == 10
+    (own,) = set(senders.keySet()) - before
+    sender = senders.put(own, "no sender")
+    try:
+        taps.manifests()
+        assert sorted(row.id for row in tapped.collect()) == list(range(10))
+    finally:
+        senders.put(own, sender)
+    lines = taps.manifests()
+    reasons = [line["reason"] for line in lines if line["type"] == "gap"]
+    assert len(reasons) == 2  # of each task
+    assert all(reason.startswith("what a task counted of a DataFrame's rows is lost (") for reason in reasons)
+    assert not [line for line in lines if line["type"] == "run" and line["input"] == TAP]
+
+
 def test_exchanges_with_the_same_taps_are_read_once(taps: Taps) -> None:
     read = taps.with_ids(taps.spark.range(0, 100, 1, 2), 1, "id1").withColumnRenamed("id", "k")
     counts = taps.tapped(read.selectExpr("*", KEY), {"id1": 1}, "key").groupBy(F.expr("k % 10")).count()

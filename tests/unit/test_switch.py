@@ -96,3 +96,17 @@ def test_cloudera_s_folder_without_its_listeners_is_no_unknown_key(
     decide: Callable[[dict[str, str]], Said],
 ) -> None:
     assert decide({"spark.lineage.log.dir": "/var/log"}) == (False, [])
+
+
+def test_settings_that_come_behind_the_start_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    context = SimpleNamespace(applicationId="app-late", _conf={"spark.lineage.detailed": "true"})
+    same = {"spark.lineage.detailed": "true", "spark.app.name": "later"}
+    switch.say_what_is_too_late(context, same)
+    assert not capsys.readouterr().err
+    for _ in range(2):
+        switch.say_what_is_too_late(context, {**same, "spark.lineage.enabled": True})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("lineage: spark.lineage.enabled means nothing to app-late, which was running")
+    quiet = SimpleNamespace(applicationId="app-quiet", _conf={"spark.lineage.quiet": "true"})
+    switch.say_what_is_too_late(quiet, {"spark.lineage.enabled": "true"})
+    assert not capsys.readouterr().err

@@ -193,6 +193,21 @@ def test_records_are_counted_in_one_form_of_sentence(capsys: pytest.CaptureFixtu
     assert f"20 of {storms['total']} matching records of {APP}#8" in shown
 
 
+def test_a_trace_through_an_action_that_failed_says_so_and_speaks_of_no_bound(
+    store: MemoryQuestions, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = ("trace", APP, "backward", "8#write#0#3")
+    trace = store.trace(APP, TraceQuery(direction="backward", record="8#write#0#3"))
+    nodes = tuple(
+        replace(node, exact=False, state="failed", reason="it failed") if node.node_id == f"{APP}#8" else node
+        for node in trace.nodes
+    )
+    monkeypatch.setattr(store, "trace", lambda *_: replace(trace, exact=False, nodes=nodes))
+    text = said(capsys, *argv)
+    assert f"{APP}#8 (saveAsTextFile) failed: its records are those of tasks that had ended before." in text
+    assert "bound" not in text
+
+
 def test_show_prints_ids_that_trace_and_values_take(capsys: pytest.CaptureFixture[str]) -> None:
     [record_id] = {
         line.split()[0] for line in said(capsys, "show", APP, "8", "--limit", "1").splitlines()[:1]

@@ -47,6 +47,15 @@ public final class Manifests extends AccumulatorV2<String, List<String>> {
     }
   }
 
+  /** Something is not followed: the application is not complete. Never throws. */
+  public void gap(String reason) {
+    try {
+      add("{\"type\":\"gap\",\"reason\":" + Manifest.quoted(reason) + "}");
+    } catch (Throwable error) {
+      // Nothing is left to say it with: no memory, for example.
+    }
+  }
+
   @Override
   public void merge(AccumulatorV2<String, List<String>> other) {
     other.value().forEach(this::add);

@@ -41,7 +41,7 @@ public final class ScanBlocks {
   public static ScanBlocks open(Common common, int number, boolean isByRow, Set<String> known) {
     ScanBlocks pass = new ScanBlocks(isByRow, known);
     if (known == null) {
-      TaskParts.of("blocks " + number, () -> new Told(common, number)).add(pass.parts);
+      TaskParts.of(common, "blocks " + number, () -> new Told(common, number)).add(pass.parts);
     }
     return pass;
   }

@@ -75,7 +75,7 @@ public final class ScanPositions {
   public static ScanPositions open(
       Common common, int node, int split, boolean isByRow, boolean isStriped, boolean isLate) {
     ScanPositions pass = new ScanPositions(split, isByRow, isStriped);
-    pass.entry = () -> TaskParts.of(List.of(node, split), () -> new Passes(common, node, split)).add(pass);
+    pass.entry = () -> TaskParts.of(common, List.of(node, split), () -> new Passes(common, node, split)).add(pass);
     if (!isLate) {
       pass.enter();
     }

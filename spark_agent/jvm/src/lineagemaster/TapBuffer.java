@@ -83,9 +83,9 @@ public final class TapBuffer implements TaskParts.Part {
   public static TapBuffer open(TapSpec spec, int partition) {
     TaskContext task = TaskContext.get();
     if (spec.hasKey()) { // groups are made of the records with their keys, of whatever partition
-      return TaskParts.of(spec, () -> new TapBuffer(spec, task == null ? 0 : task.partitionId(), null, CHUNK));
+      return TaskParts.of(spec.common, spec, () -> new TapBuffer(spec, task == null ? 0 : task.partitionId(), null, CHUNK));
     }
-    return TaskParts.of(spec, OutputPasses::new).open(spec, partition);
+    return TaskParts.of(spec.common, spec, OutputPasses::new).open(spec, partition);
   }
 
   static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany, OutputPasses passes) {

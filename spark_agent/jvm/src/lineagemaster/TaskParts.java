@@ -38,15 +38,20 @@ final class TaskParts implements TaskCompletionListener {
   private static final ConcurrentHashMap<TaskContext, TaskParts> TASKS = new ConcurrentHashMap<>();
 
   private final Map<Object, Part> parts = new LinkedHashMap<>();
+  private final Manifests manifests;
+
+  private TaskParts(Manifests manifests) {
+    this.manifests = manifests;
+  }
 
   /** The task's part of this key, made on first use. Without a task (on the driver) it is nobody's. */
   @SuppressWarnings("unchecked") // a key names one class of parts
-  static <P extends Part> P of(Object key, Supplier<P> make) {
+  static <P extends Part> P of(Common common, Object key, Supplier<P> make) {
     TaskContext task = TaskContext.get();
     if (task == null) {
       return make.get();
     }
-    TaskParts all = TASKS.computeIfAbsent(task, none -> new TaskParts());
+    TaskParts all = TASKS.computeIfAbsent(task, none -> new TaskParts(common.manifests));
     boolean isFirst;
     P part;
     synchronized (all) {
@@ -74,8 +79,8 @@ final class TaskParts implements TaskCompletionListener {
         }
       } catch (LineageLostException lost) {
         throw lost;
-      } catch (Throwable error) {
-        // A fault of ours: it would fail the task. A run without its manifest is one that never was.
+      } catch (Throwable error) { // an agent bug, which must not fail the task
+        manifests.gap("what a task counted of a DataFrame's rows is lost (" + error + ")");
       }
     }
   }
