@@ -32,7 +32,7 @@ print("one:", spark.sql("select 1 as one").collect())
 spark.sql("insert overwrite directory '" + out + "/kept' using json select * from rows_of_p")
 stream = spark.readStream.schema("id long, rest long").parquet(out + "/p").writeStream.format("json")
 stream = stream.queryName("of_a_client").option("checkpointLocation", out + "/c").trigger(availableNow=True)
-stream.start(out + "/s").awaitTermination(120)
+stream.start(out + "/s").awaitTermination(1200)
 spark.stop()
 sys.exit(3)
 """
