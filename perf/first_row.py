@@ -148,7 +148,7 @@ def page(figures: dict[str, object]) -> str:
         [
             "# From the first command of a fresh clone to a traced row",
             "",
-            "The blocks of docs/tutorial.md in a clone and a home of their own, by `python -m perf.first_row`.",
+            "The blocks of docs/tutorial.md in a clone and a home of their own: `python -m perf.first_row`.",
             "Seconds, without the downloads: an earlier round, which is not counted, has filled the caches",
             "of pip, npm and of the servers' jars.",
             "",
