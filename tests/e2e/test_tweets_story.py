@@ -71,7 +71,7 @@ def test_a_terminal_tells_the_same(story: Story, texts: list[str]) -> None:
 def test_neo4j_shows_it_with_the_saved_query(story: Story, neo4j: Any) -> None:
     auth = (neo4j.user, neo4j.password) if neo4j.password else None
     with driver.GraphDatabase.driver(neo4j.uri, auth=auth, notifications_min_severity="OFF") as graph:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while True:  # `lineage consume` puts it there a moment after it is complete
             state = graph.execute_query(
                 "MATCH (a:LineageApplication {applicationId: $app}) RETURN a.flows",

@@ -75,7 +75,7 @@ class Desk:
             _, end = reader.get_watermark_offsets(place, timeout=60)
             reader.assign([place])
             found: list[Any] = []
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 240
             while len(found) < end and time.monotonic() < deadline:
                 found += reader.consume(end - len(found), 0.5)
             assert len(found) == end

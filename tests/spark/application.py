@@ -219,7 +219,7 @@ def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:
         left = {number: high - low for number, (low, high) in ends.items() if high > low}
         consumer.assign([TopicPartition(topic, number, ends[number][0]) for number in left])
         messages: list[bytes] = []
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 240
         while any(count > 0 for count in left.values()):
             assert time.monotonic() < deadline, f"{left} messages of {topic} did not come"
             message = consumer.poll(1)
@@ -233,7 +233,7 @@ def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:
 
 def _ends_of(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
     """Its first and next offset. Of a topic that was made a moment ago the broker may not lead it yet."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while True:
         try:
             low, high = consumer.get_watermark_offsets(place, timeout=60)

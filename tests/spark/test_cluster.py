@@ -229,7 +229,7 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
 
     try:
         start("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 480
         while not listens(port):
             assert time.monotonic() < deadline, (tmp_path / "cluster.log").read_text()
             time.sleep(0.2)

@@ -37,7 +37,7 @@ def streamed(context: Any, make: Callable[[Any], Any]) -> list[list[str]]:
     made.foreachRDD(lambda data: found.append(sorted(map(str, data.collect()))))
     streaming.start()
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240
         while len([each for each in found if each]) < INTERVALS and time.monotonic() < until:
             streaming.awaitTerminationOrTimeout(0.1)
     finally:

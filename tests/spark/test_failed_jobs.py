@@ -183,7 +183,7 @@ def waiting(
 def test_a_driver_that_was_killed_says_nothing_and_was_alive(kafka: Any, tmp_path: Path) -> None:
     topics = names()
     with waiting(kafka, topics, tmp_path, by_submit=False) as job:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 480
         while not any(each["type"] == contract.ALIVE for each in events_of(kafka, topics)):
             assert time.monotonic() < deadline, "no sign of life came"
         os.kill(job.pid, signal.SIGKILL)

@@ -104,7 +104,7 @@ def test_what_a_broker_that_hangs_has_not_confirmed_is_counted_and_arrives_later
         assert "does not take them" in run["problem"]
     assert sum(run["unconfirmed"] for run in runs) > 0
     assert max(run["waited_ms"] for run in runs) < 11_000
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     expected = sum(run["blocks"] for run in before) + sum(run["unconfirmed"] for run in runs)
     while len(messages_of(broker.servers, taps.topic)) < expected:
         assert time.monotonic() < deadline
