@@ -11,7 +11,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help wheel demo test page jar lock soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java python
+.PHONY: help wheel demo test test-all page jar lock soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +33,15 @@ jar: $(STAMP) ## build the agent's jar, where a JDK is there and its sources hav
 # Each worker has a Kafka and a Neo4j of its own, and waits more than it computes.
 WORKERS ?= 3
 
-test: java $(STAMP) ## run all tests, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
+test: LANE := -m "not thorough"
+test test-all: java $(STAMP)
 	$(BIN)/python -m scripts.page test
 	$(BIN)/python -m scripts.page build
 	$(BIN)/python -m scripts.jvm build
-	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LANE)
+
+test: ## run the tests of every change, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
+test-all: ## run all tests: those that take long, too
 
 soak: java $(STAMP) ## kill consumers, Kafka and Neo4j at random for MINUTES (10) and compare what is stored
 	@$(BIN)/python -m tests.soak "$(MINUTES)"

@@ -16,7 +16,7 @@ from lineage_service.answers import NotFoundError
 from tests.spark.application import Application, read_application
 
 #: Two JVMs or more start in each of these.
-pytestmark = pytest.mark.timeout(2100)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2100)]
 
 JOB = """
 import os, sys

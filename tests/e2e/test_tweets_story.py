@@ -15,6 +15,8 @@ import pytest
 import lineage_cypher
 from tests.e2e.tweets import MOVIE, Story, told
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 #: The job's words of blame; "bad" is also how the movie's name ends.
 BLAME = re.compile("confusing|overrated|unsatisfied|poor|bad|hard")

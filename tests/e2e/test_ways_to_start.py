@@ -82,7 +82,13 @@ def by_the_shell(conf: Mapping[str, str], _folder: Path) -> Start:
     )
 
 
-WAYS = (by_spark_submit, by_spark_submit_on_a_cluster, by_python, by_the_shell)
+WAYS = [
+    by_spark_submit,
+    *(
+        pytest.param(way, marks=pytest.mark.thorough)
+        for way in (by_spark_submit_on_a_cluster, by_python, by_the_shell)
+    ),
+]
 
 
 def run(
@@ -193,7 +199,13 @@ def frames_by_the_shell(conf: Mapping[str, str], folder: Path) -> Start:
 
 @pytest.mark.parametrize(
     ("way", "file"),
-    [(by_spark_submit, "job.py"), (by_python, "job.py"), (frames_by_the_shell, "<stdin>")],
+    [
+        (by_spark_submit, "job.py"),
+        *(
+            pytest.param(*way, marks=pytest.mark.thorough)
+            for way in ((by_python, "job.py"), (frames_by_the_shell, "<stdin>"))
+        ),
+    ],
 )
 def test_operators_of_dataframes_have_their_lines(
     way: Callable[[Mapping[str, str], Path], Start], file: str, kafka: Any, tmp_path: Path

@@ -18,7 +18,8 @@ PACKAGES = {"spark_agent", "lineage_service", "lineage_api", "lineage_cypher", "
 #: What builds jar and page: nowhere on the PATH of those who do without.
 TOOLS = ("javac", "node", "npm")
 
-pytestmark = pytest.mark.timeout(3600)  # the first to need it waits for an installation
+# The first to need it waits for an installation.
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 
 def run(

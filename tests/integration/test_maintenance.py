@@ -288,6 +288,7 @@ def _kill(folder: Path, at: int, *, is_after: bool, wishes: Wishes) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_after", [False, True])
 @pytest.mark.parametrize("at", range(6))
 def test_a_compaction_that_is_killed_loses_and_doubles_nothing(folder: Path, at: int, is_after: bool) -> None:
@@ -303,6 +304,7 @@ def test_a_compaction_that_is_killed_loses_and_doubles_nothing(folder: Path, at:
     assert len(list(folder.glob("*/*/*.parquet"))) == 8
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_after", [False, True])
 @pytest.mark.parametrize("table", range(4))
 def test_a_removal_of_old_files_that_is_killed_loses_nothing(
@@ -318,6 +320,7 @@ def test_a_removal_of_old_files_that_is_killed_loses_nothing(
     assert len(list(folder.glob("*/*/*.parquet"))) == len(TABLES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_after", [False, True])
 @pytest.mark.parametrize("at", range(5))
 def test_a_deletion_that_is_killed_is_finished_by_the_next_pass(
@@ -367,6 +370,7 @@ def _maintain(folder: Path, seconds: float, file_hours: int) -> None:
         one_pass(maintained, Wishes(quiet_hours=1e-9, file_hours=file_hours), print)
 
 
+@pytest.mark.thorough
 def test_compactions_beside_writers_of_other_processes_lose_and_double_nothing(folder: Path) -> None:
     batches = 40
     store = DeltaFlowStore(folder)

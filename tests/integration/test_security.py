@@ -244,6 +244,7 @@ def test_a_job_and_a_consumer_reach_a_kafka_with_tls_and_a_password(
 
 
 @pytest.mark.usefixtures("jar")
+@pytest.mark.thorough
 def test_a_query_reaches_a_kafka_with_tls_and_a_password(
     secured: Secured, config: Path, tmp_path: Path
 ) -> None:
@@ -287,6 +288,7 @@ def consumed_into(
     return subprocess.CompletedProcess(process.args, process.returncode, out)
 
 
+@pytest.mark.thorough
 def test_a_consumer_reaches_a_neo4j_with_tls_and_a_password(bench: Bench, secured_graph: Secured) -> None:
     uri = secured_graph.address.replace("bolt://", "bolt+s://")
     done = consumed_into(bench, secured_graph, SECRET, neo4j_uri=uri, neo4j_ca=secured_graph.authority)
@@ -300,6 +302,7 @@ def test_a_consumer_reaches_a_neo4j_with_tls_and_a_password(bench: Bench, secure
     assert [each["id"] for each in found] == [APP]
 
 
+@pytest.mark.thorough
 def test_a_neo4j_whose_certificate_nobody_vouches_for_gets_no_password(
     bench: Bench, secured_graph: Secured
 ) -> None:
@@ -313,6 +316,7 @@ def test_a_neo4j_whose_certificate_nobody_vouches_for_gets_no_password(
     assert SECRET not in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_wrong_password_for_neo4j_is_said_and_not_repeated(bench: Bench, secured_graph: Secured) -> None:
     uri = secured_graph.address.replace("bolt://", "bolt+s://")
     done = consumed_into(bench, secured_graph, "wrong-8", neo4j_uri=uri, neo4j_ca=secured_graph.authority)
@@ -321,6 +325,7 @@ def test_a_wrong_password_for_neo4j_is_said_and_not_repeated(bench: Bench, secur
     assert "wrong-8" not in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_wrong_password_is_refused_and_not_told(secured_graph: Secured) -> None:
     uri, authorities = secured_graph.address.replace("bolt://", "bolt+s://"), str(secured_graph.authority)
     store = Neo4jGraph(uri, user="neo4j", password="wrong-password", authorities=authorities)

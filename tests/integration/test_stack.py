@@ -104,6 +104,7 @@ def test_status_says_what_runs_where(stack: Stack) -> None:
         assert part in result.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["kafka", "neo4j"])
 def test_of_two_that_start_at_once_at_the_same_ports_each_has_a_server_of_its_own(
     name: str, stack: Stack, tmp_path: Path, new_home: Callable[[Path], None]

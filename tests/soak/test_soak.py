@@ -30,6 +30,8 @@ from tests.soak.servers import Servers
 from tests.soak.storm import soak
 from tests.soak.world import Member, World, wait_until
 
+pytestmark = pytest.mark.thorough
+
 #: How long things die; servers that start, the wait until no group has lag, and the comparison come on top.
 SECONDS = 45.0
 

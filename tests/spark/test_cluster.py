@@ -27,7 +27,7 @@ from tests.spark.naive import Data
 Run = Callable[..., tuple[Any, Application]]
 
 # A cluster is up to five JVMs beside the driver's, and a dead executor is waited for.
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 # The executors of a cluster cannot import the tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

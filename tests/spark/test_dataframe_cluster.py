@@ -23,7 +23,7 @@ from tests.spark.test_cluster import PATIENCE_S, kill_executor, once
 Run = Callable[..., tuple[Any, Application]]
 
 # A cluster is up to five JVMs beside the driver's, and a dead executor is waited for.
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 # The executors of a cluster cannot import the tests.
 for module in (sys.modules[__name__], test_cluster):

@@ -29,7 +29,7 @@ from tests.spark.test_dataframe_lazy import (
     sources_found,
 )
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 #: Of the level lazy, those in which bitmaps meet, and files whose rows have to be found.
 CASES = {

@@ -36,7 +36,7 @@ from tests.spark.dataframe_oracle import (
 )
 
 # The first test of the module runs the queries of all of them, and again for one row of each.
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 #: Those that differ in what a query must be like to be run again; all others run it in the same ways.
 CASES: dict[str, Case] = {

@@ -219,6 +219,7 @@ def test_a_row_leads_to_the_record_that_is_its_file(ran: dict[str, Between]) -> 
     assert listed <= {flow.hash_in for flow in trace.flows}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("across", [True, False], ids=["across", "within"])
 def test_both_engines_go_the_same_way(
@@ -239,6 +240,7 @@ def test_both_engines_go_the_same_way(
         assert len(applications) == (len(set(between.applications)) if across else 1)
 
 
+@pytest.mark.thorough
 def test_both_engines_page_through_two_applications_alike(
     ran: dict[str, Between], spark: SparkSession
 ) -> None:

@@ -25,7 +25,7 @@ from tests.spark.application import (
 from tests.spark.pipelines import Traced, trace_pipelines, write
 
 # The first test of the module runs the jobs of all of them.
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 #: Every relation, and every way of saying flows, is in one of these.
 CHOSEN = (
