@@ -17,6 +17,8 @@ from tests.id_applications import FileStore
 from tests.lineage_messages import APP
 from tests.run_applications import Operator, Place, RunApplication, Stage
 
+pytestmark = pytest.mark.thorough
+
 
 @st.composite
 def operators(draw: st.DrawFn, node: int, sizes: list[int]) -> Operator:

@@ -20,6 +20,8 @@ from spark_agent.operators import FlatMap, Map, Order
 from spark_agent.settings import AgentSettings
 from spark_agent.values import TextStream
 
+pytestmark = pytest.mark.thorough
+
 LISTS = Aggregator(lambda v: [v], lambda vs, v: [*vs, v], lambda vs, ws: vs + ws)
 Texts = dict[int, list[contract.Text]]
 

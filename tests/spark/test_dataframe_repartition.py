@@ -15,7 +15,7 @@ from tests.spark.application import run_application
 from tests.spark.dataframe_oracle import Tables, conf_of
 from tests.spark.shop import make_shop
 
-pytestmark = pytest.mark.timeout(2700)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 
 def typed(t: Tables) -> DataFrame:

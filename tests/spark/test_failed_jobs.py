@@ -92,6 +92,9 @@ JOBS = {
     ),
 }
 
+#: What stands for the others where time is short.
+IN_SHORT = ("it ends well", "an action that fails")
+
 
 def program(folder: Path, job: str) -> None:
     (folder / "job.py").write_text(job)
@@ -131,8 +134,19 @@ def names() -> dict[str, str]:
     return {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
 
 
-@pytest.mark.parametrize("by_submit", [False, True], ids=["python", "spark-submit"])
-@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+@pytest.mark.parametrize(
+    ("job", "by_submit"),
+    [
+        pytest.param(
+            job,
+            by_submit,
+            id=f"{name}-{'spark-submit' if by_submit else 'python'}",
+            marks=() if by_submit and name in IN_SHORT else pytest.mark.thorough,
+        )
+        for name, job in JOBS.items()
+        for by_submit in (False, True)
+    ],
+)
 def test_the_end_says_what_became_of_the_job(job: Job, by_submit: bool, kafka: Any, tmp_path: Path) -> None:
     topics = names()
     program(tmp_path, job.program)

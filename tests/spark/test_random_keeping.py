@@ -17,6 +17,8 @@ from pyspark import StorageLevel, TaskContext
 
 from tests.spark.application import Application, part_rows, rows_at
 
+pytestmark = pytest.mark.thorough
+
 Run = Callable[..., tuple[Any, Application]]
 Record = tuple[int, frozenset[str]]
 
