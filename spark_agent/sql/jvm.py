@@ -218,6 +218,10 @@ class Jvm:
         """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""
         return self._classes.Ends(self.manifests)
 
+    def mark(self, plan: Any, node: int) -> None:
+        """Of a query whose plan stays as it is: let its end be told as that of `node`."""
+        self._classes.Ends.mark(plan, node)
+
     def outputs(self, optimized: Any) -> list[int]:
         """The nodes of the taps of outputs in a plan."""
         return [int(node) for node in self._classes.Ends.outputs(optimized)]

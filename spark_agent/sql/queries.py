@@ -165,7 +165,7 @@ class Queries:
         if again is not None:
             name, fields = "row found again", {"description": again.description}
         elif level != settings.EAGER:
-            number = self._told(query, call_site, name, lazy.REASONS[level], fields)
+            number = self._told(plan, query, call_site, name, lazy.REASONS[level], fields)
             is_known = self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
             if is_read:
                 self._borders.note_unfollowed(query, number)
@@ -195,7 +195,7 @@ class Queries:
                 again.problem = reason
                 return None
             reason += ": this query ran without its records being followed"
-            number = self._told(query, call_site, name, reason, fields)
+            number = self._told(plan, query, call_site, name, reason, fields)
             if is_uncovered:
                 self._session.gap(reason, number)
             else:
@@ -230,13 +230,25 @@ class Queries:
         self._outputs.begin(number, output)
         return made
 
-    def _told(self, query: Plan, call_site: str, name: str, reason: str, fields: dict[str, Any]) -> int:
-        """Publish the operators of a query that stays as it is; the number of its output."""
+    def _told(
+        self, plan: Plan, query: Plan, call_site: str, name: str, reason: str, fields: dict[str, Any]
+    ) -> int:
+        """Publish the operators of a query whose plan stays as it is; the number of its output."""
         nodes = PlanNodes(self._session.next_number, call_site)
         walk = rewriting.walk_of(self._catalyst, _Taps(self._jvm, None), self._scans, nodes)
         rewriting.coarse(walk, query, name, reason, **fields)
         self._publish(nodes.made)
-        return nodes.made[-1].number
+        output = nodes.made[-1]
+        if output.kind == "sink":
+            self._remember_sink(output)
+            self._jvm.mark(plan, output.number)
+        return output.number
+
+    def _remember_sink(self, node: PlanNode) -> None:
+        """For the end of its query."""
+        self._sinks[node.number] = node, node.exact, node.reason
+        if len(self._sinks) > _MOST_SINKS:
+            self._sinks.pop(next(iter(self._sinks)), None)
 
     def _is_of_no_interest(self, query: Plan, *, is_run: bool) -> bool:
         """It needs no job of Spark's (with `is_run` it has one), or reads what was asked for of lineage."""
@@ -276,9 +288,7 @@ class Queries:
         if output is not None:
             self._outputs.begin(node.number, output)
         if node.kind == "sink":
-            self._sinks[node.number] = node, node.exact, node.reason
-            if len(self._sinks) > _MOST_SINKS:
-                self._sinks.pop(next(iter(self._sinks)), None)
+            self._remember_sink(node)
         if again is not None:
             again.begin(node)
         self._publish(nodes.made)

@@ -90,10 +90,20 @@ JOBS = {
         ("SystemExit", "exit code 2", "job.py:9"),
         [("csv", "failed")],
     ),
+    "queries that run as they are, of which one fails": Job(
+        FRAME.replace("builder", "builder.config('spark.lineage.dataframes.level', 'lazy')")
+        + "try:\n    "
+        + CAST
+        + "except Exception:\n    pass\nfor _ in range(2):\n    rows.count()\nspark.stop()\n",
+        0,
+        "succeeded",
+        None,
+        [("csv", "failed"), ("count", "complete"), ("count", "complete")],
+    ),
 }
 
 #: What stands for the others where time is short.
-IN_SHORT = ("it ends well", "an action that fails")
+IN_SHORT = ("it ends well", "an action that fails", "queries that run as they are, of which one fails")
 
 
 def program(folder: Path, job: str) -> None:

@@ -6,19 +6,31 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.util.QueryExecutionListener;
 import scala.runtime.BoxedUnit;
 
-/** Says on the driver, behind the manifests of its tasks, that a query with taps of an output has ended. */
+/**
+ * Says on the driver, behind the manifests of its tasks, that a query has ended: one with taps of an output, or one that
+ * stays as it is and whose plan is marked with the node that stands for it.
+ */
 public final class Ends implements QueryExecutionListener {
   /** Of a message; that of a Python worker holds a whole traceback, and ends with what matters. */
   private static final int MAX_MESSAGE = 20_000;
+
+  /** On the root of a plan, which is asked there only: what is below may be part of other plans. */
+  private static final TreeNodeTag<Integer> UNFOLLOWED = new TreeNodeTag<>("lineage.unfollowed");
 
   private final Manifests manifests;
 
   public Ends(Manifests manifests) {
     this.manifests = manifests;
+  }
+
+  /** This plan stays as it is; `node` stands for what its query gives. */
+  public static void mark(LogicalPlan plan, int node) {
+    plan.setTagValue(UNFOLLOWED, node);
   }
 
   @Override
@@ -41,6 +53,9 @@ public final class Ends implements QueryExecutionListener {
     }
     try {
       Set<Integer> nodes = outputs(plan);
+      if (nodes.isEmpty() && plan.getTagValue(UNFOLLOWED).isDefined()) {
+        nodes.add(plan.getTagValue(UNFOLLOWED).get());
+      }
       if (!nodes.isEmpty()) {
         manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + (failure != null)
             + ",\"name\":" + Manifest.quoted(name) + error(failure) + "}");
