@@ -10,6 +10,8 @@ from lineage_api.access import Access
 from tests.api_store import build, service
 from tests.e2e.test_page import served
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).parent
 TOKEN = "a-token-for-schemathesis"
 SEED = 20261121

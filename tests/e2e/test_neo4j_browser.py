@@ -21,6 +21,8 @@ from lineage_service.stack.up import start
 from scripts.screenshots import chromium, opened_pages, run_in_browser
 from tests.integration.test_graph_store import node, started
 
+pytestmark = pytest.mark.thorough
+
 DEADLINE_MS = 60_000
 #: What a page does when a file is let go over it.
 DROP = """

@@ -78,12 +78,14 @@ def test_borders_of_plans_are_crossed_the_same_way(way: str, tmp_path: Path, spa
         assert tracing.trace(APP, query) == questions.trace(APP, query)
 
 
+@pytest.mark.thorough
 def test_large_sets_give_the_same_answers(tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(replace(TWO_GROUPINGS, limit=1), tmp_path, spark, "large")
     asked.agree("backward", (90, 0, 0))
     asked.agree("forward", (0, 0, 3))
 
 
+@pytest.mark.thorough
 def test_pages_and_ends_are_the_same(tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(WITH_CACHE, tmp_path, spark, "small")
     page = asked.agree("backward", (90, 0, 0), limit=2)
