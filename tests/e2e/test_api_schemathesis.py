@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lineage_api.access import Access
 from tests.api_store import build, service
 from tests.e2e.test_page import served
