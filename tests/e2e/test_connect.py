@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +116,52 @@ def test_a_client_that_starts_its_server_is_one_application_that_says_what_it_di
     application = read_application(kafka.bootstrap_servers, topics, tmp_path / "store")
     assert not application.application_id.startswith("connect-")
     check(application, tmp_path / "job" / "out")
+
+
+SERVER = """
+import sys
+from pyspark import SparkConf, SparkContext
+conf = SparkConf().setMaster("local[2]").setAppName("server").set("spark.ui.enabled", "false")
+conf.set("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+with SparkContext(conf=conf.set("spark.connect.grpc.binding.port", sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """A Connect server in a process of its own, without lineage; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", SERVER, str(port)],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert "ready\n" in iter(process.stdout.readline, "")
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            process.communicate()
+
+
+def test_a_client_of_a_server_elsewhere_is_an_application_of_its_own(
+    conf: Mapping[str, str], topics: Mapping[str, str], kafka: Any, tmp_path: Path
+) -> None:
+    with server(tmp_path) as address:
+        done = run_job(address, tmp_path / "job", conf)
+        assert (done.returncode, done.stdout.splitlines()) == (3, SAID), done.stderr
+        notices = [line for line in done.stderr.splitlines() if line.startswith("lineage: ")]
+        assert [notice.split()[1] for notice in notices[:1] + notices[-1:]] == ["on", "incomplete"], notices
+        application = read_application(kafka.bootstrap_servers, topics, tmp_path / "store")
+        assert application.application_id.startswith("connect-")
+        check(application, tmp_path / "job" / "out")
+        off = run_job(address, tmp_path / "off", {})
+        assert (off.returncode, off.stdout.splitlines()) == (3, SAID), off.stderr
+        assert "lineage" not in off.stderr
