@@ -139,7 +139,7 @@ class TracedNode:
     exact: bool
     total: int
     records: tuple[Record, ...]
-    reason: str = ""  # as in Node
+    reason: str = ""  # as in Node; forward also that a query which was not followed read the records
     state: ActionState | None = None  # as in Node
 
 

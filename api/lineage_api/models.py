@@ -189,7 +189,9 @@ class TracedNode(Answer):
     total: int = Field(description="How many were reached, listed or not.")
     records: tuple[Record, ...] = Field(description="Those of this page.")
     reason: str = Field(
-        default="", description="Why it is not exact, or why the trail ends at this source; else empty."
+        default="",
+        description="Why it is not exact, why the trail ends at this source, or, forward, that a query which "
+        "was not followed read these records; else empty.",
     )
     state: Literal["complete", "failed", "aborted"] | None = Field(
         default=None,

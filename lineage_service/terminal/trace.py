@@ -139,7 +139,10 @@ def _show(console: Console, trace: Trace) -> None:
 def _notes(trace: Trace) -> Iterator[str]:
     """What the records do not say of themselves."""
     if not trace.complete:
-        yield "This lineage is not complete: records may be missing (`lineage apps` says what is)."
+        yield (
+            "This lineage is not complete: records may be missing (`lineage apps`, or a line below, says "
+            "what is)."
+        )
     for node in trace.nodes:
         if node.state in _ENDS:
             yield (

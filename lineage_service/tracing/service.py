@@ -190,6 +190,7 @@ class LineageQuestions:
         return nodes_of(
             opened.snapshot,
             walked,
+            query.direction,
             lambda node, positions: self._show(
                 opened, cursor, node, positions, values=query.values, check=check
             ),

@@ -116,6 +116,7 @@ class SparkTracing:
                 nodes_of(
                     leg.snapshot,
                     walked,
+                    query.direction,
                     partial(self._show, leg, texts[leg.application.application_id]),
                 )
                 for leg, walked in legs

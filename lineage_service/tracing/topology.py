@@ -51,6 +51,8 @@ class Topology:
     groups: Mapping[int, int]
     #: Runs of outputs with a limit: their flows may speak of more records than they have.
     cut: frozenset[int] = frozenset()
+    #: Operators of queries that were not followed: none of their nodes has records.
+    unfollowed: frozenset[int] = frozenset()
 
     def is_counted(self, node: int, run: Run) -> bool:
         """Is it, of the runs that hold a split of a node with ids, the one that the ids name?"""
@@ -170,7 +172,28 @@ def read_topology(
         beside=beside,
         groups=groups,
         cut=frozenset(cut),
+        unfollowed=_unfollowed(nodes, children),
     )
+
+
+def _unfollowed(nodes: Mapping[int, TopologyNode], children: Collection[int]) -> frozenset[int]:
+    """The operators of queries that were not followed, from their ends back.
+
+    A query that was followed ends at a node with records. `children` are the nodes that others read.
+    """
+    stack = [
+        node.number
+        for node in nodes.values()
+        if node.relation == contract.CARRIED and not node.exact and node.number not in children
+    ]
+    operators = set(stack)
+    while stack:
+        for parent in nodes[stack.pop()].parents:
+            is_operator = parent in nodes and nodes[parent].relation == contract.CARRIED
+            if is_operator and parent not in operators:
+                operators.add(parent)
+                stack.append(parent)
+    return frozenset(operators)
 
 
 def keep_partitions(held: dict[int, Mapping[str, Any]], event: Mapping[str, Any]) -> None:

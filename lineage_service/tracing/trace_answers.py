@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lineage_service.answers import ActionState, Flow, Record, Trace, TracedNode, TraceQuery
+from lineage_service.answers import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceQuery
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
@@ -19,6 +19,7 @@ from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.missing_values import how_to_see
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.places import Places
+from lineage_service.tracing.topology import Topology
 from lineage_service.tracing.walked import Position, Walked
 from lineage_service.tracing.wiring import Wiring
 from spark_agent import contract
@@ -71,9 +72,19 @@ def state_of(node: TopologyNode) -> ActionState | None:
     return None if node.outcome is None else node.outcome.state
 
 
+def unknown_reader(topology: Topology, node: int) -> str:
+    """That a query which was not followed read the records of a node, and why it was not; else empty."""
+    for child in topology.children.get(node, ()):
+        if child in topology.unfollowed:
+            reason = topology.nodes[child].reason
+            return f"a query read these records, and what became of them there is not known: {reason}"
+    return ""
+
+
 def nodes_of(
     snapshot: Wiring,
     walked: Walked,
+    direction: Direction,
     show: Callable[[TopologyNode, Sequence[Position]], tuple[Record, ...]],
 ) -> tuple[TracedNode, ...]:
     """What one application has on a page."""
@@ -86,7 +97,8 @@ def nodes_of(
             exact=snapshot.is_exact(each.node),
             total=each.total,
             records=show(topology.nodes[each.node], each.positions),
-            reason=reason_of(snapshot, topology.nodes[each.node]),
+            reason=reason_of(snapshot, topology.nodes[each.node])
+            or (unknown_reader(topology, each.node) if direction == "forward" else ""),
             state=state_of(topology.nodes[each.node]),
         )
         for each in walked.reached
@@ -117,7 +129,11 @@ def trace_of(
         direction=query.direction,
         start=start,
         start_node=contract.node_id(application_id, node.number),
-        complete=journey.is_complete and all(leg.application.complete for leg, _ in legs),
+        complete=journey.is_complete
+        and all(leg.application.complete for leg, _ in legs)
+        and not (
+            query.direction == "forward" and any(_is_unknown_beyond(leg, walked) for leg, walked in legs)
+        ),
         exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
         truncated=not journey.is_whole
         or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),
@@ -176,6 +192,11 @@ def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Fl
 
 def _is_in(part: FileSplit, offset: int) -> bool:
     return part.first <= offset and (part.last is None or offset < part.last)
+
+
+def _is_unknown_beyond(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
+    topology = opened.snapshot.topology
+    return any(unknown_reader(topology, each.node) for each in walked.reached)
 
 
 def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:

@@ -36,8 +36,6 @@ from api.parcels import Parcel, parcel
 from cypher.towns import hidden
 from ui.labels import label
 
-pytestmark = pytest.mark.thorough
-
 here = os.getcwd()
 spark = SparkSession.builder.appName("Parcels").getOrCreate()
 for folder in ("api", "cypher", "ui"):  # as archives go to a cluster
@@ -110,6 +108,7 @@ def run(clone: Clone, folder: Path, conf: Mapping[str, str]) -> None:
         assert Counter(text for _, _, text in part_rows(folder / name)) == Counter(text for text, _ in rows)
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(3600)  # where it is the first to need an installation
 def test_a_jobs_own_api_cypher_and_ui_are_its_own_with_the_product_installed(
     clone: Clone, kafka: Any, tmp_path: Path

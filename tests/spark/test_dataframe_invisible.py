@@ -154,7 +154,7 @@ def streamed(t: Tables) -> Any:
         .trigger(availableNow=True)
         .start(str(folder / "out"))
     )
-    query.awaitTermination(60)
+    query.awaitTermination(1200)
     return sorted(rows(t.spark.read.parquet(str(folder / "out"))))
 
 

@@ -35,7 +35,7 @@ def stream(frame: Any, folder: Path, name: str, format: str = "", each: Any = No
     writer = writer.option("checkpointLocation", str(folder / f"checkpoint {name}"))
     writer = writer.foreachBatch(each) if each is not None else writer.format(format)
     query = writer.start(str(folder / name)) if format == "json" else writer.start()
-    assert query.awaitTermination(120)
+    assert query.awaitTermination(1200)
     assert query.exception() is None
 
 
@@ -255,3 +255,31 @@ def test_an_application_without_dataframes_is_complete_without_a_jar(
     _, application = run_application(kafka.bootstrap_servers, tmp_path / "store", job)
     assert application is not None
     assert missing_of(application) == ""
+
+
+def test_records_that_a_query_read_which_was_not_followed_are_not_said_to_have_gone_nowhere(
+    run: Callable[..., tuple[Any, Application]], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("a 1\nb 2\nc 3\n")
+
+    def job(context: SparkContext) -> None:
+        spark = SparkSession.builder.getOrCreate()
+        pairs = context.textFile(str(tmp_path / "in.txt")).map(str.split)
+        pairs.saveAsTextFile(str(tmp_path / "pairs"))
+        spark.createDataFrame(pairs, "word string, n string").where("n > 1").write.csv(str(tmp_path / "out"))
+
+    _, application = run(job, spark_lineage_dataframes_level="lazy")
+    assert application.questions.application(application.application_id).complete
+    line = {"path": str(tmp_path / "in.txt"), "row": 1}
+    forward = application.trace(direction="forward", **line)
+    assert not forward.complete
+    reasons = {node.name: node.reason for node in forward.nodes if node.reason}
+    assert list(reasons) == ["createDataFrame"]
+    assert reasons["createDataFrame"].startswith(
+        "a query read these records, and what became of them there is"
+    )
+    assert "dataframes.level=lazy" in reasons["createDataFrame"]
+    to = next(node.node_id for node in application.sinks() if node.name == "saveAsTextFile")
+    assert application.trace(direction="forward", to=to, **line).complete
+    backward = application.trace(direction="backward", path=str(tmp_path / "pairs" / "part-00000"), row=0)
+    assert (backward.complete, backward.exact) == (True, True)

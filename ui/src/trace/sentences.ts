@@ -63,7 +63,7 @@ export function cautions(legs: readonly Leg[], operations: Operations): string[]
   const told: string[] = [];
   if (legs.some((leg) => !leg.complete)) {
     told.push(
-      "Incomplete: an application still runs, or some of its lineage has not arrived or was dropped. Records may be missing here.",
+      "Incomplete: an application still runs, some of its lineage has not arrived or was dropped, or a query that was not followed read these records. Records may be missing here.",
     );
   }
   if (legs.some((leg) => !leg.exact)) {
