@@ -43,6 +43,22 @@ class TopologyNode:
         return self.dataset is None or self.dataset.format == "text"
 
 
+def have_files_in_common(node: TopologyNode, other: TopologyNode) -> bool:
+    """Is the file or folder of one that of the other, or below it?"""
+    return (
+        node.dataset is not None
+        and other.dataset is not None
+        and (
+            is_below(node.dataset.name, other.dataset.name) or is_below(other.dataset.name, node.dataset.name)
+        )
+    )
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Is it in the folder, or the folder itself?"""
+    return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One committed run (see docs/architecture.md)."""

@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.store_errors import StoreUnavailableError
+from lineage_service.tracing.elements import is_below
 from lineage_service.tracing.parts import LINES, NUMBERED, TEXT, normal_path, parts_in
 from lineage_service.tracing.topology import keep_partitions
 from spark_agent import contract
@@ -78,6 +79,20 @@ class FileSplit:
         return self.began < other.began
 
 
+@dataclass(frozen=True, slots=True)
+class UnfollowedReader:
+    """A source of a query that was not followed: `place` is the file or folder that it read, at `time`."""
+
+    application_id: str
+    time: int
+    place: str
+
+    def may_have_read(self, written: FileSplit) -> bool:
+        """In another application: who asks within one knows its own."""
+        is_other = self.application_id != written.application_id
+        return is_other and self.time >= written.began and is_below(written.path, self.place)
+
+
 class _Store(Protocol):
     def version(self) -> object: ...
 
@@ -96,7 +111,9 @@ class FilesOfApplications:
         self._store = store
         self._lock = Lock()
         self._version: object = None
-        self._read: dict[str, tuple[object, list[FileSplit], list[FileSplit]]] = {}  # with its version
+        #: By application: its version, what it read, wrote, and read without being followed.
+        self._read: dict[str, tuple[object, list[FileSplit], list[FileSplit], list[UnfollowedReader]]] = {}
+        self._unfollowed: list[UnfollowedReader] = []
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}
         #: Applications whose events cannot be read: nobody knows what they read and wrote.
@@ -117,6 +134,10 @@ class FilesOfApplications:
         """The splits of sources that read what a sink wrote."""
         return [each for each in self._read_from.get(written.path, ()) if self.writer_of(each) == written]
 
+    def may_be_read_unseen(self, written: FileSplit) -> bool:
+        """Has a query of another application, which was not followed, read there since?"""
+        return any(reader.may_have_read(written) for reader in self._unfollowed)
+
     def splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
         """All splits of a source that read a file, in order."""
         found = self._read_from.get(path, ())
@@ -125,7 +146,7 @@ class FilesOfApplications:
 
     def of(self, application_id: str, node: int) -> Iterator[FileSplit]:
         """The files of a source or a sink."""
-        _, read, written = self._read.get(application_id, (None, [], []))
+        _, read, written, _ = self._read.get(application_id, (None, [], [], []))
         return (each for each in (*read, *written) if each.node == node)
 
     def refresh(self) -> None:
@@ -144,8 +165,9 @@ class FilesOfApplications:
                         unread.add(application_id)
                         continue
                 self._read[application_id] = held
-            self._read_from = _by_path(each for _, read, _ in self._read.values() for each in read)
-            self._written_to = _by_path(each for _, _, written in self._read.values() for each in written)
+            self._read_from = _by_path(each for _, read, _, _ in self._read.values() for each in read)
+            self._written_to = _by_path(each for _, _, written, _ in self._read.values() for each in written)
+            self._unfollowed = [reader for *_, readers in self._read.values() for reader in readers]
             self.unread = frozenset(unread)
             self._version = None if unread else version
 
@@ -159,14 +181,18 @@ def _by_path(splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:
 
 def _files_of(
     application_id: str, events: Iterable[Mapping[str, Any]]
-) -> tuple[list[FileSplit], list[FileSplit]]:
-    """(read, written)."""
+) -> tuple[list[FileSplit], list[FileSplit], list[UnfollowedReader]]:
+    """(read, written, read by queries that were not followed)."""
+    unfollowed: list[UnfollowedReader] = []
     began, kinds = 0, dict[int, tuple[str, str]]()
     told, kept = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     for event in events:
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
-        elif event["type"] == contract.NODE_REGISTERED and _is_followed(event):
+        elif event["type"] == contract.NODE_REGISTERED and _is_unfollowed_source(event):
+            place = normal_path(str(event["dataset"]["name"]))
+            unfollowed.append(UnfollowedReader(application_id, int(event["time"]), place))
+        elif event["type"] == contract.NODE_REGISTERED and _has_rows_of_files(event):
             kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
         elif event["type"] == contract.PARTITIONS:
             told.append(event)
@@ -186,6 +212,7 @@ def _files_of(
     return (
         [each for each in every if kinds[each.node][0] == "source"],
         [each for each in every if kinds[each.node][0] == "sink"],
+        unfollowed,
     )
 
 
@@ -226,7 +253,12 @@ def _files_in(partition: Mapping[str, Any]) -> list[tuple[int | None, Mapping[st
     return [(None, partition)] if "path" in partition and "record_length" not in partition else []
 
 
-def _is_followed(node: Mapping[str, Any]) -> bool:
+def _is_unfollowed_source(node: Mapping[str, Any]) -> bool:
+    is_unfollowed = node.get("relation") == contract.CARRIED and not node.get("exact", True)
+    return is_unfollowed and node["kind"] == "source" and bool(node.get("dataset"))
+
+
+def _has_rows_of_files(node: Mapping[str, Any]) -> bool:
     """Its records are rows of files, or whole files that were read."""
     dataset = node.get("dataset")
     format = dataset.get("format") if isinstance(dataset, Mapping) else None

@@ -110,6 +110,7 @@ class Journey(Generic[W, A]):
         self._open, self._new_walk = open_application, new_walk
         self._files, self._rows_before = files, rows_before
         self._told: dict[tuple[FileSplit, FileSplit], int] = {}
+        self._is_read_unseen = False
 
     @property
     def bytes(self) -> int:
@@ -121,8 +122,11 @@ class Journey(Generic[W, A]):
 
     @property
     def is_complete(self) -> bool:
-        """All applications could be asked for the files that they read and wrote."""
-        return self._files is None or not self._files.unread
+        """All applications could be asked for the files that they read and wrote.
+
+        Forward, none has read what was reached in a query that was not followed.
+        """
+        return self._files is None or not (self._files.unread or self._is_read_unseen)
 
     @property
     def has_found(self) -> bool:
@@ -258,6 +262,8 @@ class Journey(Generic[W, A]):
             for here in self._files.of(application_id, number):
                 if here.split not in reached:
                     continue
+                if self._direction == "forward" and not self._is_read_unseen:
+                    self._is_read_unseen = self._files.may_be_read_unseen(here)
                 for there in self._others(here):
                     yield here, there, reached[here.split]
 

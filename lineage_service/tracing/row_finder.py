@@ -9,7 +9,7 @@ from typing import Any
 from lineage_service.answers import Direction, InvalidQueryError, NotFoundError
 from lineage_service.file_systems import UnreadableError
 from lineage_service.tracing.decompressed import Check
-from lineage_service.tracing.elements import TopologyNode, in_words
+from lineage_service.tracing.elements import TopologyNode, in_words, is_below
 from lineage_service.tracing.file_nodes import nodes_meant
 from lineage_service.tracing.file_rows import FileRows
 from lineage_service.tracing.parts import (
@@ -276,4 +276,4 @@ def _has_files(node: TopologyNode) -> bool:
 
 def _has_place(node: TopologyNode, path: str) -> bool:
     """Is a file, or a folder, below what a node read or wrote?"""
-    return node.dataset is not None and f"{path}/".startswith(f"{node.dataset.name.rstrip('/')}/")
+    return node.dataset is not None and is_below(path, node.dataset.name)

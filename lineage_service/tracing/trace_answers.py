@@ -13,7 +13,7 @@ from lineage_service.answers import ActionState, Direction, Flow, Record, Trace,
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check
-from lineage_service.tracing.elements import TopologyNode
+from lineage_service.tracing.elements import TopologyNode, have_files_in_common
 from lineage_service.tracing.ghost_links import FileSplit
 from lineage_service.tracing.journey import Journey
 from lineage_service.tracing.missing_values import how_to_see
@@ -74,10 +74,15 @@ def state_of(node: TopologyNode) -> ActionState | None:
 
 def unknown_reader(topology: Topology, node: int) -> str:
     """That a query which was not followed read the records of a node, and why it was not; else empty."""
-    for child in topology.children.get(node, ()):
-        if child in topology.unfollowed:
-            reason = topology.nodes[child].reason
-            return f"a query read these records, and what became of them there is not known: {reason}"
+    here = topology.nodes[node]
+    children = topology.children.get(node, ())
+    for number in sorted(topology.unfollowed):
+        reader = topology.nodes[number]
+        is_behind = here.kind == "source" or number > node
+        if number in children or (
+            reader.kind == "source" and is_behind and have_files_in_common(here, reader)
+        ):
+            return f"a query read these records, and what became of them there is not known: {reader.reason}"
     return ""
 
 

@@ -64,6 +64,29 @@ class Applications:
         told = {"split": 0, "start": 0, "length": None, "path": path, "size": None, "modified": None}
         self._tell(application_id, began, [told], [told], [3], {})
 
+    def end(self, application_id: str) -> None:
+        ended = event(contract.APPLICATION_ENDED, application_id=application_id, counters={"runs": 1})
+        self.store.write_events(event_batch("topic/0", messages(ended, first=self._written)))
+        self._written += 1
+
+    def read_unfollowed(self, application_id: str, began: int, place: str) -> None:
+        """A query of which nothing is known but that it read there."""
+        dataset = {"namespace": "file", "name": place, "format": "text"}
+        about = {"application_id": application_id, "time": began}
+        read = {"node": 0, "name": "Scan", "kind": "source", "dataset": dataset}
+        gave = {"node": 1, "name": "count", "kind": "sink"}
+        events = [
+            event(contract.APPLICATION_STARTED, name=application_id, **about),
+            *(
+                event(contract.NODE_REGISTERED, **node, relation=contract.CARRIED, exact=False, **about)
+                for node in (read, gave)
+            ),
+            event(contract.LINK, source=0, target=1, port=0, **about),
+            event(contract.APPLICATION_ENDED, **about),
+        ]
+        self.store.write_events(event_batch("topic/0", messages(*events, first=self._written)))
+        self._written += len(events)
+
     def _tell(
         self,
         application_id: str,
@@ -177,6 +200,28 @@ def test_depth_to_and_a_wish_keep_a_trace_in_its_application(
     for wish in ({"depth": 9}, {"to": "0"}, {"across": False}):
         trace = applications.trace("second", direction="backward", record="write#0#2", **wish)
         assert set(listed(trace)) == {"second#0", "second#1"}
+
+
+def test_a_file_that_a_query_read_which_was_not_followed_may_lead_on_unseen(
+    applications: Applications, colours: Path, tmp_path: Path
+) -> None:
+    copied = tmp_path / "copied"
+    applications.copy("first", 1000, colours, copied)
+    applications.end("first")
+    question: dict[str, Any] = {"direction": "forward", "path": str(colours), "row": 2}
+
+    def is_complete(**more: Any) -> bool:
+        return applications.trace("first", **{**question, **more}).complete
+
+    before = is_complete()
+    applications.read_unfollowed("earlier", 500, str(tmp_path))
+    applications.read_unfollowed("elsewhere", 2000, str(tmp_path / "cop"))
+    assert is_complete() is before
+    applications.read_unfollowed("later", 2000, str(tmp_path))
+    assert before
+    assert not is_complete()
+    assert is_complete(across=False)
+    assert is_complete(direction="backward", path=f"{copied}-0")
 
 
 def test_a_file_that_was_written_anew_links_nothing(
