@@ -213,7 +213,10 @@ class Trace(Answer):
     direction: Literal["backward", "forward"] = Field(description="As it was asked for.")
     start: tuple[Record, ...] = Field(description="The records that the trace began at.")
     start_node: str = Field(description="Their node id.")
-    complete: bool = Field(description="False: blocks are missing, so records may be missing here.")
+    complete: bool = Field(
+        description="False: records may be missing here, since blocks are missing or, forward, since a query "
+        "that was not followed read some of these."
+    )
     exact: bool = Field(description="False: it passes a node that only has a bound, so it may list too much.")
     truncated: bool = Field(description="True: some records that were reached are not on this page.")
     nodes: tuple[TracedNode, ...] = Field(description="In the order of the way, the start's node first.")

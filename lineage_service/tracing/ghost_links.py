@@ -18,7 +18,6 @@ from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.store_errors import StoreUnavailableError
-from lineage_service.tracing.elements import is_below
 from lineage_service.tracing.parts import LINES, NUMBERED, TEXT, normal_path, parts_in
 from lineage_service.tracing.topology import keep_partitions
 from spark_agent import contract
@@ -88,9 +87,8 @@ class UnfollowedReader:
     place: str
 
     def may_have_read(self, written: FileSplit) -> bool:
-        """In another application: who asks within one knows its own."""
-        is_other = self.application_id != written.application_id
-        return is_other and self.time >= written.began and is_below(written.path, self.place)
+        """A file below its place, in another application: who asks within one knows its own."""
+        return self.application_id != written.application_id and self.time >= written.began
 
 
 class _Store(Protocol):
@@ -113,7 +111,7 @@ class FilesOfApplications:
         self._version: object = None
         #: By application: its version, what it read, wrote, and read without being followed.
         self._read: dict[str, tuple[object, list[FileSplit], list[FileSplit], list[UnfollowedReader]]] = {}
-        self._unfollowed: list[UnfollowedReader] = []
+        self._unfollowed: dict[str, list[UnfollowedReader]] = {}  # by their places
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}
         #: Applications whose events cannot be read: nobody knows what they read and wrote.
@@ -136,7 +134,11 @@ class FilesOfApplications:
 
     def may_be_read_unseen(self, written: FileSplit) -> bool:
         """Has a query of another application, which was not followed, read there since?"""
-        return any(reader.may_have_read(written) for reader in self._unfollowed)
+        return any(
+            reader.may_have_read(written)
+            for folder in _folders_of(written.path)
+            for reader in self._unfollowed.get(folder, ())
+        )
 
     def splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
         """All splits of a source that read a file, in order."""
@@ -167,9 +169,20 @@ class FilesOfApplications:
                 self._read[application_id] = held
             self._read_from = _by_path(each for _, read, _, _ in self._read.values() for each in read)
             self._written_to = _by_path(each for _, _, written, _ in self._read.values() for each in written)
-            self._unfollowed = [reader for *_, readers in self._read.values() for reader in readers]
+            unfollowed: dict[str, list[UnfollowedReader]] = defaultdict(list)
+            for *_, readers in self._read.values():
+                for reader in readers:
+                    unfollowed[reader.place].append(reader)
+            self._unfollowed = unfollowed
             self.unread = frozenset(unread)
             self._version = None if unread else version
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    """The path itself, and each folder above it."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def _by_path(splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:
@@ -190,7 +203,7 @@ def _files_of(
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
         elif event["type"] == contract.NODE_REGISTERED and _is_unfollowed_source(event):
-            place = normal_path(str(event["dataset"]["name"]))
+            place = normal_path(str(event["dataset"]["name"])).rstrip("/")
             unfollowed.append(UnfollowedReader(application_id, int(event["time"]), place))
         elif event["type"] == contract.NODE_REGISTERED and _has_rows_of_files(event):
             kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
