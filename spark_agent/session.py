@@ -139,6 +139,11 @@ class Session:
             "problems": list(self.settings.problems),
         }
         self.emit(contract.APPLICATION_STARTED, **started)
+        servers = self.settings.bootstrap_servers
+        self.notices.say(summaries.started(self.application_id, self.context.appName, servers))
+        for problem in self.settings.problems:
+            self.notices.say(problem)
+        self.notices.expect_progress_bar()
         self._preparing = threading.Thread(target=self._prepare, name="lineage-topics", daemon=True)
         self._prepared_by = time.monotonic() + self.settings.delivery_timeout_s
         self._preparing.start()
@@ -146,11 +151,6 @@ class Session:
         atexit.register(self._correct_end)
         atexit.register(self.stop, at_exit=True)  # before the other: the last one that is registered is first
         self._heartbeat.start()
-        servers = self.settings.bootstrap_servers
-        self.notices.say(summaries.started(self.application_id, self.context.appName, servers))
-        for problem in self.settings.problems:
-            self.notices.say(problem)
-        self.notices.expect_progress_bar()
 
     def _prepare(self) -> None:
         """In a thread beside the start of the job. A message before the topics would make them, too small."""
