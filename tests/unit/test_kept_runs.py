@@ -186,6 +186,7 @@ def test_files_that_only_such_a_run_told_of_lead_from_one_application_to_the_nex
     node = {"type": contract.NODE_REGISTERED, "time": 1, "node": SCAN, "kind": "source", "dataset": dataset}
     part = {"path": "/data/a", "start": 0, "first": 0, "size": 9, "modified": 7}
     kept = {"type": contract.RUN_KEPT, "time": 2, "input": SCAN, "split": 3, "parts": [part]}
-    [[read], written] = _files_of("app", [kept, node])
+    [[read], written, unfollowed] = _files_of("app", [kept, node])
     assert (read.node, read.split, read.path, read.size) == (SCAN, 3, "/data/a", 9)
     assert not written
+    assert not unfollowed
