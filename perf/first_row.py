@@ -54,8 +54,8 @@ def title(block: str) -> str:
     """What stands for a block in the table: the command of it that a reader waits for."""
     lines = [line for line in block.splitlines() if not line.startswith(("mkdir", "cd ", "cat > ", ". "))]
     names = ("spark-submit", "lineage trace", "lineage up", "make wheel")
-    told = [name for line in lines for name in names if line.startswith(name)]
-    return " and ".join(f"`{name}`" for name in told) or "the job's files"
+    commands = [name for line in lines for name in names if line.startswith(name)]
+    return " and ".join(f"`{name}`" for name in commands) or "the job's files"
 
 
 def one_round() -> dict[str, float]:

@@ -167,8 +167,10 @@ class FilesOfApplications:
                         unread.add(application_id)
                         continue
                 self._read[application_id] = held
-            self._read_from = _by_path(each for _, read, _, _ in self._read.values() for each in read)
-            self._written_to = _by_path(each for _, _, written, _ in self._read.values() for each in written)
+            self._read_from = _by_path(split for _, read, _, _ in self._read.values() for split in read)
+            self._written_to = _by_path(
+                split for _, _, written, _ in self._read.values() for split in written
+            )
             unfollowed: dict[str, list[UnfollowedReader]] = defaultdict(list)
             for *_, readers in self._read.values():
                 for reader in readers:

@@ -74,13 +74,13 @@ def state_of(node: TopologyNode) -> ActionState | None:
 
 def unknown_reader(topology: Topology, node: int) -> str:
     """That a query which was not followed read the records of a node, and why it was not; else empty."""
-    here = topology.nodes[node]
+    traced = topology.nodes[node]
     children = topology.children.get(node, ())
     for number in sorted(topology.unfollowed):
         reader = topology.nodes[number]
-        is_behind = here.kind == "source" or number > node
+        is_behind = traced.kind == "source" or number > node
         if number in children or (
-            reader.kind == "source" and is_behind and have_files_in_common(here, reader)
+            reader.kind == "source" and is_behind and have_files_in_common(traced, reader)
         ):
             return f"a query read these records, and what became of them there is not known: {reader.reason}"
     return ""
@@ -201,7 +201,7 @@ def _is_in(part: FileSplit, offset: int) -> bool:
 
 def _is_unknown_beyond(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
     topology = opened.snapshot.topology
-    return any(unknown_reader(topology, each.node) for each in walked.reached)
+    return any(unknown_reader(topology, reached.node) for reached in walked.reached)
 
 
 def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:

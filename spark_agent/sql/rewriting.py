@@ -66,9 +66,9 @@ def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> Non
         leaf = walk.look(at)
         description, dataset = walk.scans.describe(leaf)
         fields: dict[str, Any] = {"exact": False, "reason": reason}
-        known = walk.scans.known(at, leaf)
-        parents = [] if known is None else [known]
-        if known is None:
+        source = walk.scans.known(at, leaf)
+        parents = [] if source is None else [source]
+        if source is None:
             fields.update(kind="source", dataset=dataset)
         return walk.nodes.operator(leaf.name, description, parents, made_at=leaf.call_sites, **fields).number
 
