@@ -117,14 +117,14 @@ def test_of_two_that_start_at_once_at_the_same_ports_each_has_a_server_of_its_ow
             subprocess.Popen(each.command("up", "--only", name), stdout=subprocess.PIPE, text=True)
             for each in stacks
         ]
-        said = [each.communicate(timeout=900)[0] for each in commands]
+        said = [command.communicate(timeout=900)[0] for command in commands]
         assert [each.returncode for each in commands] == [0, 0], said
         started = [each.state()[name] for each in stacks]
         for one in started:
             listening = psutil.Process(one["pid"]).net_connections("tcp")
             assert set(one["ports"].values()) <= {each.laddr.port for each in listening}
         assert not set(started[0]["ports"].values()) & set(started[1]["ports"].values())
-        assert sum(bool(re.search("(is|are) taken by another program", each)) for each in said) == 1, said
+        assert sum(bool(re.search("(is|are) taken by another program", text)) for text in said) == 1, said
         for each in stacks:
             assert each.lineage("status", "--only", name).returncode == 0
     finally:
