@@ -104,7 +104,8 @@ def _consume(
         registry.register(GraphMetrics(graph.counters))
         flows = whole_runs.from_settings(settings, graph)
     with closing(graph) if graph is not None else nullcontext():
-        consumer = Consumer(
+        consumer = kafka_client.client_of(
+            Consumer,
             partial(
                 KafkaSubscription,
                 settings.kafka_bootstrap_servers,
@@ -173,13 +174,14 @@ def _graph(settings: Settings) -> Neo4jGraph | None:
 def _prepare_topics(settings: Settings, client: Mapping[str, str]) -> None:
     """See that the broker answers, and make the topics that are missing. Raises BrokerUnavailableError."""
     servers = settings.kafka_bootstrap_servers
-    admin = AdminClient(
+    admin = kafka_client.client_of(
+        AdminClient,
         {
             **client,
             "bootstrap.servers": servers,
             "log_level": 0,
             "error_cb": lambda _error: None,
-        }
+        },
     )
     try:
         existing = admin.list_topics(timeout=BROKER_DEADLINE_S).topics

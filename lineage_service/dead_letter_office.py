@@ -22,7 +22,7 @@ from rich.table import Table
 
 from lineage_service import kafka_client
 from lineage_service.dead_letters import MAX_LETTER_BYTES
-from lineage_service.kafka_client import NO_OPTIONS
+from lineage_service.kafka_client import NO_OPTIONS, SESSION, client_of
 from lineage_service.replay import (
     Done,
     Letter,
@@ -61,17 +61,20 @@ class KafkaOffice:
             "log_level": 0,
             "error_cb": lambda _error: None,
         }
-        self._consumer: Any = Consumer(
-            common | {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True}
+        self._consumer: Any = client_of(
+            Consumer,
+            {**SESSION, **common}
+            | {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True},
         )
-        self._producer: Any = Producer(
+        self._producer: Any = client_of(
+            Producer,
             common
             | {
                 "enable.idempotence": True,
                 "compression.type": "zstd",
                 "message.max.bytes": 2 * MAX_LETTER_BYTES,
                 "message.timeout.ms": int(TIMEOUT_S * 1000),
-            }
+            },
         )
         try:
             self._topics = self._consumer.list_topics(timeout=TIMEOUT_S).topics

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lineage_service.batches import DeadLetter
-from lineage_service.kafka_client import NO_OPTIONS
+from lineage_service.kafka_client import NO_OPTIONS, client_of
 from lineage_service.subscription import BrokerUnavailableError
 
 __all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
@@ -73,7 +73,8 @@ class KafkaDeadLetters:
     ) -> None:
         """`options` are further ones of the client: TLS, passwords."""
         self._topic = topic
-        self._producer: Any = Producer(
+        self._producer: Any = client_of(
+            Producer,
             {
                 **options,
                 "bootstrap.servers": bootstrap_servers,
@@ -85,7 +86,7 @@ class KafkaDeadLetters:
                 "message.timeout.ms": int(TIMEOUT_S * 1000),
                 "log_level": 0,
                 "error_cb": lambda _error: None,
-            }
+            },
         )
 
     def send(self, letters: Sequence[DeadLetter]) -> None:

@@ -24,7 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from lineage_service.kafka_client import NO_OPTIONS
+from lineage_service.kafka_client import NO_OPTIONS, SESSION, client_of
 from lineage_service.stack.kafka import silent_log
 from lineage_service.subscription import PASSING, BrokerUnavailableError
 
@@ -209,8 +209,10 @@ class KafkaGroup:
     @contextmanager
     def _reader(self) -> Iterator[Any]:
         """A client that only asks and assigns: without a subscription it is no member of the group."""
-        reader = Consumer(
+        reader = client_of(
+            Consumer,
             {
+                **SESSION,
                 **self._options,
                 "bootstrap.servers": self._servers,
                 "group.id": self._name,
@@ -223,7 +225,7 @@ class KafkaGroup:
                 "queued.min.messages": 1,
                 "log_level": 0,
                 "error_cb": _ignore,
-            }
+            },
         )
         try:
             yield reader
@@ -233,7 +235,8 @@ class KafkaGroup:
     def _admin(self) -> Any:
         with self._lock:
             if self._client is None:
-                self._client = AdminClient(
+                self._client = client_of(
+                    AdminClient,
                     {
                         **self._options,
                         "bootstrap.servers": self._servers,

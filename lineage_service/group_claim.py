@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lineage_service.answers import LineageError
 from lineage_service.group_owner import GroupTakenError, memory_of, other_owner
-from lineage_service.kafka_client import NO_OPTIONS
+from lineage_service.kafka_client import NO_OPTIONS, SESSION, client_of
 from lineage_service.subscription import PASSING, unusable
 
 __all__ = ["GroupBusyError", "claim"]
@@ -47,8 +47,10 @@ def claim(
     has. `options` are further ones of the client. Raises GroupTakenError, GroupBusyError,
     BrokerUnavailableError, BrokerRefusedError.
     """
-    client: Any = Consumer(
+    client: Any = client_of(
+        Consumer,
         {
+            **SESSION,
             **options,
             "bootstrap.servers": bootstrap_servers,
             "group.id": group,
@@ -56,7 +58,7 @@ def claim(
             "enable.auto.commit": False,
             "log_level": 0,
             "error_cb": lambda _error: None,
-        }
+        },
     )
     with closing(client):
         try:

@@ -1,26 +1,29 @@
 """How the service's Kafka clients reach the broker: TLS and passwords, from the file that the settings name.
 
-Knows no client and no broker.
+Promises that what librdkafka refuses of these options is said in one line. Knows no broker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from lineage_service.answers import LineageError
+from lineage_service.answers import UnavailableError
 from spark_agent import brokers, kafka_config
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
-__all__ = ["NO_OPTIONS", "KafkaConfigError", "options", "with_ports"]
+__all__ = ["NO_OPTIONS", "SESSION", "KafkaConfigError", "client_of", "options", "with_ports"]
 
 NO_OPTIONS: Mapping[str, str] = {}
+#: A member that was killed is replaced after this time; the default is 45 s. Every consumer has it, also one
+#: that only asks: librdkafka takes no `max.poll.interval.ms` below it, and the settings' file may name one.
+SESSION: Mapping[str, object] = {"session.timeout.ms": 10_000}
 
 
-class KafkaConfigError(LineageError):
-    """The file of client options cannot be used."""
+class KafkaConfigError(UnavailableError):
+    """The file of client options cannot be used, so no broker is reached."""
 
 
 def with_ports(bootstrap_servers: str) -> str:
@@ -44,4 +47,20 @@ def options(settings: Settings) -> dict[str, str]:
     try:
         return dict(kafka_config.read(settings.kafka_config)) if settings.kafka_config else {}
     except ValueError as error:
+        raise KafkaConfigError(f"--kafka-config: {error}") from None
+
+
+def client_of(kind: Callable[..., Any], options: Mapping[str, Any], **arguments: Any) -> Any:
+    """A client of confluent_kafka: `kind` called with `options`, which hold those of the settings' file.
+
+    Raises KafkaConfigError where librdkafka does not take them: an option that it does not know, a value that
+    is out of range, two that do not go together.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        return kind(dict(options), **arguments)
+    except KafkaException as error:
+        raise KafkaConfigError(f"--kafka-config: {error.args[0].str()}") from None
+    except (TypeError, ValueError) as error:  # what the Python part of the client refuses
         raise KafkaConfigError(f"--kafka-config: {error}") from None

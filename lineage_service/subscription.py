@@ -28,7 +28,7 @@ from confluent_kafka.admin import AdminClient
 from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.batches import Message
 from lineage_service.group_owner import GroupTakenError, memory_of, other_owner
-from lineage_service.kafka_client import NO_OPTIONS
+from lineage_service.kafka_client import NO_OPTIONS, SESSION, client_of
 
 __all__ = [
     "PASSING",
@@ -184,21 +184,24 @@ class KafkaSubscription:
         #: The offset of what cannot be read, and how often that was seen.
         self._unread: dict[tuple[str, int], tuple[int, int]] = {}
         self._servers = bootstrap_servers
-        self._admin: Any = AdminClient(
+        self._admin: Any = client_of(
+            AdminClient,
             {
                 **options,
                 "bootstrap.servers": bootstrap_servers,
                 "client.id": "lineage-consume",
                 "log_level": 0,
                 "error_cb": lambda _error: None,
-            }
+            },
         )
         self._topic_ids: dict[str, str] = {}
         self._asked: Mapping[str, Any] = {}  # topics whose ids the broker is looking up
         self._look_up_at = 0.0
         self._look_up(topics)
-        self._consumer: Any = Consumer(
+        self._consumer: Any = client_of(
+            Consumer,
             {
+                **SESSION,
                 **options,
                 "bootstrap.servers": bootstrap_servers,
                 "group.id": group,
@@ -208,8 +211,6 @@ class KafkaSubscription:
                 "auto.offset.reset": "earliest",
                 # A member that comes or goes stops nobody else.
                 "partition.assignment.strategy": "cooperative-sticky",
-                # A member that was killed is replaced after this time; the default is 45 s.
-                "session.timeout.ms": 10_000,
                 # What the client holds beyond what was polled.
                 "queued.max.messages.kbytes": max(1, queue_bytes // 1024),
                 # The client unpacks a batch whole: one that gets larger than this is unreadable to it. (Of
@@ -223,7 +224,7 @@ class KafkaSubscription:
                 "log_level": 0,
                 "error_cb": self._tell,
                 "on_commit": self._on_commit,
-            }
+            },
         )
         self._consumer.subscribe(
             list(topics), on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke

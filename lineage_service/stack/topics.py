@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lineage_service.kafka_client import NO_OPTIONS
+from lineage_service.kafka_client import NO_OPTIONS, client_of
 from lineage_service.stack.errors import ServerError
 from lineage_service.stack.kafka import silent_log
 from spark_agent import contract
@@ -39,7 +39,7 @@ def create_topics(
     """
     if not partitions:
         return []
-    admin = AdminClient({**options, "bootstrap.servers": bootstrap_servers}, logger=silent_log)
+    admin = client_of(AdminClient, {**options, "bootstrap.servers": bootstrap_servers}, logger=silent_log)
     futures = admin.create_topics(
         [NewTopic(name, num_partitions=count) for name, count in partitions.items()],
         operation_timeout=_TIMEOUT_S,

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 from pydantic import SecretStr
 
-from lineage_service.kafka_client import KafkaConfigError, options
+from lineage_service.cli import main
+from lineage_service.kafka_client import KafkaConfigError, client_of, options
 from lineage_service.settings import Settings
 from spark_agent import kafka_config
 from spark_agent.settings import read
@@ -80,3 +82,31 @@ def test_the_service_reads_the_same_file_and_says_what_is_wrong_with_it(file: Pa
 
 def test_no_text_of_the_settings_holds_a_password() -> None:
     assert SECRET not in repr(Settings(neo4j_password=SecretStr(SECRET)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"group.id": "group", "no.such.option": "1"}, id="unknown"),
+        pytest.param({"group.id": "group", "session.timeout.ms": "-1"}, id="out of range"),
+        pytest.param({"group.id": "group", "max.poll.interval.ms": "20000"}, id="below another"),
+        pytest.param({"client.id": "without a group"}, id="missing"),
+    ],
+)
+def test_options_that_the_client_refuses_are_one_line(options: dict[str, str]) -> None:
+    with pytest.raises(KafkaConfigError, match=r"--kafka-config: [^\n]+$"):
+        client_of(confluent_kafka.Consumer, options)
+
+
+@pytest.mark.parametrize("command", [["consume"], ["dead-letters", "list"]])
+def test_a_command_says_in_one_line_what_is_wrong_with_the_options(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "kafka.properties"
+    file.write_text("no.such.option=1\n")
+    monkeypatch.setenv("LINEAGE_HOME", str(tmp_path / "home"))
+    main([*command, "--kafka-config", str(file)])
+    output = capsys.readouterr()
+    [line] = [line for line in (output.out + output.err).splitlines() if "--kafka-config" in line]
+    assert 'No such configuration property: "no.such.option"' in line
+    assert "Traceback" not in output.err
