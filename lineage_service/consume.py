@@ -104,8 +104,7 @@ def _consume(
         registry.register(GraphMetrics(graph.counters))
         flows = whole_runs.from_settings(settings, graph)
     with closing(graph) if graph is not None else nullcontext():
-        consumer = kafka_client.client_of(
-            Consumer,
+        consumer = Consumer(
             partial(
                 KafkaSubscription,
                 settings.kafka_bootstrap_servers,
