@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spark_agent.columns import decode_integers, encode_integers
+from spark_agent.contract.columns import decode_integers, encode_integers
 
 Text = tuple[str, str]
 """(type, text). Types: str, int, float, bool, none, bytes (hex), json, repr, withheld, parsed."""
