@@ -262,7 +262,7 @@ def _earlier_home(settings: Settings) -> str:
     """A word to those whose data an earlier version put below the current folder; mostly empty."""
     from pathlib import Path
 
-    from spark_agent.home import FORMER_HOME, lineage_home
+    from spark_agent.contract.home import FORMER_HOME, lineage_home
 
     former = Path(FORMER_HOME).absolute()
     usual = Path(lineage_home({**os.environ, "LINEAGE_HOME": ""}))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lineage_service.answers import UnavailableError
-from spark_agent import brokers, kafka_config
+from spark_agent.contract import broker_addresses, kafka_config
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
@@ -32,12 +32,12 @@ def with_ports(bootstrap_servers: str) -> str:
     Raises KafkaConfigError.
     """
     parts = [part.strip() for part in bootstrap_servers.split(",") if part.strip()]
-    found = {part: brokers.address(part) for part in parts}
+    found = {part: broker_addresses.address(part) for part in parts}
     for part, address in found.items():
         if address is None:
             raise KafkaConfigError(
                 f"--kafka-bootstrap-servers: {part!r} is no host:port of a broker, such as "
-                f"broker.example.org:{brokers.PORT}"
+                f"broker.example.org:{broker_addresses.PORT}"
             )
     return ",".join(filter(None, found.values()))
 

@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from spark_agent import contract
-from spark_agent.home import lineage_home
+from spark_agent.contract.home import lineage_home
 
 #: Times have an end: what waits for ever, or no time at all, would fail within a thread.
 _DAY_S = 86_400.0

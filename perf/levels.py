@@ -37,7 +37,7 @@ from perf.capture.drivers import ROOT, JobError
 from perf.ingest.members import Service
 from perf.ingest.topics import Topics
 from perf.tables import publish, table
-from spark_agent.settings import EAGER, LEVELS
+from spark_agent.delivery.settings import EAGER, LEVELS
 
 SEED = 20_261_122
 STOCK = "stock"

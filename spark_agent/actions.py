@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract, partitions, transport
+from spark_agent import contract, partitions
 from spark_agent.batches import plain_form
 from spark_agent.capture import ACTION, Plan, Run, hiding
+from spark_agent.delivery import producer
 from spark_agent.nodes import Node, failed, inexact
 from spark_agent.operators import Tag
 from spark_agent.patches import like
@@ -188,7 +189,7 @@ def _told(session: Session, sink: Node, kept: list[Any]) -> list[Any]:
         reads_shuffle=True,
         nodes=(),
     )
-    run = Run(plan, 0, transport.sender_for(session.settings))
+    run = Run(plan, 0, producer.sender_for(session.settings))
     stream = run.stream(sink.number, contract.SPANS)
     stream.extend((1, position, 1, writer) for _, writer, position in kept)
     deque(run.inputs.through(kept), 0)

@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from spark_agent import contract, transport
+from spark_agent import contract
 from spark_agent.contract import Block
-from spark_agent.notices import Notices
-from spark_agent.patience import Patience
-from spark_agent.settings import AgentSettings, broker_nearby
-from spark_agent.transport import Delivery
+from spark_agent.delivery import producer
+from spark_agent.delivery.notices import Notices
+from spark_agent.delivery.producer import Delivery
+from spark_agent.delivery.settings import AgentSettings, broker_nearby
+from spark_agent.delivery.wait_budget import Patience
 
 __all__ = ["LineageApi", "LineageApiError", "LineageDeliveryError"]
 
@@ -145,7 +146,7 @@ class LineageApi:
         self._lock = threading.RLock()
         self._nodes: dict[int, _Node] = {}
         self._records: dict[str, tuple[_Run, int]] = {}  # hash_out -> where it stands
-        self._sender: transport.Sender | None = None
+        self._sender: producer.Sender | None = None
         self._events = Delivery()
         self._emitted = 0
         self._flow_partitions = contract.FLOW_PARTITIONS
@@ -162,7 +163,7 @@ class LineageApi:
                 )
             try:
                 patience = Patience(self._settings.delivery_timeout_s, forgives_answers=True)
-                self._sender = transport.Sender(self._settings, patience)
+                self._sender = producer.Sender(self._settings, patience)
             except ImportError:
                 raise LineageApiError("LineageApi needs `pip install confluent-kafka`") from None
             except Exception as error:
@@ -173,7 +174,7 @@ class LineageApi:
                 self._settings.node_topic: contract.NODE_PARTITIONS,
                 self._settings.flow_topic: contract.FLOW_PARTITIONS,
             }
-            found, _problem = transport.prepare_topics(self._settings, wanted)
+            found, _problem = producer.prepare_topics(self._settings, wanted)
             self._flow_partitions = found.get(self._settings.flow_topic, contract.FLOW_PARTITIONS)
             self._emit(contract.APPLICATION_STARTED, name=self.name, detailed=True)
         return self

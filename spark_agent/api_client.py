@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spark_agent.home import lineage_home
+from spark_agent.contract.home import lineage_home
 
 __all__ = ["ApiClient", "TraceError"]
 

@@ -13,7 +13,7 @@ import gc
 import os
 from typing import TypeVar
 
-from spark_agent import kafka_client
+from spark_agent.delivery import kafka_client
 
 Made = TypeVar("Made")
 

@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
-from spark_agent import contract, retold, sampling, transport
+from spark_agent import contract, retold, sampling
 from spark_agent.arrival import arrive
 from spark_agent.contract import Block
+from spark_agent.delivery import producer
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.row_by_row import is_row_by_row
-from spark_agent.settings import AgentSettings
 from spark_agent.streams import CHUNK, Counter, Stream, Told, last_read
 from spark_agent.values import Tally, TextStream
 
@@ -75,12 +76,12 @@ class Piece(NamedTuple):
 class Run:
     """One execution of one chain over one split by one task attempt."""
 
-    def __init__(self, plan: Plan, split: int, sender: transport.Sender | None) -> None:
+    def __init__(self, plan: Plan, split: int, sender: producer.Sender | None) -> None:
         self.plan = plan
         self.split = split
         self.number = int.from_bytes(os.urandom(8), "little") >> 11
         self._sender = sender
-        self._delivery = transport.Delivery()
+        self._delivery = producer.Delivery()
         self._streams: list[Stream | TextStream] = []
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
@@ -193,7 +194,7 @@ class Run:
         """Send one block. Called while the job pulls records: what fails here is counted, never raised."""
         seq, self.blocks = self.blocks, self.blocks + 1
         if self._sender is None:
-            self._delivery.fail(transport.unavailable)
+            self._delivery.fail(producer.unavailable)
             return
         try:
             message = contract.encode_block(
@@ -210,7 +211,7 @@ class Run:
                 )
             )
         except Exception as error:  # noqa: BLE001 - a fault of ours
-            transport.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
+            producer.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
             self._delivery.fail(f"a fault of the agent: {error!r}")
             return
         self._sender.send(
@@ -229,11 +230,11 @@ class Run:
             for stream in self._streams:
                 stream.close()
         except Exception as error:  # noqa: BLE001 - a fault of ours: the flows of this run cannot be trusted
-            transport.logger.warning("lineage of split %d is lost: %r", self.split, error)
+            producer.logger.warning("lineage of split %d is lost: %r", self.split, error)
             return max(self.blocks, 1), f"flows could not be captured: {error!r}"
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
-        kept = transport.Delivery()
+        kept = producer.Delivery()
         if _is_keeping():
             # A cache that this fills is there for others, whatever becomes of the attempt.
             self._sender.send(
@@ -368,7 +369,7 @@ class Capture(Pipeline):
             plan = self.plan
             if plan is None:
                 return super().__call__(split, records)
-            sender = transport.sender_in_worker(plan.settings, plan.application_id, plan.problem)
+            sender = producer.sender_in_worker(plan.settings, plan.application_id, plan.problem)
             current = run = Run(plan, split, sender)
             run.result = self._captured(plan, run, split, records)
             if run.pulled is None:

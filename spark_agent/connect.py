@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import session as sessions
-from spark_agent import settings
 from spark_agent.call_sites import call_site
+from spark_agent.delivery import settings
+from spark_agent.delivery.producer import logger
 from spark_agent.sql import tables
 from spark_agent.sql.tables import Place
-from spark_agent.transport import logger
 
 if TYPE_CHECKING:
     from spark_agent.sql.unfollowed import Unfollowed

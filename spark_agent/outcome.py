@@ -22,7 +22,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.settings import AgentSettings
+from spark_agent.delivery.settings import AgentSettings
 
 MAX_TYPE_CHARACTERS = 200
 MAX_MESSAGE_CHARACTERS = 1_000

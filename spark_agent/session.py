@@ -19,26 +19,16 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spark_agent import (
-    capture,
-    contract,
-    outcome,
-    patches,
-    problems,
-    rdd,
-    settings,
-    summaries,
-    transport,
-    values,
-)
+from spark_agent import capture, contract, outcome, patches, rdd, summaries, values
 from spark_agent.call_sites import call_site
 from spark_agent.capture import Manifests, Pipeline, Plan
+from spark_agent.delivery import kafka_errors, producer, settings
+from spark_agent.delivery.notices import Notices
+from spark_agent.delivery.producer import Delivery
 from spark_agent.gaps import Gaps, UnclaimedRuns
 from spark_agent.heartbeat import Heartbeat
 from spark_agent.nodes import Frame, Node
-from spark_agent.notices import Notices
 from spark_agent.sql.sessions import Sessions
-from spark_agent.transport import Delivery
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
 MANIFESTS_ACCUMULATOR = 1 << 40
@@ -158,11 +148,11 @@ class Session:
             self.settings.node_topic: contract.NODE_PARTITIONS,
             self.settings.flow_topic: contract.FLOW_PARTITIONS,
         }
-        found, self._topic_problem = transport.prepare_topics(self.settings, wanted)
+        found, self._topic_problem = producer.prepare_topics(self.settings, wanted)
         if found and self.settings.flow_topic not in found:
             self._flow_problem = self._topic_problem
         self._flow_partitions = found.get(self.settings.flow_topic) or contract.FLOW_PARTITIONS
-        sender = transport.sender_for(self.settings)
+        sender = producer.sender_for(self.settings)
         with self._lock:
             if not found and sender is not None:
                 sender.patience.give_up()
@@ -179,10 +169,10 @@ class Session:
         """Once, and for a bounded time: the job's own start has taken a part of it already."""
         if self._preparing.is_alive():
             begin = time.monotonic()
-            until = self._prepared_by + transport.STEP_S
+            until = self._prepared_by + producer.STEP_S
             self._preparing.join(max(0.0, until - begin))
             self._delivery.waited_s += time.monotonic() - begin
-            sender = transport.sender_for(self.settings)
+            sender = producer.sender_for(self.settings)
             if sender is not None:
                 sender.patience.charge(begin, is_answered=True)
 
@@ -260,7 +250,7 @@ class Session:
             with self._lock:
                 if self._early is not None:
                     self._early.append(message)
-                elif (sender := transport.sender_for(self.settings)) is not None:
+                elif (sender := producer.sender_for(self.settings)) is not None:
                     key = self.application_id.encode()
                     sender.send(self.settings.node_topic, -1, key, message, Delivery())
 
@@ -276,7 +266,7 @@ class Session:
 
     def _settle(self, at_least_s: float = 0.0) -> int:
         """Wait, within the patience, until the events have arrived; how many have not."""
-        sender = transport.sender_for(self.settings)
+        sender = producer.sender_for(self.settings)
         with self._lock:
             lost = len(self._early or ())
             if sender is not None:
@@ -289,8 +279,8 @@ class Session:
 
     def _problem(self) -> str:
         servers = self.settings.bootstrap_servers
-        known = transport.unavailable or self._topic_problem or self._delivery.problem
-        return known or problems.silent(servers, "")
+        known = producer.unavailable or self._topic_problem or self._delivery.problem
+        return known or kafka_errors.silent(servers, "")
 
     def insist(self) -> None:
         """Raise DeliveryError if events were lost and the user wants the job to fail then."""
@@ -354,9 +344,9 @@ class Session:
                 self._queue(message)
 
     def _queue(self, message: bytes) -> None:
-        sender = transport.sender_for(self.settings)
+        sender = producer.sender_for(self.settings)
         if sender is None:
-            self._delivery.fail(transport.unavailable)
+            self._delivery.fail(producer.unavailable)
         else:
             sender.send(self.settings.node_topic, -1, self.application_id.encode(), message, self._delivery)
 
@@ -381,7 +371,7 @@ class Session:
                 self._warn(f"not all was delivered: {problem}")
             elif problem:
                 self._warn(problem)
-            sender = transport.sender_for(self.settings)
+            sender = producer.sender_for(self.settings)
             self._unclaimed.add((fields["input"], *fields["nodes"]))
             if fields["unconfirmed"] and sender is not None:
                 sender.patience.give_up()  # until it hears something itself
@@ -615,7 +605,7 @@ class Session:
         nodes = tuple(node.number for node in pipeline.nodes)
         ours = [node.number for node in pipeline.nodes if node.is_published]
         partitions = self.flow_partitions
-        sender = transport.sender_for(self.settings)
+        sender = producer.sender_for(self.settings)
         plan = Plan(
             application_id=self.application_id,
             settings=self.settings,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_agent import setting_names, settings
-from spark_agent.notices import Notices
+from spark_agent.delivery import setting_names, settings
+from spark_agent.delivery.notices import Notices
 
 _LISTENERS = ("spark.extraListeners", "spark.sql.queryExecutionListeners")
 _CLOUDERA = "com.cloudera.spark.lineage."

@@ -20,8 +20,8 @@ from spark_agent import contract
 
 if TYPE_CHECKING:
     from spark_agent.capture import Run
+    from spark_agent.delivery.settings import AgentSettings
     from spark_agent.nodes import Node
-    from spark_agent.settings import AgentSettings
 
 #: A column leaves before it holds more: below the block limit even if UTF-8 has four bytes of each character.
 MAX_COLUMN_CHARACTERS = 200_000

@@ -88,7 +88,7 @@ def _watch_connect(session_class):
 def _say_off(context, error):
     """Once, on standard error, unless not even that can be imported. None stands for a Connect session."""
     try:
-        from spark_agent import notices
+        from spark_agent.delivery import notices
 
         is_quiet = (
             context is not None and context._conf.get("spark.lineage.quiet", "").strip().lower() == "true"

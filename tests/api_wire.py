@@ -10,8 +10,9 @@ import pytest
 from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
-from spark_agent import contract, transport
+from spark_agent import contract
 from spark_agent.api import LineageApi
+from spark_agent.delivery import producer
 from tests.lineage_messages import messages
 
 APP = "own-1"
@@ -61,8 +62,8 @@ class Wire:
 def cut_wire(monkeypatch: pytest.MonkeyPatch, wire: Wire | None = None) -> Wire:
     """A wire that every LineageApi of the test sends to."""
     made = wire or Wire()
-    monkeypatch.setattr(transport, "Sender", made.sender)
-    monkeypatch.setattr(transport, "prepare_topics", lambda _settings, wanted: (dict.fromkeys(wanted, 7), ""))
+    monkeypatch.setattr(producer, "Sender", made.sender)
+    monkeypatch.setattr(producer, "prepare_topics", lambda _settings, wanted: (dict.fromkeys(wanted, 7), ""))
     return made
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.call_sites import call_site
+from spark_agent.delivery.producer import logger
 from spark_agent.patches import frame_class, like
-from spark_agent.transport import logger
 
 if TYPE_CHECKING:
     from spark_agent.patches import Patches

@@ -1,4 +1,4 @@
-"""Options of librdkafka, as spark_agent/kafka_config.py reads them, under the names of Kafka's Java client.
+"""Options of librdkafka under the names of Kafka's Java client, as `contract.kafka_config` reads them.
 
 What has no counterpart is named in a sentence and left out, so that the rest still works. Files with
 certificates are read here, on the driver: executors get their contents. Promises that no sentence repeats a

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.settings import AgentSettings
+from spark_agent.delivery.producer import logger
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql.java_options import java_options
 from spark_agent.sql.places import Places
-from spark_agent.transport import logger
 
 JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
 _PACKAGE = "lineagemaster"

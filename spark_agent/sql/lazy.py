@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent import partitions
+from spark_agent.delivery.settings import INDEX, LAZY
 from spark_agent.file_rows import literally, numbered
-from spark_agent.settings import INDEX, LAZY
 from spark_agent.sql.candidates import NotRepeatableError, candidates_of
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan, singleton
 from spark_agent.sql.inputs import Inputs, Listing, Scan, UncheckedInputError, listing

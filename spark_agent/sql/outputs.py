@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import partitions
+from spark_agent.delivery.producer import logger
 from spark_agent.sql import places as row_places
 from spark_agent.sql import written
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.places import Places, UnknownFilesError
-from spark_agent.transport import logger
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
 _HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}

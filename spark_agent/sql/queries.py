@@ -14,8 +14,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from spark_agent import contract, outcome, partitions, settings
+from spark_agent import contract, outcome, partitions
 from spark_agent.call_sites import Callers
+from spark_agent.delivery import settings
+from spark_agent.delivery.producer import logger
 from spark_agent.nodes import failed
 from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting, saves, tables
 from spark_agent.sql.bitmaps import Bitmaps
@@ -32,7 +34,6 @@ from spark_agent.sql.scans import FileScans
 from spark_agent.sql.tables import Place, is_of_files
 from spark_agent.sql.unfollowed import Unfollowed
 from spark_agent.sql.walk import Ids
-from spark_agent.transport import logger
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.call_sites import call_site
+from spark_agent.delivery.producer import logger
 from spark_agent.patches import like
 from spark_agent.sql import tables
 from spark_agent.sql.tables import Place
-from spark_agent.transport import logger
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

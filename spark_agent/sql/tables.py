@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent import partitions
-from spark_agent.transport import logger
+from spark_agent.delivery.producer import logger
 
 Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 

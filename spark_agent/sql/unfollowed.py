@@ -11,11 +11,11 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.delivery.producer import logger
 from spark_agent.sql import tables
 from spark_agent.sql.plan_nodes import PlanNodes, publish
 from spark_agent.sql.reads import action_of
 from spark_agent.sql.tables import Place
-from spark_agent.transport import logger
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator
 
-from spark_agent import capture, contract, operators, retold, transport
+from spark_agent import capture, contract, operators, retold
 from spark_agent.capture import Capture, Plan
+from spark_agent.delivery import producer
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.merging import Combine
 from spark_agent.operators import FlatMap, Map, Order
-from spark_agent.settings import AgentSettings
 from spark_agent.values import TextStream
 
 pytestmark = pytest.mark.thorough
@@ -42,7 +43,7 @@ class Sender:
             assert block.base_out == len(texts)
             texts += block.columns["text"]
 
-    def settle(self, delivery: transport.Delivery) -> int:
+    def settle(self, delivery: producer.Delivery) -> int:
         assert not delivery.failed
         return 0
 
@@ -59,7 +60,7 @@ def captured(
     plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=nodes, value_nodes=kept)
     sender = Sender()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transport, "sender_in_worker", lambda *_given: sender)
+        patch.setattr(producer, "sender_in_worker", lambda *_given: sender)
         patch.setattr(TextStream, "different", set())
         patch.setattr(capture, "current", None)
         outputs = list(Capture(tuple(functions), plan)(0, iter(records)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spark_agent import contract, values
 from spark_agent.contract import Block
-from spark_agent.settings import AgentSettings
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.values import Tally, TextStream
 
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_agent import contract
-from spark_agent.settings import AgentSettings
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql import jvm
 from spark_agent.sql.places import Places
 from tests.spark.application import messages_of

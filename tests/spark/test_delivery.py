@@ -20,11 +20,12 @@ from confluent_kafka.admin import AdminClient
 from pyspark import SparkConf, SparkContext
 
 from perf.delivery.brokers import closed_port, silent_listener
-from spark_agent import contract, session, transport
+from spark_agent import contract, session
 from spark_agent.capture import DeliveryError
-from spark_agent.patience import Patience
-from spark_agent.settings import AgentSettings
-from spark_agent.transport import Delivery, Sender
+from spark_agent.delivery import producer
+from spark_agent.delivery.producer import Delivery, Sender
+from spark_agent.delivery.settings import AgentSettings
+from spark_agent.delivery.wait_budget import Patience
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
 MOST_WAITED_MS = 10_000
@@ -252,7 +253,7 @@ def test_a_sender_waits_once_and_then_no_more(closed_port: str) -> None:
 
 
 def test_a_full_queue_costs_one_wait(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "QUEUE_KBYTES", 64)
+    monkeypatch.setattr(producer, "QUEUE_KBYTES", 64)
     delivery = Delivery()
     with sender_to(silent_broker) as sender:
         for _ in range(50):
@@ -274,10 +275,10 @@ def test_threads_that_come_at_once_share_one_sender(
             made.append(self)
             time.sleep(0.05)
 
-    monkeypatch.setattr(transport, "Sender", SlowSender)
-    monkeypatch.setattr(transport, "_sender", None)
-    monkeypatch.setattr(transport, "_sender_of", None)
+    monkeypatch.setattr(producer, "Sender", SlowSender)
+    monkeypatch.setattr(producer, "_sender", None)
+    monkeypatch.setattr(producer, "_sender_of", None)
     with ThreadPoolExecutor(8) as pool:
-        given = set(pool.map(transport.sender_for, [AgentSettings(bootstrap_servers=closed_port)] * 8))
+        given = set(pool.map(producer.sender_for, [AgentSettings(bootstrap_servers=closed_port)] * 8))
     assert given == set(made)
     assert len(made) == 1

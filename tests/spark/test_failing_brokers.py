@@ -22,7 +22,8 @@ from pyspark import SparkConf, SparkContext
 from lineage_api.app import create_app
 from lineage_service.stack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
-from spark_agent import contract, session, transport
+from spark_agent import contract, session
+from spark_agent.delivery import producer
 from tests.spark.application import application_of, messages_of
 from tests.unit.api_client import Client
 
@@ -155,7 +156,7 @@ def striking(folder: Path, failure: Failure | None, broker: Broker | None) -> It
 
 def drain() -> None:
     """Wait until the driver's producer has found the broker again and has nothing left to send."""
-    sender = transport._sender
+    sender = producer._sender
     assert sender is not None
     assert sender._producer.flush(DEADLINE_S) == 0
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.brokers import addresses
+from spark_agent.contract.broker_addresses import addresses
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pydantic import SecretStr
 from lineage_service.cli import main
 from lineage_service.kafka_client import KafkaConfigError, client_of, options
 from lineage_service.settings import Settings
-from spark_agent import kafka_config
-from spark_agent.settings import read
+from spark_agent.contract import kafka_config
+from spark_agent.delivery.settings import read
 
 SECRET = "rosebud=1"
 

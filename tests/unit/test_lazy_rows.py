@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.settings import EAGER, INDEX, LAZY, read
+from spark_agent.delivery.settings import EAGER, INDEX, LAZY, read
 from spark_agent.sql.inputs import _change, listing
 from spark_agent.sql.output_rows import WrittenFile, members
 

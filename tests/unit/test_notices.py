@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.notices import MAX_LINES, Notices
+from spark_agent.delivery.notices import MAX_LINES, Notices
 
 
 class Refusing(io.StringIO):
@@ -72,7 +72,7 @@ def test_lines_go_where_standard_error_is_replaced_by(monkeypatch: pytest.Monkey
 
 
 def run(program: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
-    begin = "import os, sys, threading\nfrom spark_agent.notices import Notices\n"
+    begin = "import os, sys, threading\nfrom spark_agent.delivery.notices import Notices\n"
     return subprocess.run([sys.executable, "-c", begin + program], timeout=240, check=False, **streams)
 
 

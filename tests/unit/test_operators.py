@@ -20,13 +20,14 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalSorter
 
-from spark_agent import capture, contract, joining, operators, sampling, streams, transport, values
+from spark_agent import capture, contract, joining, operators, sampling, streams, values
 from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
 from spark_agent.contract import Block
+from spark_agent.delivery import producer
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.joining import Join
 from spark_agent.merging import Combine, CombineLists, Merge
 from spark_agent.operators import Filter, FlatMap, Map, Order, Sort
-from spark_agent.settings import AgentSettings
 from spark_agent.shuffle import TAG, ShuffleWrite, TaggedSerializer
 from spark_agent.sinks import TextSink
 
@@ -53,7 +54,7 @@ class Recorder:
         self.sizes.append(len(message))
         self.blocks.append(contract.decode_block(message))
 
-    def settle(self, delivery: transport.Delivery) -> int:
+    def settle(self, delivery: producer.Delivery) -> int:
         delivery.problem = "Kafka at nowhere:1 does not take them"
         return self.refused + delivery.failed
 
@@ -151,7 +152,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def run(records: Iterable[Any], *functions: Any, sender: Any = Recorder, **given: Any) -> Task:
         made = sender() if sender is not None else None
-        monkeypatch.setattr(transport, "sender_for", lambda *_given, **_more: made)
+        monkeypatch.setattr(producer, "sender_for", lambda *_given, **_more: made)
         for number, function in enumerate(functions, 1):
             if isinstance(function, Operator):
                 function.node = number
@@ -851,7 +852,7 @@ def test_without_a_run_an_operator_does_the_plain_thing(
 
 
 def test_blocks_without_a_sender_are_counted_as_dropped(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "unavailable", "confluent-kafka is not installed")
+    monkeypatch.setattr(producer, "unavailable", "confluent-kafka is not installed")
     done = task(range(10), Filter(bool), FlatMap(lambda x: [x]), sender=None)
     assert done.outputs == list(range(1, 10))
     assert (done.manifest["blocks"], done.manifest["dropped"]) == (2, 2)
@@ -896,7 +897,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
 
 
 def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "sender_for", lambda *_given, **_more: Recorder())
+    monkeypatch.setattr(producer, "sender_for", lambda *_given, **_more: Recorder())
     stock, manifests, stream = AutoBatchedSerializer(PICKLE), Manifests(), BytesIO()
     chain = Capture((Map(str),), a_plan(1))
     CapturingSerializer(stock, manifests).dump_stream(chain(0, iter(range(1_000))), stream)

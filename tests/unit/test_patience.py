@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_agent.patience import MAX_PAUSE_S, PAUSE_S, QUICK_S, REFILL, Patience
+from spark_agent.delivery.wait_budget import MAX_PAUSE_S, PAUSE_S, QUICK_S, REFILL, Patience
 
 
 class Clock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from spark_agent import problems
+from spark_agent.delivery import kafka_errors
 
 SERVERS, TOPIC = "kafka:9092", "lineage-flow"
 
@@ -23,13 +23,13 @@ SERVERS, TOPIC = "kafka:9092", "lineage-flow"
     ],
 )
 def test_every_error_names_the_broker_and_what_to_do(code: int, advice: str) -> None:
-    said = problems.explain(KafkaError(code), TOPIC, SERVERS)
+    said = kafka_errors.explain(KafkaError(code), TOPIC, SERVERS)
     assert SERVERS in said
     assert advice in said
 
 
 def test_an_error_that_is_none_of_kafkas_is_told_as_it_is() -> None:
-    assert "(no more memory)" in problems.explain(MemoryError("no more memory"), TOPIC, SERVERS)
+    assert "(no more memory)" in kafka_errors.explain(MemoryError("no more memory"), TOPIC, SERVERS)
 
 
 def test_why_a_connection_failed_is_told_rather_than_that_it_did() -> None:
@@ -37,8 +37,8 @@ def test_why_a_connection_failed_is_told_rather_than_that_it_did() -> None:
         KafkaError._TRANSPORT,
         "kafka:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms)",
     )
-    noticed = problems.of_connection(refused, "")
+    noticed = kafka_errors.of_connection(refused, "")
     assert noticed == "Connection refused"
-    assert problems.of_connection(KafkaError(KafkaError._ALL_BROKERS_DOWN), noticed) == noticed
-    assert problems.of_request(KafkaError(KafkaError._TRANSPORT), noticed) == noticed
-    assert "it does not answer" in problems.silent(SERVERS, problems.of_request(KafkaError(-185), ""))
+    assert kafka_errors.of_connection(KafkaError(KafkaError._ALL_BROKERS_DOWN), noticed) == noticed
+    assert kafka_errors.of_request(KafkaError(KafkaError._TRANSPORT), noticed) == noticed
+    assert "it does not answer" in kafka_errors.silent(SERVERS, kafka_errors.of_request(KafkaError(-185), ""))

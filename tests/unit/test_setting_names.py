@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.setting_names import MAX_NAMED, names_in, unknown
-from spark_agent.settings import KNOWN
+from spark_agent.delivery.setting_names import MAX_NAMED, names_in, unknown
+from spark_agent.delivery.settings import KNOWN
 
 
 def test_names_are_the_keys_that_may_be_meant_for_the_agent() -> None:

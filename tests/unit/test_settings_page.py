@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lineage_service.settings import Settings
-from spark_agent.settings import SETTINGS, read
+from spark_agent.delivery.settings import SETTINGS, read
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -28,7 +28,7 @@ from pyspark.serializers import (
 from spark_agent import batches, capture
 from spark_agent.batches import Pass, PassTagged, batches_in, count, untagged
 from spark_agent.capture import Piece, Plan, Run
-from spark_agent.settings import AgentSettings
+from spark_agent.delivery.settings import AgentSettings
 from spark_agent.shuffle import TAG, PairsOfBatches, TaggedSerializer
 
 Point = collections.namedtuple("Point", "x y")

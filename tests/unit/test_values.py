@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
+from spark_agent.delivery.settings import AgentSettings, read
 from spark_agent.nodes import Node
-from spark_agent.settings import AgentSettings, read
 from spark_agent.values import Tally, TextStream, chosen
 
 SECRET = "4000123412341234"

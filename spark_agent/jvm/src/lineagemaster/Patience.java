@@ -2,7 +2,7 @@ package lineagemaster;
 
 /**
  * How long this JVM may wait for its broker in all: the budget that bounds what lineage can cost, with the numbers of
- * spark_agent/patience.py. Waits of several tasks at the same time count once. Short waits that were answered are free.
+ * spark_agent/delivery/wait_budget.py. Waits of several tasks at the same time count once. Short waits that were answered are free.
  * Times are those of System.nanoTime.
  */
 final class Patience {

@@ -7,7 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Messages to Kafka from one JVM, whichever task sends them, within bounded time and memory: as spark_agent/transport.py
+ * Messages to Kafka from one JVM, whichever task sends them, within bounded time and memory: as spark_agent/delivery/producer.py
  * does it for Python workers. No call throws.
  */
 public final class Sender {

@@ -67,7 +67,7 @@ public final class KafkaClient implements Client {
     return report.refusal;
   }
 
-  /** What an error means, and what to do: as spark_agent/problems.py says it. */
+  /** What an error means, and what to do: as spark_agent/delivery/kafka_errors.py says it. */
   private String explained(Exception error, String topic) {
     String reason = error.getMessage() == null ? error.toString() : error.getMessage();
     if (error instanceof AuthorizationException) {

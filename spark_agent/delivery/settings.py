@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from spark_agent import contract, kafka_config, setting_names
-from spark_agent.home import lineage_home
+from spark_agent import contract
+from spark_agent.contract import kafka_config
+from spark_agent.contract.home import lineage_home
+from spark_agent.delivery import setting_names
 
 ENABLED, QUIET = "spark.lineage.enabled", "spark.lineage.quiet"
 _DETAILED, _OLD_DETAILED = "spark.lineage.detailed", "spark.rdd.lineage.detailed"
@@ -218,9 +220,9 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
 
 
 def _servers(named: str, problems: list[str]) -> str:
-    from spark_agent import brokers  # executors get what was read
+    from spark_agent.contract import broker_addresses  # executors get what was read
 
-    servers, faults = brokers.addresses(named or broker_nearby(os.environ))
+    servers, faults = broker_addresses.addresses(named or broker_nearby(os.environ))
     source = "spark.lineage.kafka.bootstrap.servers" if named else "LINEAGE_KAFKA_BOOTSTRAP_SERVERS"
     problems.extend(f"{source}: {fault}" for fault in faults)
     return servers

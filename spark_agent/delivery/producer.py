@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from spark_agent import kafka_client, problems
-from spark_agent.patience import Patience
-from spark_agent.settings import AgentSettings
+from spark_agent.delivery import kafka_client, kafka_errors
+from spark_agent.delivery.settings import AgentSettings
+from spark_agent.delivery.wait_budget import Patience
 
 logger = logging.getLogger("spark_agent")
 logger.addHandler(logging.NullHandler())  # a job's own output stays its own
@@ -59,7 +59,7 @@ class Sender:
         noticed = self._noticed = [""]  # the last trouble with connections; no cycle through the client
 
         def note(error: Any) -> None:
-            noticed[0] = problems.of_connection(error, noticed[0])
+            noticed[0] = kafka_errors.of_connection(error, noticed[0])
 
         self._producer: Any = kafka_client.producer(
             {
@@ -108,7 +108,7 @@ class Sender:
             except Exception as error:  # noqa: BLE001 - too large, unknown partition: drop, count, go on
                 logger.warning("lineage message to %s dropped: %s", topic, error)
                 cause = error.args[0] if error.args else error
-                delivery.fail(problems.explain(cause, topic, self._servers))
+                delivery.fail(kafka_errors.explain(cause, topic, self._servers))
                 return
             else:
                 delivery.pending += 1
@@ -150,13 +150,13 @@ class Sender:
             self._heard_at, self._problem, self._noticed[0] = time.monotonic(), "", ""
             self.patience.answered()
         else:
-            delivery.fail(problems.explain(error, topic, self._servers))
+            delivery.fail(kafka_errors.explain(error, topic, self._servers))
 
     def _why(self, since: float) -> str:
         """Why messages are still here: nothing was taken since then, or too little."""
         if self._heard_at >= since:
-            return problems.slow(self._servers)
-        return self._problem or problems.silent(self._servers, self._noticed[0])
+            return kafka_errors.slow(self._servers)
+        return self._problem or kafka_errors.silent(self._servers, self._noticed[0])
 
     def silence(self) -> str:
         """Why nothing waits for the broker now; empty when something would."""
@@ -202,7 +202,7 @@ def sender_for(
                     patience.give_up()
                 _sender = Sender(settings, patience, problem)
             except ImportError:
-                unavailable = problems.missing_client()
+                unavailable = kafka_errors.missing_client()
             except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
                 unavailable = f"no Kafka producer for {settings.bootstrap_servers}: {error}"
             if unavailable:
@@ -233,7 +233,7 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
     servers, found, problem, noticed = settings.bootstrap_servers, {}, "", [""]
 
     def note(error: Any) -> None:
-        noticed[0] = problems.of_connection(error, noticed[0])
+        noticed[0] = kafka_errors.of_connection(error, noticed[0])
 
     def left_s() -> float:
         return max(0.01, deadline - time.monotonic())
@@ -254,17 +254,17 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
                 future.result(left_s())
                 found[name] = wanted[name]
             except NoAnswerError:  # it may still be made
-                problem = problem or problems.silent(servers, noticed[0])
+                problem = problem or kafka_errors.silent(servers, noticed[0])
             except Exception as error:  # noqa: BLE001 - the other topic may be allowed
                 cause = error.args[0] if error.args else error
                 if isinstance(cause, KafkaError) and cause.code() == KafkaError.TOPIC_ALREADY_EXISTS:
                     found[name] = wanted[name]  # another agent made it just now
                     continue
                 logger.warning("topic %s was not created: %s", name, error)
-                problem = problem or problems.no_topic(cause, name, servers)
+                problem = problem or kafka_errors.no_topic(cause, name, servers)
     except ImportError:
-        problem = problems.missing_client()
+        problem = kafka_errors.missing_client()
     except Exception as error:  # noqa: BLE001 - any other client error means: no broker now
         cause = error.args[0] if error.args else error
-        problem = problems.silent(servers, problems.of_request(cause, noticed[0]))
+        problem = kafka_errors.silent(servers, kafka_errors.of_request(cause, noticed[0]))
     return found, problem
