@@ -14,13 +14,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import plain_form
-from spark_agent.capture import ACTION, Plan, Run, hiding
 from spark_agent.delivery import producer
 from spark_agent.nodes import Node, failed, inexact
-from spark_agent.operators import Tag
 from spark_agent.patches import like
 from spark_agent.tagging import can_be_piped, is_pipelinable, name_runs, piped
+from spark_agent.worker.capture import ACTION, Plan, Run, hiding
+from spark_agent.worker.operators.narrow import Tag
+from spark_agent.worker.operators.passthrough import plain_form
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.batches import batches_in
-from spark_agent.capture import hiding
 from spark_agent.nodes import Node
 from spark_agent.patches import like
-from spark_agent.shuffle import MaybeTagged
 from spark_agent.tagging import name_runs
+from spark_agent.worker.capture import hiding
+from spark_agent.worker.operators.passthrough import batches_in
+from spark_agent.worker.operators.shuffle import MaybeTagged
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

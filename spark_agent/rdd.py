@@ -10,22 +10,14 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import (
-    actions,
-    contract,
-    dstreams,
-    keeping,
-    sources,
-    tagging,
-    text_rows,
-    transformations,
-)
-from spark_agent.batches import Pass, PassTagged
-from spark_agent.capture import CapturingSerializer, Operator, Pipeline, hiding
+from spark_agent import actions, contract, dstreams, keeping, sources, tagging, transformations
 from spark_agent.nodes import inexact
 from spark_agent.patches import is_rdd, like, rdd_module
-from spark_agent.shuffle import TaggedSerializer
-from spark_agent.sinks import TextSink
+from spark_agent.worker import text_reader
+from spark_agent.worker.capture import CapturingSerializer, Operator, Pipeline, hiding
+from spark_agent.worker.operators.passthrough import Pass, PassTagged
+from spark_agent.worker.operators.save import TextSink
+from spark_agent.worker.operators.shuffle import TaggedSerializer
 
 if TYPE_CHECKING:
     from spark_agent.session import Session
@@ -154,7 +146,7 @@ def _wrap_function(session: Session, stock: Callable[..., Any]) -> Callable[...,
         if isinstance(func, Pipeline):
             has_tags = isinstance(getattr(serializer, "serializer", None), TaggedSerializer)
             func = session.captured(func, writes_tags=has_tags)
-            deserializer = text_rows.in_place_of(deserializer)
+            deserializer = text_reader.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)
         return stock(sc, func, deserializer, serializer, profiler)
 

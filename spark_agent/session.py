@@ -19,9 +19,8 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spark_agent import capture, contract, outcome, patches, rdd, summaries, values
+from spark_agent import contract, outcome, patches, rdd, summaries
 from spark_agent.call_sites import call_site
-from spark_agent.capture import Manifests, Pipeline, Plan
 from spark_agent.delivery import kafka_errors, producer, settings
 from spark_agent.delivery.notices import Notices
 from spark_agent.delivery.producer import Delivery
@@ -29,6 +28,8 @@ from spark_agent.gaps import Gaps, UnclaimedRuns
 from spark_agent.heartbeat import Heartbeat
 from spark_agent.nodes import Frame, Node
 from spark_agent.sql.sessions import Sessions
+from spark_agent.worker import capture, value_streams
+from spark_agent.worker.capture import Manifests, Pipeline, Plan
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
 MANIFESTS_ACCUMULATOR = 1 << 40
@@ -617,7 +618,7 @@ class Session:
             reads_sides=pipeline.input_node.has_sides,
             writes_tags=writes_tags,
             nodes=nodes,
-            value_nodes=values.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
+            value_nodes=value_streams.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
             user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),
             names=self._names(pipeline.nodes) if self.settings.redact else (),
             problem=self._flow_problem or (sender.silence() if sender is not None else ""),

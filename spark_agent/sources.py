@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.capture import hiding
 from spark_agent.patches import like
+from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

@@ -12,11 +12,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.batches import Pass, PassTagged, are_products, batches_in, plain_form, tagged, untagged
-from spark_agent.capture import Operator, hiding
-from spark_agent.operators import Order
 from spark_agent.patches import like, rdd_module
-from spark_agent.shuffle import BatchesIn, PairsOfBatches, SameBatches, TaggedBatches
+from spark_agent.worker.capture import Operator, hiding
+from spark_agent.worker.operators.narrow import Order
+from spark_agent.worker.operators.passthrough import (
+    Pass,
+    PassTagged,
+    are_products,
+    batches_in,
+    plain_form,
+    tagged,
+    untagged,
+)
+from spark_agent.worker.operators.shuffle import BatchesIn, PairsOfBatches, SameBatches, TaggedBatches
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

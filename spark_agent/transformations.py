@@ -12,14 +12,8 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract, partitions
-from spark_agent.batches import batches_in, plain_form, untagged
-from spark_agent.capture import Operator, hiding
-from spark_agent.joining import Join, Side, Subtract
-from spark_agent.merging import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.nodes import Node
-from spark_agent.operators import Filter, FlatMap, Known, LastRead, Map, Order, Sort, Whole
 from spark_agent.patches import is_rdd, like, rdd_module
-from spark_agent.shuffle import PairsOfBatches, SameBatches, ShuffleWrite, TaggedSerializer
 from spark_agent.tagging import (
     has_tags,
     name_runs,
@@ -29,6 +23,12 @@ from spark_agent.tagging import (
     same_batches,
     side_of_product,
 )
+from spark_agent.worker.capture import Operator, hiding
+from spark_agent.worker.operators.aggregate import Combine, CombineLists, Functions, Group, Merge
+from spark_agent.worker.operators.join import Join, Side, Subtract
+from spark_agent.worker.operators.narrow import Filter, FlatMap, Known, LastRead, Map, Order, Sort, Whole
+from spark_agent.worker.operators.passthrough import batches_in, plain_form, untagged
+from spark_agent.worker.operators.shuffle import PairsOfBatches, SameBatches, ShuffleWrite, TaggedSerializer
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

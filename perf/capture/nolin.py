@@ -15,10 +15,11 @@ from typing import Any
 
 from pyspark.serializers import FramedSerializer, pack_long
 
-from spark_agent import rdd, session, shuffle, tagging, transformations
-from spark_agent.capture import Operator, Pipeline
-from spark_agent.operators import report
-from spark_agent.streams import FOREVER, restarting
+from spark_agent import rdd, session, tagging, transformations
+from spark_agent.worker.capture import Operator, Pipeline
+from spark_agent.worker.operators import shuffle
+from spark_agent.worker.operators.narrow import report
+from spark_agent.worker.position_streams import FOREVER, restarting
 
 #: Stands for the key of a batch that has no records. (The agent sees the end by the codes that it noted.)
 _ENDED = object()

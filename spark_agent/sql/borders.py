@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.capture import hiding
 from spark_agent.delivery.producer import logger
 from spark_agent.nodes import Node
 from spark_agent.patches import frame_class, is_rdd, like, rdd_module
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.reads import ReadAgain
+from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.session import Session

@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.capture import hiding
 from spark_agent.delivery.producer import logger
 from spark_agent.patches import frame_class, like
+from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.patches import Patches

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator
 
-from spark_agent import capture, contract, operators, retold
-from spark_agent.capture import Capture, Plan
+from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.merging import Combine
-from spark_agent.operators import FlatMap, Map, Order
-from spark_agent.values import TextStream
+from spark_agent.worker import capture, derived_values
+from spark_agent.worker.capture import Capture, Plan
+from spark_agent.worker.operators import narrow
+from spark_agent.worker.operators.aggregate import Combine
+from spark_agent.worker.operators.narrow import FlatMap, Map, Order
+from spark_agent.worker.value_streams import TextStream
 
 pytestmark = pytest.mark.thorough
 
@@ -233,7 +235,7 @@ def test_values_before_a_combine_that_spills_have_their_texts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: 1 << 30)
-    monkeypatch.setattr(operators, "CHUNK", 7)
+    monkeypatch.setattr(narrow, "CHUNK", 7)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     keys = [number % 70 for number in range(5_000)]
@@ -251,5 +253,5 @@ def test_keys_tell_values_of_chosen_operations_alone() -> None:
         settings = AgentSettings(bootstrap_servers="", detailed=True)
         plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=(1, 2, 3, 4), value_nodes=kept)
         run = capture.Run(plan, 0, None)
-        assert retold.prepare(run, chain) == set(kept)
+        assert derived_values.prepare(run, chain) == set(kept)
         assert set(run.keys_tell) == ({3} if kept else set())

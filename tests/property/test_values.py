@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_agent import contract, values
+from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.values import Tally, TextStream
+from spark_agent.worker import value_streams
+from spark_agent.worker.value_streams import Tally, TextStream
 
 
 class Name(str):
@@ -100,7 +101,7 @@ def test_texts_together_are_those_of_each_value(records: list[Any], limit: int) 
         [("word", number % 3) for number in range(10_000)] + [("word", number) for number in range(10_000)],
         [{"number": number} for number in range(9_000)],
         ["\0" * 256 + str(number % 3_000) for number in range(9_000)],
-        ["short"] * 5_000 + ["\0" * values.SHORT] * 500 + [("\0" * 64, "\0" * 64)] * 500,
+        ["short"] * 5_000 + ["\0" * value_streams.SHORT] * 500 + [("\0" * 64, "\0" * 64)] * 500,
         ["\0" * 4_096] * 300,
     ],
     ids=["few words", "different words", "pairs", "dictionaries", "long", "mixed", "longest"],

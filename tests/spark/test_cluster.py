@@ -19,7 +19,8 @@ import pytest
 from pyspark import TaskContext, cloudpickle
 
 from lineage_service.stack.ports import choose_port
-from spark_agent import capture, contract
+from spark_agent import contract
+from spark_agent.worker import capture
 from tests.spark import naive
 from tests.spark.application import Application, part_rows
 from tests.spark.naive import Data

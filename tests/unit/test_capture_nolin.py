@@ -14,9 +14,10 @@ from pyspark.shuffle import Aggregator, ExternalMerger
 import spark_agent
 from perf.capture import nolin
 from perf.capture.broker import flows_of
-from spark_agent import contract, merging, operators, shuffle
-from spark_agent.capture import Pipeline
+from spark_agent import contract
 from spark_agent.contract import Block
+from spark_agent.worker.capture import Pipeline
+from spark_agent.worker.operators import aggregate, narrow, shuffle
 
 SERIALIZER = CPickleSerializer()
 PAIRS = [(number % 7, number) for number in range(5_000)]
@@ -44,10 +45,10 @@ def modulo(key: int) -> int:
         ("Filter", (lambda value: value % 3,), range(10)),
         ("FlatMap", (lambda value: (value for _ in range(value)),), range(10)),
         ("Order", (), range(10)),
-        ("Combine", (SUMS, 512, SERIALIZER, operators.Order()), PAIRS),
-        ("CombineLists", (LISTS, 512, SERIALIZER, operators.Order()), PAIRS),
-        ("Merge", (SUMS, 512, SERIALIZER, operators.Order()), PAIRS),
-        ("Group", (LISTS, 512, SERIALIZER, operators.Order()), LISTED),
+        ("Combine", (SUMS, 512, SERIALIZER, narrow.Order()), PAIRS),
+        ("CombineLists", (LISTS, 512, SERIALIZER, narrow.Order()), PAIRS),
+        ("Merge", (SUMS, 512, SERIALIZER, narrow.Order()), PAIRS),
+        ("Group", (LISTS, 512, SERIALIZER, narrow.Order()), LISTED),
         *[
             ("Join", (LISTS, 512, SERIALIZER, left, right), SIDED)
             for left in (True, False)
@@ -73,7 +74,7 @@ def test_an_operator_without_capture_gives_the_same_rows(
 def test_a_merge_that_spills_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.shuffle.get_used_memory", lambda: 600)
     monkeypatch.setattr(ExternalMerger, "_next_limit", lambda _self: 1_000)
-    combine = merging.Combine(SUMS, 512, SERIALIZER, operators.Order())
+    combine = aggregate.Combine(SUMS, 512, SERIALIZER, narrow.Order())
     pairs = [(number, 1) for number in range(3_000)] * 2
     assert sorted(nolin.MIRRORS["Combine"](combine, 0, iter(pairs))) == [
         (number, 2) for number in range(3_000)
@@ -102,12 +103,12 @@ def test_a_stop_iteration_of_the_users_is_an_error(name: str) -> None:
 
 
 def test_a_job_with_an_operator_that_has_no_mirror_is_refused() -> None:
-    class Zip(operators.Operator):
+    class Zip(narrow.Operator):
         pass
 
     session = nolin.Session.__new__(nolin.Session)
     with pytest.raises(nolin.UnmirroredError, match="no mirror of Zip"):
-        session.captured(Pipeline((operators.Map(str), Zip())))
+        session.captured(Pipeline((narrow.Map(str), Zip())))
 
 
 def test_flows_count_once_at_the_widest_node_of_each_run() -> None:

@@ -20,16 +20,18 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalSorter
 
-from spark_agent import capture, contract, joining, operators, sampling, streams, values
-from spark_agent.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
+from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery import producer
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.joining import Join
-from spark_agent.merging import Combine, CombineLists, Merge
-from spark_agent.operators import Filter, FlatMap, Map, Order, Sort
-from spark_agent.shuffle import TAG, ShuffleWrite, TaggedSerializer
-from spark_agent.sinks import TextSink
+from spark_agent.worker import capture, position_streams, value_sampling, value_streams
+from spark_agent.worker.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
+from spark_agent.worker.operators import join, narrow
+from spark_agent.worker.operators.aggregate import Combine, CombineLists, Merge
+from spark_agent.worker.operators.join import Join
+from spark_agent.worker.operators.narrow import Filter, FlatMap, Map, Order, Sort
+from spark_agent.worker.operators.save import TextSink
+from spark_agent.worker.operators.shuffle import TAG, ShuffleWrite, TaggedSerializer
 
 Flows = dict[int, list[Any]]
 """Output position -> its input positions; (run, position) where the input is of another run."""
@@ -170,8 +172,8 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract, "MAX_COLUMN_VALUES", 5)
-    monkeypatch.setattr(streams, "CHUNK", 2)
-    monkeypatch.setattr(operators, "CHUNK", 2)
+    monkeypatch.setattr(position_streams, "CHUNK", 2)
+    monkeypatch.setattr(narrow, "CHUNK", 2)
 
 
 @pytest.fixture
@@ -360,7 +362,7 @@ def test_a_join_of_many_records_is_exact_whenever_its_memory_ends(
 def test_a_join_that_is_not_read_to_its_end_says_what_was_read(
     stop: int, task: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joining, "CHUNK", 4)
+    monkeypatch.setattr(join, "CHUNK", 4)
     sides = [("a", (1, 0)), ("b", (1, 1)), *(("a", (2, i)) for i in range(7)), ("b", (2, 2)), ("c", (2, 3))]
     sides += [("d", (1, i)) for i in range(6)]
     done = task(
@@ -517,7 +519,7 @@ def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
 
 
 def test_texts_are_cut_into_blocks(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "MAX_COLUMN_CHARACTERS", 100)
+    monkeypatch.setattr(value_streams, "MAX_COLUMN_CHARACTERS", 100)
     order = Order()
     done = task([(f"key {i}", i) for i in range(40)], Merge(STRINGS, ENOUGH, PICKLE, order), order)
     assert done.texts(2) == [("str", f"key {i}") for i in range(40)]
@@ -723,7 +725,7 @@ def test_an_error_from_above_is_no_gap_of_the_map_below(task: Start) -> None:
         (FlatMap(lambda x: [x] * (x % 3)),),
         (FlatMap(lambda x: (x for _ in range(x % 3))),),
         (FlatMap(lambda x: [x, x]), Map(lambda x: x), Filter(lambda x: x % 3)),
-        (operators.LastRead(lambda _split, records: (record for record in records if record % 3)),),
+        (narrow.LastRead(lambda _split, records: (record for record in records if record % 3)),),
         (lambda _split, records: [x for x in records if x % 3],),
     ],
     ids=["nothing", "most pass", "half pass", "lists", "generators", "a chain", "last read", "a user's"],
@@ -915,7 +917,7 @@ CHOSEN = int(0.3 * (1 << 32))
 
 def spilling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark.shuffle, "get_used_memory", lambda: 10**6)
-    monkeypatch.setattr(operators, "CHUNK", 7)
+    monkeypatch.setattr(narrow, "CHUNK", 7)
 
 
 def sampled_texts(done: Task, node: int) -> set[int]:
@@ -929,7 +931,7 @@ def sampled_texts(done: Task, node: int) -> set[int]:
 
 def on_the_way(done: Task, nodes: int, inputs: int) -> dict[int, set[int]]:
     """By node, the positions that the flows lead to from chosen inputs."""
-    positions = {position for position in range(inputs) if sampling.is_chosen(SPLIT, position, CHOSEN)}
+    positions = {position for position in range(inputs) if value_sampling.is_chosen(SPLIT, position, CHOSEN)}
     found = {}
     for node in range(1, nodes + 1):
         if flows := done.flows(node):
@@ -972,12 +974,12 @@ def sampled_chains() -> dict[str, Callable[[], list[Any]]]:
     }
 
 
-@pytest.mark.parametrize("chunk", [streams.CHUNK, 5])
+@pytest.mark.parametrize("chunk", [position_streams.CHUNK, 5])
 @pytest.mark.parametrize("name", sampled_chains())
 def test_values_are_sampled_exactly_on_the_ways_of_chosen_inputs(
     name: str, chunk: int, task: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operators, "CHUNK", chunk)
+    monkeypatch.setattr(narrow, "CHUNK", chunk)
     functions = sampled_chains()[name]()
     valued = tuple(range(1, len(functions) + 1))
     done = task(range(500), *functions, settings=SAMPLING, value_nodes=valued)
@@ -1011,7 +1013,7 @@ def test_behind_a_bound_all_that_may_be_on_a_chosen_way_is_captured(task: Start)
     def whole(_split: int, records: Any) -> Any:
         return list(records)
 
-    first = next(position for position in range(500) if sampling.is_chosen(SPLIT, position, CHOSEN))
+    first = next(position for position in range(500) if value_sampling.is_chosen(SPLIT, position, CHOSEN))
     done = task(range(500), Map(abs), user, Map(abs), settings=SAMPLING, value_nodes=(3,))
     assert sampled_texts(done, 3) == set(range(first, 500))
     done = task(
@@ -1045,7 +1047,7 @@ def test_the_ways_go_on_behind_a_shuffle(task: Start) -> None:
     written = task(pairs, Map(lambda pair: pair), write, settings=SAMPLING, value_nodes=(1,))
     batches = [piece for piece in written.outputs if len(piece) > 8]
     serializer = TaggedSerializer(PICKLE)
-    wanted = {(key, i) for key, i in pairs if sampling.is_chosen(SPLIT, i, CHOSEN)}
+    wanted = {(key, i) for key, i in pairs if value_sampling.is_chosen(SPLIT, i, CHOSEN)}
 
     def read() -> Iterator[Any]:
         for batch in batches:
@@ -1062,7 +1064,7 @@ def test_the_ways_go_on_behind_a_shuffle(task: Start) -> None:
 def test_the_fraction_is_that_of_the_chosen(fraction: float) -> None:
     threshold = int(fraction * (1 << 32))
     for split in range(3):
-        chosen = sum(sampling.is_chosen(split, offset, threshold) for offset in range(20_000))
+        chosen = sum(value_sampling.is_chosen(split, offset, threshold) for offset in range(20_000))
         assert abs(chosen / 20_000 - fraction) < 0.02
 
 

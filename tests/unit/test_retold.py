@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.retold import Pair, pair_made, parses_json
+from spark_agent.worker.derived_values import Pair, pair_made, parses_json
 
 other = json.dumps
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.row_by_row import is_row_by_row
+from spark_agent.worker.row_by_row import is_row_by_row
 
 
 def behind_a_header(rows: Iterator[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.serializers import CPickleSerializer, UTF8Deserializer
 
-from spark_agent.text_rows import TextRows, in_place_of
+from spark_agent.worker.text_reader import TextRows, in_place_of
 
 END, NULL, END_OF_STREAM = -1, -5, -4
 

@@ -25,7 +25,7 @@ public final class TapBuffer implements TaskParts.Part {
       "org.apache.spark.rdd.RDD.getOrCompute",
       "org.apache.spark.rdd.ReliableCheckpointRDD$.writePartitionToCheckpointFile");
 
-  /** The property of jobs where something is persisted, as spark_agent/capture.py has it. */
+  /** The property of jobs where something is persisted, as spark_agent/worker/capture.py has it. */
   static final String KEEPING = "spark.lineage.keeping";
 
   /** One array for each column of ids. */

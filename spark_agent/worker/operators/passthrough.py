@@ -12,10 +12,17 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from spark_agent import capture, contract
-from spark_agent.capture import Operator, Piece
-from spark_agent.shuffle import PairsOfBatches, TaggedBatches, TaggedSerializer, tag_of, untag
-from spark_agent.streams import Told
+from spark_agent import contract
+from spark_agent.worker import capture
+from spark_agent.worker.capture import Operator, Piece
+from spark_agent.worker.operators.shuffle import (
+    PairsOfBatches,
+    TaggedBatches,
+    TaggedSerializer,
+    tag_of,
+    untag,
+)
+from spark_agent.worker.position_streams import Told
 
 
 def batches_in(deserializer: Any) -> int:

@@ -12,11 +12,12 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, count, islice, product, repeat
 from typing import Any
 
-from spark_agent import capture, contract
-from spark_agent.capture import Operator
-from spark_agent.operators import Map
-from spark_agent.sampling import ON_A_WAY, SIDES
-from spark_agent.streams import CHUNK, Stream
+from spark_agent import contract
+from spark_agent.worker import capture
+from spark_agent.worker.capture import Operator
+from spark_agent.worker.operators.narrow import Map
+from spark_agent.worker.position_streams import CHUNK, Stream
+from spark_agent.worker.value_sampling import ON_A_WAY, SIDES
 
 
 class Side(Map):

@@ -12,9 +12,10 @@ from inspect import getgeneratorlocals
 from itertools import chain, compress, count, islice, repeat
 from typing import Any, NoReturn
 
-from spark_agent import capture, contract, retold
-from spark_agent.capture import Operator
-from spark_agent.streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
+from spark_agent import contract
+from spark_agent.worker import capture, derived_values
+from spark_agent.worker.capture import Operator
+from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
 
 #: So many records of a split are let go of before what was made of them goes on: where records are large
 #: (whole files, say), there are few, and a chain may not hold one at each of its operators. For all it costs.
@@ -49,7 +50,7 @@ class Map(Operator):
         source, pulled = run.pulling(records)
         gaps: list[int] = []
         if self.node in run.documents:
-            function = retold.noting(run.documents[self.node], function)
+            function = derived_values.noting(run.documents[self.node], function)
 
         def failed(error: BaseException) -> None:
             gaps.append(pulled() - 1)

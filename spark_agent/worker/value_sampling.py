@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.capture import Piece, Run
-    from spark_agent.streams import Stream
-    from spark_agent.values import TextStream
+    from spark_agent.worker.capture import Piece, Run
+    from spark_agent.worker.position_streams import Stream
+    from spark_agent.worker.value_streams import TextStream
 
 #: A tag's run number with this bit is followed by bits for the batch's records.
 HAS_BITS = 1 << 63
@@ -311,14 +311,14 @@ class Ways:
 
 def _looks_back(function: Any) -> bool:
     """May an output of `function` come from another input than the one that was read last?"""
-    from spark_agent.operators import Filter, FlatMap, Map
+    from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
 
     return function is not None and not isinstance(function, (Map, Filter, FlatMap))
 
 
 def _is_bound(function: Any) -> bool:
     """Is it not known what of a partition went into an output? Its streams, if it opens any, know better."""
-    from spark_agent.capture import Operator
+    from spark_agent.worker.capture import Operator
 
     return not isinstance(function, Operator) or function.relation == contract.PARTITION
 

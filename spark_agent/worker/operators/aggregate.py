@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count, islice
 from typing import Any, NamedTuple
 
-from spark_agent import capture, contract, retold
-from spark_agent.capture import Operator
-from spark_agent.operators import Order, report
-from spark_agent.streams import CHUNK, Stream
+from spark_agent import contract
+from spark_agent.worker import capture, derived_values
+from spark_agent.worker.capture import Operator
+from spark_agent.worker.operators.narrow import Order, report
+from spark_agent.worker.position_streams import CHUNK, Stream
 
 _UNEQUAL = "inputs of keys that do not equal themselves (NaN) are not known of a merge that spilled to disk"
 
@@ -80,7 +81,7 @@ class Combine(Operator):
 
     def take_in_told(
         self,
-        told: retold.KeyTexts,
+        told: derived_values.KeyTexts,
         records: Iterable[Any],
         codes: dict[Any, int],
         combined: list[Any],

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from spark_agent import capture, contract
-from spark_agent.capture import Operator
+from spark_agent import contract
+from spark_agent.worker import capture
+from spark_agent.worker.capture import Operator
 
 #: A sink looks for row ends in this many records at once; as many are held, so few.
 LOOK = 64

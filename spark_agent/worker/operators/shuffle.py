@@ -23,9 +23,10 @@ from pyspark.serializers import (
     write_with_length,
 )
 
-from spark_agent import capture, contract, sampling
-from spark_agent.capture import Operator, Piece
-from spark_agent.streams import CHUNK, FOREVER
+from spark_agent import contract
+from spark_agent.worker import capture, value_sampling
+from spark_agent.worker.capture import Operator, Piece
+from spark_agent.worker.position_streams import CHUNK, FOREVER
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
 TAG = struct.Struct("<QQ")
@@ -85,7 +86,7 @@ def tag_of(count: int, passed: Piece | None = None, *, is_known: bool = True) ->
 def untag(batch: bytes) -> tuple[int, int, bytes | None, int]:
     """(run, position of the first record, bits of chosen ways if there are any, where the records begin)."""
     head, first = TAG.unpack_from(batch)
-    run, start, bits = sampling.untag(head, batch, TAG.size)
+    run, start, bits = value_sampling.untag(head, batch, TAG.size)
     return run, first, bits, start
 
 

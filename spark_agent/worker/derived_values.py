@@ -18,11 +18,17 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.values import DICTIONARY_BYTES, SHORT, TEXT_OVERHEAD, WRITTEN_OUT_CHARACTERS, TextStream
+from spark_agent.worker.value_streams import (
+    DICTIONARY_BYTES,
+    SHORT,
+    TEXT_OVERHEAD,
+    WRITTEN_OUT_CHARACTERS,
+    TextStream,
+)
 
 if TYPE_CHECKING:
-    from spark_agent.capture import Run
-    from spark_agent.streams import Stream
+    from spark_agent.worker.capture import Run
+    from spark_agent.worker.position_streams import Stream
 
 _LOADS = json.loads
 #: Something may have put a function of its own in the place of json.loads before the agent came.
@@ -124,8 +130,8 @@ def prepare(run: Run, functions: Sequence[Any]) -> frozenset[int]:
 
     Not where only some records have values, or a redaction function is asked about each.
     """
-    from spark_agent.merging import Combine
-    from spark_agent.operators import Map
+    from spark_agent.worker.operators.aggregate import Combine
+    from spark_agent.worker.operators.narrow import Map
 
     plan = run.plan
     if not plan.value_nodes or plan.settings.redact or run.ways is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.capture import Run
+    from spark_agent.worker.capture import Run
 
 FOREVER = 1 << 62
 #: Operators hand their positions over after this many inputs; between 2,048 and 8,192 is flat.

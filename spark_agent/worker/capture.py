@@ -23,14 +23,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
-from spark_agent import contract, retold, sampling
-from spark_agent.arrival import arrive
+from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery import producer
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.row_by_row import is_row_by_row
-from spark_agent.streams import CHUNK, Counter, Stream, Told, last_read
-from spark_agent.values import Tally, TextStream
+from spark_agent.worker import derived_values, value_sampling
+from spark_agent.worker.position_streams import CHUNK, Counter, Stream, Told, last_read
+from spark_agent.worker.row_by_row import is_row_by_row
+from spark_agent.worker.value_streams import Tally, TextStream
+from spark_agent.worker.worker_init import arrive
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
@@ -91,9 +92,9 @@ class Run:
         self._overridden: set[int] = set()
         self._counts: dict[int, Callable[[], int]] = {}
         self.tally = Tally()
-        self.ways = sampling.ways(self)
+        self.ways = value_sampling.ways(self)
         self.documents: dict[int, TextStream] = {}  # node -> its values, each told by the document it reads
-        self.keys_tell: dict[int, retold.KeyTexts] = {}  # a combine's node -> values told by its keys
+        self.keys_tell: dict[int, derived_values.KeyTexts] = {}  # a combine's node -> values told by its keys
         self.blocks = 0
         self.problem = ""  # why some flows are not there that no block has
         self.result: Any = None
@@ -383,7 +384,7 @@ class Capture(Pipeline):
     def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
         records, ways = run.inputs.through(run.to_the_end(records)), run.ways
         run.pulled = lambda: run.inputs.count
-        told = retold.prepare(run, self.functions)
+        told = derived_values.prepare(run, self.functions)
         if ways is not None:
             records = ways.read(records, self.functions[0])
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):

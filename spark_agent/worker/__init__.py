@@ -1,0 +1,1 @@
+"""What runs in Python workers: captures the flow of records of one task."""
