@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import session as sessions
-from spark_agent.call_sites import call_site
 from spark_agent.delivery import settings
 from spark_agent.delivery.producer import logger
+from spark_agent.driver import session as sessions
+from spark_agent.driver.call_sites import call_site
 from spark_agent.sql import tables
 from spark_agent.sql.tables import Place
 

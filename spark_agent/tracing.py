@@ -19,8 +19,8 @@ from functools import partial, reduce
 from typing import Any
 from urllib.parse import unquote
 
-from spark_agent import session as sessions
 from spark_agent.api_client import ApiClient, TraceError, address_nearby
+from spark_agent.driver import session as sessions
 from spark_agent.file_rows import numbered
 from spark_agent.sql.lazy import REASONS, CannotRunAgainError
 
@@ -382,7 +382,7 @@ def _numbered(spark: Any, path: str) -> Any:
 
 def _leave_out(frame: Any) -> None:
     """Asking is no part of the job: what is made of the answer is not captured."""
-    from spark_agent import session
+    from spark_agent.driver import session
 
     active = session.active()
     if active is not None:

@@ -74,7 +74,9 @@ def _watch_connect(session_class):
         session = stock(self)
         try:
             options = dict(self._options)
-            if "spark_agent.session" in sys.modules or any("lineage" in name.lower() for name in options):
+            if "spark_agent.driver.session" in sys.modules or any(
+                "lineage" in name.lower() for name in options
+            ):
                 from spark_agent import connect
 
                 connect.start_if_wanted(session, options)

@@ -15,7 +15,9 @@ from typing import Any
 
 from pyspark.serializers import FramedSerializer, pack_long
 
-from spark_agent import rdd, session, tagging, transformations
+from spark_agent.driver import session
+from spark_agent.driver.rdd import batch_headers, transformations
+from spark_agent.driver.rdd import install as rdd
 from spark_agent.worker.capture import Operator, Pipeline
 from spark_agent.worker.operators import shuffle
 from spark_agent.worker.operators.narrow import report
@@ -364,7 +366,7 @@ def install() -> None:
         (rdd, "CapturingSerializer", lambda serializer, _manifests: serializer),
         (shuffle, "TaggedSerializer", Untagged),
         (transformations, "TaggedSerializer", Untagged),
-        (tagging, "tagged", lambda _form: None),
+        (batch_headers, "tagged", lambda _form: None),
     ):
         assert hasattr(module, name)  # else tags and the end of runs would be measured as if not captured
         setattr(module, name, stand_in)

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.delivery.producer import logger
-from spark_agent.nodes import Node
-from spark_agent.patches import frame_class, is_rdd, like, rdd_module
+from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
+from spark_agent.driver.nodes import Node
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.kept import KeptNodes
 from spark_agent.sql.reads import ReadAgain
 from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
     from spark_agent.sql.jvm import Jvm
 
 #: RDDs that DataFrames were made of and that are remembered: of older ones the records are not followed.

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery.producer import logger
-from spark_agent.patches import frame_class, like
+from spark_agent.driver.monkeypatch import frame_class, like
 from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
-    from spark_agent.patches import Patches
+    from spark_agent.driver.monkeypatch import Patches
 
 
 def install(patches: Patches, rule: Any, *, is_pinned: bool) -> None:

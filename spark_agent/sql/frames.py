@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.call_sites import call_site
 from spark_agent.delivery.producer import logger
-from spark_agent.patches import frame_class, like
+from spark_agent.driver.call_sites import call_site
+from spark_agent.driver.monkeypatch import frame_class, like
 
 if TYPE_CHECKING:
-    from spark_agent.patches import Patches
+    from spark_agent.driver.monkeypatch import Patches
 
 
 def install(patches: Patches, java: Any) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent import partitions
+from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst, Plan
 
 #: Leaves that hold their rows themselves, or make them of nothing.

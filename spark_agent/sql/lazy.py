@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent import partitions
 from spark_agent.delivery.settings import INDEX, LAZY
+from spark_agent.driver import partitions
 from spark_agent.file_rows import literally, numbered
 from spark_agent.sql.candidates import NotRepeatableError, candidates_of
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan, singleton

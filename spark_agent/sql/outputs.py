@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_agent import partitions
 from spark_agent.delivery.producer import logger
+from spark_agent.driver import partitions
 from spark_agent.sql import places as row_places
 from spark_agent.sql import written
 from spark_agent.sql.catalyst import Catalyst, Plan

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.call_sites import together
-from spark_agent.nodes import NODE_FIELDS
+from spark_agent.driver.call_sites import together
+from spark_agent.driver.nodes import NODE_FIELDS
 
 
 class UncoveredError(Exception):

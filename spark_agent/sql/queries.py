@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from spark_agent import contract, outcome, partitions
-from spark_agent.call_sites import Callers
+from spark_agent import contract
 from spark_agent.delivery import settings
 from spark_agent.delivery.producer import logger
-from spark_agent.nodes import failed
+from spark_agent.driver import outcome, partitions
+from spark_agent.driver.call_sites import Callers
+from spark_agent.driver.nodes import failed
 from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting, saves, tables
 from spark_agent.sql.bitmaps import Bitmaps
 from spark_agent.sql.borders import Borders
@@ -36,7 +37,7 @@ from spark_agent.sql.unfollowed import Unfollowed
 from spark_agent.sql.walk import Ids
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
     from spark_agent.sql.jvm import Jvm
 
 #: What the JVM waits at most for its next line before it looks whether the session has ended.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from spark_agent import partitions
+from spark_agent.driver import partitions
 from spark_agent.sql.candidates import AGAIN
 from spark_agent.sql.catalyst import MARKED, Catalyst, Expression, Operator, Plan
 from spark_agent.sql.plan_nodes import UncoveredError

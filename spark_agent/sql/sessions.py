@@ -11,7 +11,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.patches import like
+from spark_agent.driver.monkeypatch import like
 from spark_agent.sql import streaming
 from spark_agent.sql.jvm import JvmUnavailableError, load
 from spark_agent.sql.lazy import CannotRunAgainError
@@ -19,7 +19,7 @@ from spark_agent.sql.queries import Queries
 from spark_agent.sql.unfollowed import Unfollowed, tell_of_executions
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 #: The listener bus of Spark tells of the last queries while the application ends: worth so long a wait.
 _END_WAIT_MS = 5_000

@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.call_sites import call_site
 from spark_agent.delivery.producer import logger
-from spark_agent.patches import like
+from spark_agent.driver.call_sites import call_site
+from spark_agent.driver.monkeypatch import like
 from spark_agent.sql import tables
 from spark_agent.sql.tables import Place
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
     from spark_agent.sql.unfollowed import Unfollowed
 
 #: How a sink of files shows itself.

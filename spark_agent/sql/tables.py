@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent import partitions
 from spark_agent.delivery.producer import logger
+from spark_agent.driver import partitions
 
 Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 

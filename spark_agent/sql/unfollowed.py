@@ -18,7 +18,7 @@ from spark_agent.sql.reads import action_of
 from spark_agent.sql.tables import Place
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 #: Of the sources of one query. More make no graph that people read.
 _MOST_SOURCES = 100

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from spark_agent import partitions
+from spark_agent.driver import partitions
 
 #: part-00000-<job>-c000.snappy.parquet, part-00000-<job>_00000.c000.snappy.parquet of a bucket; before it
 #: 00000_0_ where Hive is to find the bucket

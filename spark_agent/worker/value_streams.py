@@ -20,7 +20,7 @@ from spark_agent import contract
 
 if TYPE_CHECKING:
     from spark_agent.delivery.settings import AgentSettings
-    from spark_agent.nodes import Node
+    from spark_agent.driver.nodes import Node
     from spark_agent.worker.capture import Run
 
 #: A column leaves before it holds more: below the block limit even if UTF-8 has four bytes of each character.

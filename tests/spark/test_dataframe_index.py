@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_agent import session as sessions
+from spark_agent.driver import session as sessions
 from tests.spark import test_dataframe_sources
 from tests.spark.application import Application, run_application
 from tests.spark.dataframe_oracle import check_bounds, written

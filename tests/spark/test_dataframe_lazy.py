@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent import session as sessions
+from spark_agent.driver import session as sessions
 from spark_agent.sql.lazy import CannotRunAgainError
 from tests.spark import relational as r
 from tests.spark import (

@@ -20,11 +20,12 @@ from confluent_kafka.admin import AdminClient
 from pyspark import SparkConf, SparkContext
 
 from perf.delivery.brokers import closed_port, silent_listener
-from spark_agent import contract, session
+from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.producer import Delivery, Sender
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.wait_budget import Patience
+from spark_agent.driver import session
 from spark_agent.worker.capture import DeliveryError
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.

@@ -22,8 +22,9 @@ from pyspark import SparkConf, SparkContext
 from lineage_api.app import create_app
 from lineage_service.stack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
-from spark_agent import contract, session
+from spark_agent import contract
 from spark_agent.delivery import producer
+from spark_agent.driver import session
 from tests.spark.application import application_of, messages_of
 from tests.unit.api_client import Client
 

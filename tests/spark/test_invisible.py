@@ -20,7 +20,7 @@ import pytest
 from pyspark import RDD, BarrierTaskContext, SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark_agent import session
+from spark_agent.driver import session
 
 rdd_module = sys.modules[RDD.__module__]  # pyspark.core.rdd, and pyspark.rdd before PySpark 4
 PipelinedRDD = rdd_module.PipelinedRDD

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spark_agent.nodes import Node
+from spark_agent.driver.nodes import Node
 from tests.spark import naive
 from tests.spark.application import Application, check_against, part_rows
 from tests.spark.pipelines import pair, show, write

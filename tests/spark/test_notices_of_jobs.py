@@ -20,7 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from perf.delivery.brokers import closed_port
-from spark_agent import session
+from spark_agent.driver import session
 from spark_agent.sql import jvm
 
 DEADLINE_S = 900.0

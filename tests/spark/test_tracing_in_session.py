@@ -19,7 +19,7 @@ import pytest
 from pyspark import SparkConf, SparkContext
 
 from spark_agent import TraceError, trace, tracing
-from spark_agent import session as sessions
+from spark_agent.driver import session as sessions
 from tests.spark.application import part_rows
 from tests.spark.pipelines import write
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spark_agent import call_sites
-from spark_agent.call_sites import Callers, call_site, together
+from spark_agent.driver import call_sites
+from spark_agent.driver.call_sites import Callers, call_site, together
 
 
 def compiled(source: str, name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from spark_agent import gaps
+from spark_agent.driver import gaps
 
 
 def test_each_reason_is_told_once_with_the_first_node() -> None:

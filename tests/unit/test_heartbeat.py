@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from spark_agent.heartbeat import Heartbeat
+from spark_agent.driver.heartbeat import Heartbeat
 
 
 def test_it_beats_at_once_and_again_and_not_after_it_was_stopped() -> None:

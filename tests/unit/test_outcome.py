@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from spark_agent import contract, outcome
+from spark_agent import contract
+from spark_agent.driver import outcome
 
 #: As a session does it: what is known when it stops, and what the interpreter's exit says.
 PROGRAM = """

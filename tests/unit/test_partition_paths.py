@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from spark_agent.partitions import dataset, local_path
+from spark_agent.driver.partitions import dataset, local_path
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
-from spark_agent.nodes import Node
-from spark_agent.session import Session
+from spark_agent.driver.nodes import Node
+from spark_agent.driver.session import Session
 
 touched: set[int] = set()
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.summaries import ended, started
+from spark_agent.driver.summaries import ended, started
 
 NOTHING_LOST = {"runs": 12, "blocks": 24, "dropped": 0, "events_lost": 0, "queries_failed": 0}
 

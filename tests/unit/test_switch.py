@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_agent import session, switch
+from spark_agent import switch
+from spark_agent.driver import session
 
 CLOUDERA = {
     "spark.lineage.enabled": "true",

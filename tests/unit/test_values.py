@@ -13,7 +13,7 @@ import pytest
 
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings, read
-from spark_agent.nodes import Node
+from spark_agent.driver.nodes import Node
 from spark_agent.worker.value_streams import Tally, TextStream, chosen
 
 SECRET = "4000123412341234"

@@ -4,7 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
 
-/** A file that a task has read, as events name it: what spark_agent/partitions.py says on the driver. */
+/** A file that a task has read, as events name it: what spark_agent/driver/partitions.py says on the driver. */
 final class FileSeen {
   final String path;
 

@@ -19,14 +19,16 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spark_agent import contract, outcome, patches, rdd, summaries
-from spark_agent.call_sites import call_site
+from spark_agent import contract
 from spark_agent.delivery import kafka_errors, producer, settings
 from spark_agent.delivery.notices import Notices
 from spark_agent.delivery.producer import Delivery
-from spark_agent.gaps import Gaps, UnclaimedRuns
-from spark_agent.heartbeat import Heartbeat
-from spark_agent.nodes import Frame, Node
+from spark_agent.driver import monkeypatch, outcome, summaries
+from spark_agent.driver.call_sites import call_site
+from spark_agent.driver.gaps import Gaps, UnclaimedRuns
+from spark_agent.driver.heartbeat import Heartbeat
+from spark_agent.driver.nodes import Frame, Node
+from spark_agent.driver.rdd import install
 from spark_agent.sql.sessions import Sessions
 from spark_agent.worker import capture, value_streams
 from spark_agent.worker.capture import Manifests, Pipeline, Plan
@@ -61,7 +63,7 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
     session: Session | None = None
     try:
         session = Session(context, names)
-        rdd.install(session)
+        install.install(session)
         session.sessions.install()
         _ship_agent(context)  # first: executors without it could not run the job's tasks
         session.begin()
@@ -85,7 +87,7 @@ class Session:
         self.settings = settings.read(lambda key, default: context._conf.get(key, default), names)
         #: Lines on standard error: `say` is for whatever the user of the job should read.
         self.notices = Notices(context, is_quiet=self.settings.is_quiet)
-        self.patches = patches.Patches()
+        self.patches = monkeypatch.Patches()
         self._gaps = Gaps(self._tell_gap)
         self._numbers = itertools.count()
         self._unclaimed = UnclaimedRuns()

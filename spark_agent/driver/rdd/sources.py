@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract, partitions
-from spark_agent.patches import like
+from spark_agent import contract
+from spark_agent.driver import partitions
+from spark_agent.driver.monkeypatch import like
 from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 #: SparkContext's makers of RDDs -> the parameter that names their files, if any.
 SOURCES = {

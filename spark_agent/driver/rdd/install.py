@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import actions, contract, dstreams, keeping, sources, tagging, transformations
-from spark_agent.nodes import inexact
-from spark_agent.patches import is_rdd, like, rdd_module
+from spark_agent import contract
+from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
+from spark_agent.driver.nodes import inexact
+from spark_agent.driver.rdd import actions, batch_headers, dstreams, persistence, sources, transformations
 from spark_agent.worker import text_reader
 from spark_agent.worker.capture import CapturingSerializer, Operator, Pipeline, hiding
 from spark_agent.worker.operators.passthrough import Pass, PassTagged
@@ -20,7 +21,7 @@ from spark_agent.worker.operators.save import TextSink
 from spark_agent.worker.operators.shuffle import TaggedSerializer
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 
 def install(session: Session) -> None:
@@ -33,20 +34,20 @@ def install(session: Session) -> None:
     stock = dict(base.__dict__)
     replace(base, "__init__", _jvm_rdd_init(session, base.__init__))
     replace(pipelined, "__init__", _pipelined_init(session, pipelined, pipelined.__init__))
-    replace(pipelined, "_jrdd", tagging.jvm_rdd(pipelined.__dict__["_jrdd"].fget))
+    replace(pipelined, "_jrdd", batch_headers.jvm_rdd(pipelined.__dict__["_jrdd"].fget))
     replace(module, "_wrap_function", _wrap_function(session, module._wrap_function))
     for name, function in transformations.replaced(session, stock.__getitem__).items():
         replace(base, name, _operation(session, name, function, stock[name]))
     for name, action in actions.replaced(session, stock.__getitem__).items():
         replace(base, name, action)
-    for name, keep in keeping.replaced(session, stock.__getitem__).items():
+    for name, keep in persistence.replaced(session, stock.__getitem__).items():
         replace(base, name, keep)
     for name in sources.SOURCES:
         replace(SparkContext, name, sources.source(session, name, SparkContext.__dict__[name]))
     replace(SparkContext, "union", transformations.context_union(session, SparkContext.union))
     replace(SparkContext, "runJob", actions.run_job(session, SparkContext.runJob))
     replace(SparkContext, "stop", _stop(session, SparkContext.stop))
-    replace(SparkContext, "_checkpointFile", keeping.checkpoint_file(SparkContext._checkpointFile))
+    replace(SparkContext, "_checkpointFile", persistence.checkpoint_file(SparkContext._checkpointFile))
     dstreams.install(session)
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from operator import iadd
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract, partitions
-from spark_agent.nodes import Node
-from spark_agent.patches import is_rdd, like, rdd_module
-from spark_agent.tagging import (
+from spark_agent import contract
+from spark_agent.driver import partitions
+from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
+from spark_agent.driver.nodes import Node
+from spark_agent.driver.rdd.batch_headers import (
     has_tags,
     name_runs,
     parts_of_union,
@@ -31,7 +32,7 @@ from spark_agent.worker.operators.passthrough import batches_in, plain_form, unt
 from spark_agent.worker.operators.shuffle import PairsOfBatches, SameBatches, ShuffleWrite, TaggedSerializer
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 Operation = Callable[..., Any]
 

@@ -10,12 +10,12 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.patches import is_rdd, like
-from spark_agent.tagging import has_tags, piped
+from spark_agent.driver.monkeypatch import is_rdd, like
+from spark_agent.driver.rdd.batch_headers import has_tags, piped
 from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 
 def install(session: Session) -> None:

@@ -13,17 +13,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract, partitions
+from spark_agent import contract
 from spark_agent.delivery import producer
-from spark_agent.nodes import Node, failed, inexact
-from spark_agent.patches import like
-from spark_agent.tagging import can_be_piped, is_pipelinable, name_runs, piped
+from spark_agent.driver import partitions
+from spark_agent.driver.monkeypatch import like
+from spark_agent.driver.nodes import Node, failed, inexact
+from spark_agent.driver.rdd.batch_headers import can_be_piped, is_pipelinable, name_runs, piped
 from spark_agent.worker.capture import ACTION, Plan, Run, hiding
 from spark_agent.worker.operators.narrow import Tag
 from spark_agent.worker.operators.passthrough import plain_form
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 Action = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.patches import like, rdd_module
+from spark_agent.driver.monkeypatch import like, rdd_module
 from spark_agent.worker.capture import Operator, hiding
 from spark_agent.worker.operators.narrow import Order
 from spark_agent.worker.operators.passthrough import (
@@ -27,7 +27,7 @@ from spark_agent.worker.operators.passthrough import (
 from spark_agent.worker.operators.shuffle import BatchesIn, PairsOfBatches, SameBatches, TaggedBatches
 
 if TYPE_CHECKING:
-    from spark_agent.session import Session
+    from spark_agent.driver.session import Session
 
 
 _lock = threading.RLock()
