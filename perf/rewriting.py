@@ -112,7 +112,7 @@ def _told() -> list[dict[str, Any]]:
     """A list to which each call of the optimiser adds its milliseconds and what it sent over py4j."""
     from py4j.clientserver import ClientServerConnection
 
-    from spark_agent.sql.queries import Queries
+    from spark_agent.sql.runtime.queries import Queries
 
     told: list[dict[str, Any]] = []
     sent = [0]

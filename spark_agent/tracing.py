@@ -21,8 +21,8 @@ from urllib.parse import unquote
 
 from spark_agent.api_client import ApiClient, TraceError, address_nearby
 from spark_agent.driver import session as sessions
-from spark_agent.file_rows import numbered
-from spark_agent.sql.lazy import REASONS, CannotRunAgainError
+from spark_agent.sql.files.numbered_rows import numbered
+from spark_agent.sql.rerun.rerun import REASONS, CannotRunAgainError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
 

@@ -77,7 +77,7 @@ def _watch_connect(session_class):
             if "spark_agent.driver.session" in sys.modules or any(
                 "lineage" in name.lower() for name in options
             ):
-                from spark_agent import connect
+                from spark_agent.sql.runtime import connect
 
                 connect.start_if_wanted(session, options)
         except Exception as error:  # noqa: BLE001 - as above

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import settings
 
 from scripts import brief_jvm
-from spark_agent.sql import jvm
+from spark_agent.sql import jvm_gateway
 
 if TYPE_CHECKING:
     from lineage_service.stack.server import Server
@@ -220,7 +220,7 @@ def without() -> Callable[[str, str], NoReturn]:
 @pytest.fixture(scope="session")
 def jar(cannot_have: Callable[[str], NoReturn]) -> Path:
     """The agent's Java part."""
-    path = Path(jvm.JAR)
+    path = Path(jvm_gateway.JAR)
     if not path.is_file():
         cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
     return path

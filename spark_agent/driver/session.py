@@ -29,7 +29,7 @@ from spark_agent.driver.gaps import Gaps, UnclaimedRuns
 from spark_agent.driver.heartbeat import Heartbeat
 from spark_agent.driver.nodes import Frame, Node
 from spark_agent.driver.rdd import install
-from spark_agent.sql.sessions import Sessions
+from spark_agent.sql.runtime.spark_sessions import Sessions
 from spark_agent.worker import capture, value_streams
 from spark_agent.worker.capture import Manifests, Pipeline, Plan
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spark_agent.sql.jvm import Jvm
+    from spark_agent.sql.jvm_gateway import Jvm
 
 Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 Expression = Any  # org.apache.spark.sql.catalyst.expressions.Expression

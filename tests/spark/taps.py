@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.sql import jvm
-from spark_agent.sql.places import Places
+from spark_agent.sql import jvm_gateway
+from spark_agent.sql.files.output_files import Places
 from tests.spark.application import messages_of
 
 TAP, CODES, KEYS = 50, 51, 52
@@ -54,7 +54,7 @@ class Taps:
         self.spark = spark
         self.servers = servers
         self.topic = topic or f"{uuid.uuid4().hex[:10]}-flow"
-        self.java = jvm.load(spark.sparkContext)
+        self.java = jvm_gateway.load(spark.sparkContext)
         self.java.ship()
         settings = AgentSettings(
             bootstrap_servers=servers,

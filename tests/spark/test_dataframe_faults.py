@@ -10,9 +10,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from spark_agent.sql import rewriting
 from spark_agent.sql.catalyst import Plan
-from spark_agent.sql.walk import Handler, Rewritten, Walk
+from spark_agent.sql.rewrite import rewriter
+from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from tests.spark.application import Application
 from tests.spark.dataframe_oracle import upstream
 
@@ -49,7 +49,7 @@ def test_a_query_that_cannot_be_rewritten_runs_as_it_is(
     run: Callable[..., tuple[Any, Application]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(rewriting._HANDLERS, "Sort", fault)
+    monkeypatch.setitem(rewriter._HANDLERS, "Sort", fault)
 
     def job(context: SparkContext) -> list[list[Any]]:
         spark = SparkSession.builder.getOrCreate()

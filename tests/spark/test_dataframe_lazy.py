@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_agent.driver import session as sessions
-from spark_agent.sql.lazy import CannotRunAgainError
+from spark_agent.sql.rerun.rerun import CannotRunAgainError
 from tests.spark import relational as r
 from tests.spark import (
     test_dataframe_borders,

@@ -12,7 +12,7 @@ from py4j.clientserver import ClientServerConnection
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from spark_agent.sql.queries import Queries
+from spark_agent.sql.runtime.queries import Queries
 from tests.spark.application import Application
 
 #: A round trip takes up to 0.3 ms, and a query should not wait for longer than 100.

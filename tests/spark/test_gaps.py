@@ -15,8 +15,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lineage_service.answers import InvalidQueryError, NotFoundError
-from spark_agent.sql import jvm, sessions, streaming
-from spark_agent.sql.queries import Queries
+from spark_agent.sql import jvm_gateway
+from spark_agent.sql.runtime import spark_sessions, streaming_queries
+from spark_agent.sql.runtime.queries import Queries
 from tests.spark.application import Application, run_application
 
 SECRETS = ("Hush7-in-the-url", "Hush8-as-an-option")
@@ -203,12 +204,12 @@ def test_where_dataframes_could_not_be_attached_to_no_query_is_silent(
     if fault == "no queries":
         monkeypatch.setattr(Queries, "__init__", raises)
     elif fault == "other classes":  # a jar that this Spark does not load, or that of another version
-        monkeypatch.setattr(jvm, "_NEEDED", (*jvm._NEEDED, "NoSuchClass"))
+        monkeypatch.setattr(jvm_gateway, "_NEEDED", (*jvm_gateway._NEEDED, "NoSuchClass"))
     else:
-        monkeypatch.setattr(jvm, "JAR", str(tmp_path / "no.jar"))
+        monkeypatch.setattr(jvm_gateway, "JAR", str(tmp_path / "no.jar"))
     if fault == "no listener":
-        monkeypatch.setattr(sessions.Unfollowed, "tell", raises)
-        monkeypatch.setattr(streaming, "_places", raises)
+        monkeypatch.setattr(spark_sessions.Unfollowed, "tell", raises)
+        monkeypatch.setattr(streaming_queries, "_places", raises)
     given, application = run_application(kafka.bootstrap_servers, tmp_path / "store", some_queries(tmp_path))
     assert given == (7, list(range(20)), 3)
     assert application is not None
@@ -246,7 +247,7 @@ def test_dataframes_that_are_switched_off_are_a_gap_where_they_are_used(
 def test_an_application_without_dataframes_is_complete_without_a_jar(
     kafka: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jvm, "JAR", str(tmp_path / "no.jar"))
+    monkeypatch.setattr(jvm_gateway, "JAR", str(tmp_path / "no.jar"))
 
     def job(context: SparkContext) -> int:
         SparkSession.builder.getOrCreate()

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from perf.delivery.brokers import closed_port
 from spark_agent.driver import session
-from spark_agent.sql import jvm
+from spark_agent.sql import jvm_gateway
 
 DEADLINE_S = 900.0
 ON = r'lineage: on for (local-\d+) "[^"]+", to Kafka at \S+:\d+; to ask: lineage graph \1'
@@ -159,14 +159,14 @@ def test_beside_cloudera_s_listeners_the_agent_is_off_and_says_so(said: Any) -> 
 def test_without_the_jar_dataframes_are_said_to_have_no_lineage(
     said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jvm, "JAR", "/nowhere/lineage.jar")
+    monkeypatch.setattr(jvm_gateway, "JAR", "/nowhere/lineage.jar")
     begin, problem, *_ = said(spark_lineage_enabled="true")
     assert re.fullmatch(ON, begin), begin
     assert "without the agent's jar, so DataFrames and SQL have no record lineage" in problem
 
 
 def test_a_jar_that_lacks_a_class_is_said_with_the_class(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm, "_NEEDED", ("NoSuch", *jvm._NEEDED))
+    monkeypatch.setattr(jvm_gateway, "_NEEDED", ("NoSuch", *jvm_gateway._NEEDED))
     _, problem, *_ = said(spark_lineage_enabled="true")
     assert "do not load into this Spark" in problem
     assert problem.endswith("java.lang.ClassNotFoundException: lineagemaster.NoSuch")

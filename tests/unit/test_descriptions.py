@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.sql.descriptions import described
+from spark_agent.sql.rewrite.descriptions import described
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_agent.sql.java_options import java_options
+from spark_agent.sql.kafka_options import java_options
 
 
 def test_a_password_becomes_a_login_that_keeps_its_quotes() -> None:

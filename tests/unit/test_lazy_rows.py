@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_agent.delivery.settings import EAGER, INDEX, LAZY, read
-from spark_agent.sql.inputs import _change, listing
-from spark_agent.sql.output_rows import WrittenFile, members
+from spark_agent.sql.files.input_state import _change, listing
+from spark_agent.sql.rerun.row_conditions import WrittenFile, members
 
 
 class Files:

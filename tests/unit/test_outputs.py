@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_agent.sql import written
-from spark_agent.sql.outputs import Output, Outputs
-from spark_agent.sql.places import Places
+from spark_agent.sql.files import written_files
+from spark_agent.sql.files.output_files import Places
+from spark_agent.sql.files.outputs import Output, Outputs
 
 PLACES = Places(key="a key", columns=["p"], values=["p"])
 TWO = {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}}
@@ -16,7 +16,7 @@ TWO = {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}}
 
 def output(folder: Path, *, deep: bool = False, **more: Any) -> Output:
     made = Output(str(folder), {}, **{"places": Places(), **more})
-    made.jobs_before = written.jobs_below(str(folder), is_deep=deep)
+    made.jobs_before = written_files.jobs_below(str(folder), is_deep=deep)
     return made
 
 
@@ -106,7 +106,7 @@ def test_a_partition_may_be_elsewhere(tmp_path: Path) -> None:
 
 def test_a_task_of_too_many_files_is_not_told(tmp_path: Path) -> None:
     made = output(tmp_path, most_rows=1)
-    made.take(0, written.MOST_PIECES + 1, {})
+    made.take(0, written_files.MOST_PIECES + 1, {})
     assert made.files() == (None, [])
 
 

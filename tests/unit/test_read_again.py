@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
-from spark_agent.sql.reads import ReadAgain, action_of
+from spark_agent.sql.runtime.rdd_reads import ReadAgain, action_of
 
 NODE = 3
 

@@ -7,8 +7,8 @@ import zlib
 
 import pytest
 
-from spark_agent.sql import row_index
-from spark_agent.sql.row_index import RowIndex, RowIndexes, Wanted
+from spark_agent.sql.rerun import row_index
+from spark_agent.sql.rerun.row_index import RowIndex, RowIndexes, Wanted
 
 SCAN = (7, 8)
 

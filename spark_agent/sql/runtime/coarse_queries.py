@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery.producer import logger
 from spark_agent.sql import tables
-from spark_agent.sql.plan_nodes import PlanNodes, publish
-from spark_agent.sql.reads import action_of
+from spark_agent.sql.rewrite.plan_nodes import PlanNodes, publish
+from spark_agent.sql.runtime.rdd_reads import action_of
 from spark_agent.sql.tables import Place
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Any
 
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import partitions
-from spark_agent.sql import places as row_places
-from spark_agent.sql import written
 from spark_agent.sql.catalyst import Catalyst, Plan
-from spark_agent.sql.places import Places, UnknownFilesError
+from spark_agent.sql.files import output_files as row_places
+from spark_agent.sql.files import written_files
+from spark_agent.sql.files.output_files import Places, UnknownFilesError
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
 _HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}
@@ -39,14 +39,14 @@ class Output:
     location: Callable[[str], str | None] = _nowhere
     jobs_before: frozenset[str] | None = frozenset()  # with files there when it began; None: too many to know
     jobs_after: frozenset[str] | None = None  # the same when another query began to write there
-    _pieces: dict[int, list[written.Piece]] = field(default_factory=dict)
+    _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
 
     def take(self, split: int, rows: int, told: Mapping[str, Any]) -> None:
         """A task that counts wrote so many rows. `told` is what its tap tells beside that."""
         places = told.get("places")
         if self.places is None or told.get("lines") is False or (self._is_placed and places is None):
             return
-        made = written.pieces(split, rows, places, self.most_rows)
+        made = written_files.pieces(split, rows, places, self.most_rows)
         if made is not None:
             self._pieces[split] = made
 
@@ -60,17 +60,17 @@ class Output:
         if not self._pieces or (self._is_placed and not every):
             return None, []
         paths, files = {}, {}
-        for folder, wanted in (written.by_folder(every) or {"": set()}).items():
+        for folder, wanted in (written_files.by_folder(every) or {"": set()}).items():
             below = "/".join(filter(None, (self.below, folder)))
             paths[folder] = f"{self.path}/{below}".rstrip("/")
-            files[folder] = self._own(written.files_in(paths[folder]), other_jobs)
+            files[folder] = self._own(written_files.files_in(paths[folder]), other_jobs)
             if any(wanted <= names.keys() for names in files[folder].values()):
                 continue
             elsewhere = self.location(below) if below else None
             if elsewhere is not None:
                 paths[folder] = partitions.local_path(elsewhere)
-                files[folder] = self._own(written.files_in(paths[folder]), other_jobs)
-        job = written.job_of(every, files)
+                files[folder] = self._own(written_files.files_in(paths[folder]), other_jobs)
+        job = written_files.job_of(every, files)
         if job is None:
             return None, []
         found = {
@@ -78,14 +78,14 @@ class Output:
             for folder, jobs in files.items()
             for file, name in jobs[job].items()
         }
-        told = [written.partition(split, each, found) for split, each in self._pieces.items() if each]
+        told = [written_files.partition(split, each, found) for split, each in self._pieces.items() if each]
         for split, each in self._pieces.items():  # the first task writes a file of no rows
-            empty = found.get(("", written.File(split, written.NO_BUCKET, 0)))
+            empty = found.get(("", written_files.File(split, written_files.NO_BUCKET, 0)))
             if not each and empty is not None:
                 told.append(partitions.part_file(split, empty))
         return job, sorted(told, key=lambda each: int(each["split"]))
 
-    def _own(self, files: written.Files, other_jobs: Iterable[str]) -> written.Files:
+    def _own(self, files: written_files.Files, other_jobs: Iterable[str]) -> written_files.Files:
         """Without those of jobs that are known to be others."""
         before, after = self.jobs_before or (), self.jobs_after
         return {
@@ -154,7 +154,7 @@ def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
         logger.debug("which rows go into which file of %s is not known", output.path, exc_info=True)
         output.places = None
-    output.jobs_before = written.jobs_below(output.path, is_deep=is_deep)
+    output.jobs_before = written_files.jobs_below(output.path, is_deep=is_deep)
     return output
 
 

@@ -26,7 +26,7 @@ from spark_agent.sql import tables
 from spark_agent.sql.tables import Place
 
 if TYPE_CHECKING:
-    from spark_agent.sql.unfollowed import Unfollowed
+    from spark_agent.sql.runtime.coarse_queries import Unfollowed
 
 #: Methods of the client that send a plan which is then run.
 _SENDING = ("_execute", "_execute_and_fetch_as_iterator")

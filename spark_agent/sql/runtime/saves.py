@@ -13,7 +13,7 @@ from typing import Any
 
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Plan
-from spark_agent.sql.kept import KeptNodes
+from spark_agent.sql.runtime.persisted import KeptNodes
 from spark_agent.sql.tables import Place
 
 SAVING = "SaveIntoDataSourceCommand"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
-from spark_agent.sql.inputs import parts_of
+from spark_agent.sql.files.input_state import parts_of
 
 #: What marks a scan of which all is read.
 AGAIN = "again"

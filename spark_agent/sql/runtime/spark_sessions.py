@@ -12,11 +12,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.monkeypatch import like
-from spark_agent.sql import streaming
-from spark_agent.sql.jvm import JvmUnavailableError, load
-from spark_agent.sql.lazy import CannotRunAgainError
-from spark_agent.sql.queries import Queries
-from spark_agent.sql.unfollowed import Unfollowed, tell_of_executions
+from spark_agent.sql.jvm_gateway import JvmUnavailableError, load
+from spark_agent.sql.rerun.rerun import CannotRunAgainError
+from spark_agent.sql.runtime import streaming_queries
+from spark_agent.sql.runtime.coarse_queries import Unfollowed, tell_of_executions
+from spark_agent.sql.runtime.queries import Queries
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -57,7 +57,7 @@ class Sessions:
 
         attach = self._attach if self._session.settings.dataframes else self._note
         self._session.patches.replace(SparkSession, "__init__", like(stock, __init__))
-        streaming.install(self._session, self.unfollowed)
+        streaming_queries.install(self._session, self.unfollowed)
 
     def _note(self, java_session: Any) -> None:
         """DataFrames are switched off: whether the session was used is looked at in the end."""

@@ -12,15 +12,16 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Plan
-from spark_agent.sql.operators import groups, joins, leaves, passing, unions
-from spark_agent.sql.places import Places
-from spark_agent.sql.plan_nodes import PlanNode, PlanNodes
-from spark_agent.sql.walk import Handler, Rewritten, Scans, Taps, Walk
+from spark_agent.sql.files.output_files import Places
+from spark_agent.sql.rewrite.operators import aggregates, joins, pass_through, unions
+from spark_agent.sql.rewrite.operators import scans as leaves
+from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes
+from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Scans, Taps, Walk
 
 _HANDLERS: dict[str, Handler] = {
     **leaves.HANDLERS,
-    **passing.HANDLERS,
-    **groups.HANDLERS,
+    **pass_through.HANDLERS,
+    **aggregates.HANDLERS,
     **joins.HANDLERS,
     **unions.HANDLERS,
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_agent.sql.catalyst import Expression, Plan
-from spark_agent.sql.walk import Handler, Ids, Rewritten, Walk
+from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk
 
 #: Columns that Spark makes of the conditions of aggregates of one input, to read it once.
 _MERGED = "propagatedFilter"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from spark_agent.sql.catalyst import Plan
-from spark_agent.sql.plan_nodes import UncoveredError
-from spark_agent.sql.walk import Handler, Rewritten, Walk
+from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 
 #: How Spark counts the rows of the right side of an EXCEPT ALL.
 _COUNTED_OFF = re.compile(r"\[-1 AS vcol#")

@@ -21,11 +21,12 @@ from typing import Any
 
 from spark_agent.delivery.settings import INDEX, LAZY
 from spark_agent.driver import partitions
-from spark_agent.file_rows import literally, numbered
-from spark_agent.sql.candidates import NotRepeatableError, candidates_of
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan, singleton
-from spark_agent.sql.inputs import Inputs, Listing, Scan, UncheckedInputError, listing
-from spark_agent.sql.output_rows import (
+from spark_agent.sql.files.input_state import Inputs, Listing, Scan, UncheckedInputError, listing
+from spark_agent.sql.files.numbered_rows import literally, numbered
+from spark_agent.sql.files.scans import FileScans
+from spark_agent.sql.rerun.rerunnable_plan import NotRepeatableError, candidates_of
+from spark_agent.sql.rerun.row_conditions import (
     LINES,
     TYPED,
     RowError,
@@ -34,9 +35,8 @@ from spark_agent.sql.output_rows import (
     folder_conditions,
     line_condition,
 )
-from spark_agent.sql.plan_nodes import PlanNode
-from spark_agent.sql.row_index import Columns, RowIndexes, Wanted
-from spark_agent.sql.scans import FileScans
+from spark_agent.sql.rerun.row_index import Columns, RowIndexes, Wanted
+from spark_agent.sql.rewrite.plan_nodes import PlanNode
 
 #: By the level.
 REASONS = {

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan
-from spark_agent.sql.operators.passing import PASSING, REPARTITIONS
-from spark_agent.sql.plan_nodes import UncoveredError
-from spark_agent.sql.row_index import COLUMN, Columns
+from spark_agent.sql.rerun.row_index import COLUMN, Columns
+from spark_agent.sql.rewrite.operators.pass_through import PASSING, REPARTITIONS
+from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 
 
 class Scans(Protocol):

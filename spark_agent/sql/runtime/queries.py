@@ -20,25 +20,29 @@ from spark_agent.delivery.producer import logger
 from spark_agent.driver import outcome, partitions
 from spark_agent.driver.call_sites import Callers
 from spark_agent.driver.nodes import failed
-from spark_agent.sql import commands, explained, frames, lazy, outputs, rewriting, saves, tables
-from spark_agent.sql.bitmaps import Bitmaps
-from spark_agent.sql.borders import Borders
+from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst, Expression, Plan
-from spark_agent.sql.kept import KeptNodes
-from spark_agent.sql.lazy import Again, LazyQueries
-from spark_agent.sql.places import Places
-from spark_agent.sql.plan_nodes import PlanNode, PlanNodes, UncoveredError, publish
-from spark_agent.sql.reads import ReadAgain, why_bound
-from spark_agent.sql.row_index import RowIndex, RowIndexes
-from spark_agent.sql.saves import Saves
-from spark_agent.sql.scans import FileScans
+from spark_agent.sql.files import commands, outputs
+from spark_agent.sql.files.output_files import Places
+from spark_agent.sql.files.scans import FileScans
+from spark_agent.sql.rerun import rerun
+from spark_agent.sql.rerun.rerun import Again, LazyQueries
+from spark_agent.sql.rerun.row_index import RowIndex, RowIndexes
+from spark_agent.sql.rewrite import explain, rewriter
+from spark_agent.sql.rewrite.bitmaps import Bitmaps
+from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError, publish
+from spark_agent.sql.rewrite.plan_walk import Ids
+from spark_agent.sql.runtime import frames, saves
+from spark_agent.sql.runtime.coarse_queries import Unfollowed
+from spark_agent.sql.runtime.persisted import KeptNodes
+from spark_agent.sql.runtime.rdd_boundary import Borders
+from spark_agent.sql.runtime.rdd_reads import ReadAgain, why_bound
+from spark_agent.sql.runtime.saves import Saves
 from spark_agent.sql.tables import Place, is_of_files
-from spark_agent.sql.unfollowed import Unfollowed
-from spark_agent.sql.walk import Ids
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
-    from spark_agent.sql.jvm import Jvm
+    from spark_agent.sql.jvm_gateway import Jvm
 
 #: What the JVM waits at most for its next line before it looks whether the session has ended.
 _POLL_MS = 500
@@ -100,7 +104,7 @@ class Queries:
         self._callers.note(jvm.thread())
         self._rule = jvm.rule(self.rewrite)
         self._borders.install()
-        explained.install(session.patches, self._rule, is_pinned=jvm.is_pinned)
+        explain.install(session.patches, self._rule, is_pinned=jvm.is_pinned)
         frames.install(session.patches, jvm.call_sites)
 
     def attach(self, java_session: Any) -> None:
@@ -167,7 +171,7 @@ class Queries:
         if again is not None:
             name, fields = "row found again", {"description": again.description}
         elif level != settings.EAGER:
-            number = self._told(plan, query, call_site, name, lazy.REASONS[level], fields)
+            number = self._told(plan, query, call_site, name, rerun.REASONS[level], fields)
             is_known = self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
             if is_read:
                 self._borders.note_unfollowed(query, number)
@@ -237,8 +241,8 @@ class Queries:
     ) -> int:
         """Publish the operators of a query whose plan stays as it is; the number of its output."""
         nodes = PlanNodes(self._session.next_number, call_site)
-        walk = rewriting.walk_of(self._catalyst, _Taps(self._jvm, None), self._scans, nodes)
-        rewriting.coarse(walk, query, name, reason, **fields)
+        walk = rewriter.walk_of(self._catalyst, _Taps(self._jvm, None), self._scans, nodes)
+        rewriter.coarse(walk, query, name, reason, **fields)
         self._publish(nodes.made)
         output = nodes.made[-1]
         if output.kind == "sink":
@@ -273,12 +277,12 @@ class Queries:
         output: outputs.Output | None,
         again: Again | None,
     ) -> tuple[Plan, PlanNode]:
-        walk, given = rewriting.walk_of(self._catalyst, taps, self._scans, nodes), query
+        walk, given = rewriter.walk_of(self._catalyst, taps, self._scans, nodes), query
         # Of an action only so many rows are counted as it gives; who reads all of them needs their places.
         is_action = around is None and "kind" not in fields
         limits, query = commands.limits_of(self._catalyst, query) if is_action else ([], query)
         places = None if output is None else output.places
-        made, node = rewriting.output(walk, query, walk.rewrite(query), name, places=places, **fields)
+        made, node = rewriter.output(walk, query, walk.rewrite(query), name, places=places, **fields)
         made = walk.pruned(made)
         for limit in reversed(limits):
             made = self._catalyst.with_children(limit, [made])

@@ -19,7 +19,7 @@ from spark_agent.sql.tables import Place
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
-    from spark_agent.sql.unfollowed import Unfollowed
+    from spark_agent.sql.runtime.coarse_queries import Unfollowed
 
 #: How a sink of files shows itself.
 _FILES = re.compile(r"\w*Sink\[(.*)\]", re.DOTALL)

@@ -20,13 +20,13 @@ from spark_agent.delivery.producer import logger
 from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
 from spark_agent.sql.catalyst import Catalyst, Plan
-from spark_agent.sql.kept import KeptNodes
-from spark_agent.sql.reads import ReadAgain
+from spark_agent.sql.runtime.persisted import KeptNodes
+from spark_agent.sql.runtime.rdd_reads import ReadAgain
 from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
-    from spark_agent.sql.jvm import Jvm
+    from spark_agent.sql.jvm_gateway import Jvm
 
 #: RDDs that DataFrames were made of and that are remembered: of older ones the records are not followed.
 MOST_GIVEN = 10_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_agent.sql.catalyst import Plan
-from spark_agent.sql.walk import Handler, Rewritten, Walk
+from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 
 
 def passing(walk: Walk, plan: Plan) -> Rewritten:

@@ -1,0 +1,1 @@
+"""Finds the rows behind an output by running its query again."""

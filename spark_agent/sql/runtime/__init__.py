@@ -1,0 +1,1 @@
+"""What happens to the queries of a running SparkSession."""
