@@ -6,19 +6,19 @@ without Spark that tell their own lineage, `trace` is for sessions that ask abou
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing in every Python start
 if TYPE_CHECKING:
-    from spark_agent.api import LineageApi as LineageApi
-    from spark_agent.tracing import LineageRecords as LineageRecords
-    from spark_agent.tracing import TraceError as TraceError
-    from spark_agent.tracing import trace as trace
+    from spark_agent.client.trace import LineageRecords as LineageRecords
+    from spark_agent.client.trace import TraceError as TraceError
+    from spark_agent.client.trace import trace as trace
+    from spark_agent.emitter.lineage_api import LineageApi as LineageApi
 
 
 def __getattr__(name: str) -> object:
     if name == "LineageApi":
-        from spark_agent.api import LineageApi
+        from spark_agent.emitter.lineage_api import LineageApi
 
         return LineageApi
     if name in ("LineageRecords", "TraceError", "trace"):
-        from spark_agent import tracing
+        from spark_agent.client import trace
 
-        return getattr(tracing, name)
+        return getattr(trace, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -28,7 +28,7 @@ from lineage_service.tracing.materialize import Materializer
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.unfinished import Unfinished
 from spark_agent import contract
-from spark_agent.api import LineageApi
+from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_wire import Wire, cut_wire
 from tests.lineage_messages import messages
 

@@ -11,8 +11,8 @@ from lineage_service.batches import event_batch, flow_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
-from spark_agent.api import LineageApi
 from spark_agent.delivery import producer
+from spark_agent.emitter.lineage_api import LineageApi
 from tests.lineage_messages import messages
 
 APP = "own-1"

@@ -23,7 +23,7 @@ from lineage_service.tables import TABLES
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.unfinished import Unfinished
 from spark_agent import contract
-from spark_agent.api import LineageApi
+from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_store import told
 from tests.flow_store_suite import events, flows, rows, state
 from tests.lineage_messages import APP, block, event

@@ -9,8 +9,9 @@ import pytest
 
 from lineage_service.answers import NotFoundError, RecordQuery, Trace, TraceQuery
 from lineage_service.tracing.service import LineageQuestions
-from spark_agent import api, contract
-from spark_agent.api import LineageApi
+from spark_agent import contract
+from spark_agent.emitter import lineage_api
+from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_wire import APP, Wire, cut_wire, two_sources
 
 
@@ -31,8 +32,8 @@ def found(answer: Trace) -> dict[str, list[str | None]]:
 def test_answers_over_a_program_with_branches_are_exact(
     size: int, wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "MESSAGE_FLOWS", size)
-    monkeypatch.setattr(api, "MESSAGE_CHARACTERS", 10 * size)
+    monkeypatch.setattr(lineage_api, "MESSAGE_FLOWS", size)
+    monkeypatch.setattr(lineage_api, "MESSAGE_CHARACTERS", 10 * size)
     with LineageApi(APP, "two sources") as lineage:
         two_sources(lineage)
     questions = wire.questions(tmp_path)

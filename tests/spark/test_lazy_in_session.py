@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_agent import TraceError, trace
-from spark_agent.api_client import ApiClient
+from spark_agent.client.http import ApiClient
 from tests.spark.application import part_rows
 from tests.spark.shop import write_text as write
 from tests.spark.test_tracing_in_session import Servers, found, servers, session

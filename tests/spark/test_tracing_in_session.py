@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from spark_agent import TraceError, trace, tracing
+from spark_agent import TraceError, trace
+from spark_agent.client import trace
 from spark_agent.driver import session as sessions
 from tests.spark.application import part_rows
 from tests.spark.pipelines import write
@@ -176,15 +177,15 @@ def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_many_rows_are_read_by_spark_where_they_stand(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "ROWS_FROM_DRIVER", 0)
+    monkeypatch.setattr(trace, "ROWS_FROM_DRIVER", 0)
     rows = trace(ran.sums).key("North").go_back_all().rows()
     assert found(rows) == NORTH
     folder = ran.folder / "long [1]"
     folder.mkdir()
     long = write(folder / "a b.txt", [f"{i} {'x' * 50}" for i in range(2_000)])
-    spark = tracing._spark()
+    spark = trace._spark()
     spark.conf.set("spark.sql.files.maxPartitionBytes", "9000")
-    numbered = tracing._numbered(spark, str(long)).collect()
+    numbered = trace._numbered(spark, str(long)).collect()
     assert sorted(tuple(row) for row in numbered) == [(i, f"{i} {'x' * 50}") for i in range(2_000)]
 
 
@@ -209,7 +210,7 @@ def test_what_cannot_be_answered_says_why(ran: Ran, ask: Any, text: str) -> None
 
 
 def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "MOST_STARTS", 2)
+    monkeypatch.setattr(trace, "MOST_STARTS", 2)
     with pytest.raises(TraceError, match="choose with filter"):
         trace(ran.folder / "sums").go_back_all()
 

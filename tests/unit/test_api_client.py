@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.api_client import DEFAULT, ApiClient, TraceError, address_nearby
+from spark_agent.client.http import DEFAULT, ApiClient, TraceError, address_nearby
 
 Asked = list[tuple[str, str | None]]
 """(path with its query, Authorization)."""

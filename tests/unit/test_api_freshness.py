@@ -12,7 +12,7 @@ from lineage_service.batches import event_batch
 from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
-from spark_agent.api import LineageApi
+from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_wire import APP, Wire, cut_wire, two_sources
 from tests.lineage_messages import event, messages
 from tests.unit.api_client import Client

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from lineage_service import cli
 from lineage_service.settings import Settings
-from spark_agent.api_client import DEFAULT, address_nearby
+from spark_agent.client.http import DEFAULT, address_nearby
 from spark_agent.contract.home import lineage_home
 from spark_agent.delivery.settings import broker_nearby
 

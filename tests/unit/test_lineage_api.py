@@ -12,7 +12,7 @@ import pytest
 
 import spark_agent
 from spark_agent import contract
-from spark_agent.api import LineageApi, LineageApiError, LineageDeliveryError
+from spark_agent.emitter.lineage_api import LineageApi, LineageApiError, LineageDeliveryError
 from tests.api_wire import APP, Wire, cut_wire, two_sources
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.tracing import LineageRecords, _Job, _normal
+from spark_agent.client.trace import LineageRecords, _Job, _normal
 
 NODE, SOURCE, PAGE = "app#1", "app#0", 3
 

@@ -19,7 +19,7 @@ from functools import partial, reduce
 from typing import Any
 from urllib.parse import unquote
 
-from spark_agent.api_client import ApiClient, TraceError, address_nearby
+from spark_agent.client.http import ApiClient, TraceError, address_nearby
 from spark_agent.driver import session as sessions
 from spark_agent.sql.files.numbered_rows import numbered
 from spark_agent.sql.rerun.rerun import REASONS, CannotRunAgainError

@@ -1,0 +1,1 @@
+"""Questions about lineage in a running SparkSession."""

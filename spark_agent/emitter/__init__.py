@@ -1,0 +1,1 @@
+"""Lineage from programs that are no Spark jobs."""
