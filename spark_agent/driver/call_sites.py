@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from types import FrameType, ModuleType
 from typing import Any
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+from spark_agent.driver.shipping import AGENT_FOLDER
+
 _PYTHONS = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
 #: Folders below Python's own whose modules are not Python's own.
 _INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
@@ -150,7 +151,7 @@ def _cell(file: str) -> str | None:
 @functools.lru_cache(maxsize=4096)
 def is_of_user(file: str) -> bool:
     """Is this a file of the user's program or of what it has installed, not of Spark or Python?"""
-    inside = (_OURS, *_NAMELESS, *map(_folder, ("pyspark", "py4j", "IPython", "ipykernel")))
+    inside = (AGENT_FOLDER + os.sep, *_NAMELESS, *map(_folder, ("pyspark", "py4j", "IPython", "ipykernel")))
     if file.startswith(inside):
         return False
     return not os.path.realpath(file).startswith(_PYTHONS) or _INSTALLED.search(file) is not None

@@ -23,6 +23,7 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
+from spark_agent.driver.shipping import AGENT_FOLDER
 
 MAX_TYPE_CHARACTERS = 200
 MAX_MESSAGE_CHARACTERS = 1_000
@@ -31,7 +32,6 @@ MAX_FRAME_CHARACTERS = 1_000
 #: type, message, frame: as `error` of events.
 Error = dict[str, Any]
 
-_OURS = os.path.dirname(os.path.abspath(__file__))
 #: What Python says of an uncaught error, in the text of another one: Spark hands on so what its workers say.
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -183,7 +183,7 @@ def _frame_of(passed: TracebackType | None) -> str | None:
     for at, line in traceback.walk_tb(passed):
         file = at.f_code.co_filename
         is_library = file.startswith(
-            (_OURS, "<frozen", sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")
+            (AGENT_FOLDER, "<frozen", sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")
         )
         if not is_library and not _OF_SPARK.search(file):
             frame = f"{file}:{line}"

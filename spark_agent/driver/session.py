@@ -11,11 +11,8 @@ import atexit
 import contextlib
 import itertools
 import json
-import os
-import sys
 import threading
 import time
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -29,6 +26,7 @@ from spark_agent.driver.gaps import Gaps, UnclaimedRuns
 from spark_agent.driver.heartbeat import Heartbeat
 from spark_agent.driver.nodes import Frame, Node
 from spark_agent.driver.rdd import install
+from spark_agent.driver.shipping import ship_agent
 from spark_agent.sql.runtime.spark_sessions import Sessions
 from spark_agent.worker import capture, value_streams
 from spark_agent.worker.capture import Manifests, Pipeline, Plan
@@ -65,7 +63,7 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
         session = Session(context, names)
         install.install(session)
         session.sessions.install()
-        _ship_agent(context)  # first: executors without it could not run the job's tasks
+        ship_agent(context)  # first: executors without it could not run the job's tasks
         session.begin()
         _active = _latest = session
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
@@ -636,23 +634,3 @@ class Session:
 def _kind(problem: str) -> str:
     """What a problem is in general: processes may know more or less exactly why it came."""
     return problem.partition(" (")[0]
-
-
-_OURS = os.path.dirname(os.path.abspath(__file__))
-
-
-def _ship_agent(context: Any) -> None:
-    """See to it that the executors can import `spark_agent` (FINDINGS of the design, trap 4)."""
-    master = context.master
-    is_local = master == "local" or master.startswith(("local[", "local-cluster"))
-    chosen = os.environ.get("PYSPARK_PYTHON") or context._conf.get("spark.pyspark.python", None)
-    if is_local and not chosen:
-        context.pythonExec = sys.executable  # the same machine: the environment that has the agent
-    if is_local and not master.startswith("local-cluster") and context.pythonExec == sys.executable:
-        return
-    archive = os.path.join(context._temp_dir, "lineage_agent.zip")  # a folder that Spark removes at its end
-    with zipfile.ZipFile(archive, "w") as file:
-        for name in sorted(os.listdir(_OURS)):
-            if name.endswith(".py"):
-                file.write(os.path.join(_OURS, name), f"spark_agent/{name}")
-    context.addPyFile(archive)

@@ -619,7 +619,7 @@ def test_a_session_that_cannot_begin_leaves_nothing_patched(
     def broken(_context: Any) -> None:
         raise OSError("no place for the archive")
 
-    monkeypatch.setattr(session, "_ship_agent", broken)
+    monkeypatch.setattr(session, "ship_agent", broken)
     with a_context(kafka, spark_lineage_enabled="true") as context:
         assert changing(attributes()) == stock
         assert session.active() is None

@@ -19,7 +19,7 @@ import pytest
 from pyspark import SparkConf, SparkContext
 
 from spark_agent import TraceError, trace
-from spark_agent.client import trace
+from spark_agent.client import trace as client
 from spark_agent.driver import session as sessions
 from tests.spark.application import part_rows
 from tests.spark.pipelines import write
@@ -183,9 +183,9 @@ def test_many_rows_are_read_by_spark_where_they_stand(ran: Ran, monkeypatch: pyt
     folder = ran.folder / "long [1]"
     folder.mkdir()
     long = write(folder / "a b.txt", [f"{i} {'x' * 50}" for i in range(2_000)])
-    spark = trace._spark()
+    spark = client._spark()
     spark.conf.set("spark.sql.files.maxPartitionBytes", "9000")
-    numbered = trace._numbered(spark, str(long)).collect()
+    numbered = client._numbered(spark, str(long)).collect()
     assert sorted(tuple(row) for row in numbered) == [(i, f"{i} {'x' * 50}") for i in range(2_000)]
 
 

@@ -13,13 +13,12 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.files.output_files import Places
-from spark_agent.sql.rewrite.operators import aggregates, joins, pass_through, unions
-from spark_agent.sql.rewrite.operators import scans as leaves
+from spark_agent.sql.rewrite.operators import aggregates, joins, pass_through, scans, unions
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Scans, Taps, Walk
 
 _HANDLERS: dict[str, Handler] = {
-    **leaves.HANDLERS,
+    **scans.HANDLERS,
     **pass_through.HANDLERS,
     **aggregates.HANDLERS,
     **joins.HANDLERS,
@@ -27,9 +26,9 @@ _HANDLERS: dict[str, Handler] = {
 }
 
 
-def walk_of(catalyst: Catalyst, taps: Taps, scans: Scans, nodes: PlanNodes) -> Walk:
+def walk_of(catalyst: Catalyst, taps: Taps, readers: Scans, nodes: PlanNodes) -> Walk:
     """The walk over one plan."""
-    return Walk(catalyst, taps, scans, nodes, _HANDLERS)
+    return Walk(catalyst, taps, readers, nodes, _HANDLERS)
 
 
 def output(
