@@ -32,7 +32,7 @@ from typing import Any
 
 from examples.fetch_nycflights13 import TablesNotInstalled, fetch
 from lineage_page import built_folder
-from lineage_service.answers import LineageError
+from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
 from lineage_service.stack.ports import choose_port
 from lineage_service.stack.process import tail

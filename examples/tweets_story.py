@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import lineage_cypher
-from lineage_service.answers import LineageError
+from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
 from lineage_service.stack.state import read_state, resolve
 

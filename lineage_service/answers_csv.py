@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from lineage_service.answers import Application, Graph, Record, RecordPage, Trace, Values
+from lineage_service.lineage import Application, Graph, Record, RecordPage, Trace, Values
 
 __all__ = [
     "APPLICATION_COLUMNS",

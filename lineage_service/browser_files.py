@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from lineage_cypher import browser
-from lineage_service.answers import LineageError
+from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
 from lineage_service.stack.progress import console_reporter
 from lineage_service.stack.state import read_state

@@ -236,8 +236,8 @@ def _call(
 ) -> int:
     from pydantic import ValidationError
 
-    from lineage_service.answers import LineageError
-    from lineage_service.kafka_client import with_ports
+    from lineage_service.kafka.client import with_ports
+    from lineage_service.lineage import LineageError
     from lineage_service.stack.state import resolve
 
     flags = {name: vars(options).pop(name) for name in settings_class.model_fields if name in options}

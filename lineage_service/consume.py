@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from lineage_service import kafka_client
-from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.completeness import Completeness, completeness_of
 from lineage_service.consumer import Consumer, Limits
-from lineage_service.dead_letters import KafkaDeadLetters
-from lineage_service.flow_store import FlowStore, open_store
-from lineage_service.group_claim import claim
+from lineage_service.kafka import client as kafka_client
+from lineage_service.kafka.dead_letters import KafkaDeadLetters
+from lineage_service.kafka.group_claim import claim
+from lineage_service.kafka.subscription import KafkaSubscription, no_broker
+from lineage_service.kafka.topics import create_topics, topic_partitions
+from lineage_service.lineage import LineageError, UnavailableError
 from lineage_service.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
 from lineage_service.metrics_server import metrics_server
 from lineage_service.stack.errors import ServerError
-from lineage_service.stack.topics import create_topics, topic_partitions
-from lineage_service.subscription import KafkaSubscription, no_broker
+from lineage_service.store.flow_store import FlowStore, open_store
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -26,8 +26,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.batches import (
+from lineage_service.decode.batches import (
     DeadLetter,
     EventBatch,
     FlowBatch,
@@ -36,10 +35,11 @@ from lineage_service.batches import (
     flow_batch,
     source_of,
 )
-from lineage_service.dead_letters import DeadLetters
-from lineage_service.flow_store import FlowStore
 from lineage_service.graph_rows import GraphDataError
-from lineage_service.subscription import POLL_MESSAGES, Owner, Place, Subscription
+from lineage_service.kafka.dead_letters import DeadLetters
+from lineage_service.kafka.subscription import POLL_MESSAGES, Owner, Place, Subscription
+from lineage_service.lineage import LineageError, UnavailableError
+from lineage_service.store.flow_store import FlowStore
 from spark_agent import contract
 
 __all__ = [

@@ -20,9 +20,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from rich.console import Console
 from rich.table import Table
 
-from lineage_service import kafka_client
-from lineage_service.dead_letters import MAX_LETTER_BYTES
-from lineage_service.kafka_client import NO_OPTIONS, SESSION, client_of
+from lineage_service.kafka import client
+from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
+from lineage_service.kafka.dead_letters import MAX_LETTER_BYTES
+from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError, no_broker
 from lineage_service.replay import (
     Done,
     Letter,
@@ -35,7 +36,6 @@ from lineage_service.replay import (
     natural,
     replay,
 )
-from lineage_service.subscription import PASSING, BrokerUnavailableError, no_broker
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
@@ -209,7 +209,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         settings.kafka_bootstrap_servers,
         settings.dead_letter_topic,
         group,
-        options=kafka_client.options(settings),
+        options=client.options(settings),
     )
     with closing(office):
         if options.action == "list":

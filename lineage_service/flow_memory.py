@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.completeness import Receipt
-from lineage_service.flow_store import Written
-from lineage_service.rows import BlockRows, EventRow
-from lineage_service.tables import TABLES, events_batch, flow_batches, receipts_batch, record_batches
+from lineage_service.decode.batches import EventBatch, FlowBatch
+from lineage_service.decode.rows import BlockRows, EventRow
+from lineage_service.store.flow_store import Written
+from lineage_service.store.tables import TABLES, events_batch, flow_batches, receipts_batch, record_batches
 
 __all__ = ["MemoryFlowStore"]
 

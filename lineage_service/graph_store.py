@@ -22,7 +22,6 @@ import neo4j
 from neo4j.exceptions import DatabaseError, DriverError, Neo4jError, ServiceUnavailable
 
 import lineage_cypher
-from lineage_service.answers import UnavailableError
 from lineage_service.graph_rows import (
     BATCH_ROWS,
     EdgeCounts,
@@ -38,6 +37,7 @@ from lineage_service.graph_rows import (
 )
 from lineage_service.graph_runs import ClaimLostError, RunWriter, claimed
 from lineage_service.graph_steps import Step, run_steps
+from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
 
 __all__ = [

@@ -15,8 +15,8 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from lineage_service.answers import GroupLag, Lag, PartitionLag, UnavailableError
-from lineage_service.group import Group, GroupState, Partition, Standing
+from lineage_service.kafka.group import Group, GroupState, Partition, Standing
+from lineage_service.lineage import GroupLag, Lag, PartitionLag, UnavailableError
 from lineage_service.unfinished import Unfinished, UnfinishedApplications
 
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ _RATE_S, _RATE_LEAST_S, _RATE_MOST_S = 15.0, 1.5, 300.0
 
 def open_lag(settings: Settings) -> LagWatch:
     """The lag of the settings' group, topics and store. Opens nothing before the first look."""
-    from lineage_service import kafka_client
-    from lineage_service.flow_store import existing_store
-    from lineage_service.group import KafkaGroup
+    from lineage_service.kafka import client
+    from lineage_service.kafka.group import KafkaGroup
+    from lineage_service.store.flow_store import existing_store
 
     return LagWatch(
         KafkaGroup(
             settings.kafka_bootstrap_servers,
             settings.consumer_group,
-            options=kafka_client.options(settings),
+            options=client.options(settings),
         ),
         Unfinished(partial(existing_store, settings)),
         name=settings.consumer_group,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from lineage_service.answers import ApplicationLag, GroupLag
+from lineage_service.lineage import ApplicationLag, GroupLag
 from lineage_service.unfinished import UnfinishedApplications
 
 __all__ = ["show_applications", "show_group"]

@@ -16,10 +16,10 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.flow_store import existing_store
-from lineage_service.maintenance import Compacted, Maintenance, Stored, expired
-from lineage_service.store_errors import StoreConflictError
+from lineage_service.lineage import LineageError, UnavailableError
+from lineage_service.store.errors import StoreConflictError
+from lineage_service.store.flow_store import existing_store
+from lineage_service.store.maintenance import Compacted, Maintenance, Stored, expired
 from spark_agent import contract
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from lineage_service.answers import GroupLag, UnavailableError
+from lineage_service.lineage import GroupLag, UnavailableError
 from lineage_service.unfinished import UnfinishedApplications
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ An application that is really called so wins: programs of one's own choose their
 
 from __future__ import annotations
 
-from lineage_service.answers import NotFoundError, Questions
+from lineage_service.lineage import NotFoundError, Questions
 
 __all__ = ["LAST", "NoApplicationError", "application_named"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lineage_service.answers import ActionState, ApplicationError, ApplicationState, NodeError
+from lineage_service.lineage import ActionState, ApplicationError, ApplicationState, NodeError
 from spark_agent import contract
 
 __all__ = ["LOST_AFTER_MS", "NodeOutcome", "Outcome", "actions_of", "outcome_of"]

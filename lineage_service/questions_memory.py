@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lineage_service.answers import (
+from lineage_service.lineage import (
     Application,
     Direction,
     Flow,
@@ -91,7 +91,7 @@ class _Index:
 
 
 class MemoryQuestions:
-    """Answers `Questions` (lineage_service.answers) from the lineages that it was given."""
+    """Answers `Questions` (lineage_service.lineage) from the lineages that it was given."""
 
     def __init__(self, lineages: Iterable[MemoryLineage] = ()) -> None:
         self._indexes = {each.application.application_id: _Index(each) for each in lineages}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lineage_service.batches import Message
-from lineage_service.subscription import POLL_MESSAGES, Owner, Place
+from lineage_service.decode.batches import Message
+from lineage_service.kafka.subscription import POLL_MESSAGES, Owner, Place
 
 __all__ = ["MemoryLog", "MemorySubscription"]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.answers import ApplicationLag, UnavailableError
 from lineage_service.completeness import Completeness, Receipt, completeness_of
+from lineage_service.lineage import ApplicationLag, UnavailableError
 from lineage_service.outcomes import Outcome, outcome_of
 from spark_agent import contract
 

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lineage_service.answers import LineageError, UnavailableError
 from lineage_service.completeness import Receipt, completeness_of
 from lineage_service.graph_rows import EdgeCounts, GraphDataError, NodeCounts, WholeRun
+from lineage_service.lineage import LineageError, UnavailableError
 from lineage_service.tracing.edges import counts
 from lineage_service.tracing.opened import open_application, stored_files
 from lineage_service.tracing.whole import TooManyFlows, whole_run
@@ -73,7 +73,7 @@ class _Store(Protocol):
 
 def from_settings(settings: Settings, graph: _Graph | None) -> WholeRuns | None:
     """What the settings want done, or None: there is no graph, or `graph_max_flows` is 0."""
-    from lineage_service.flow_store import open_store
+    from lineage_service.store.flow_store import open_store
 
     if graph is None or not settings.graph_max_flows:
         return None

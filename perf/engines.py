@@ -23,8 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lineage_service.answers import Trace, TraceQuery
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from perf.capture.__main__ import about_machine
 from perf.capture.broker import Broker

@@ -26,9 +26,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from lineage_service.batches import Message, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.maintenance import Maintenance
+from lineage_service.decode.batches import Message, flow_batch
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.store.maintenance import Maintenance
 from perf.tables import publish
 from spark_agent import contract
 from spark_agent.contract import Block

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lineage_api.app import create_app
-from lineage_service.answers import Questions
+from lineage_service.lineage import Questions
 
 FILE = Path(__file__).resolve().parents[1] / "ui" / "src" / "api.ts"
 

@@ -17,7 +17,7 @@ from typing import Any
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
-from lineage_service.answers import UnavailableError
+from lineage_service.lineage import UnavailableError
 from lineage_service.tracing.service import LineageQuestions
 from tests.api_store import APP, build, service
 from tests.unit.api_client import Client

@@ -18,12 +18,12 @@ from examples import own_program
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.freshness import tags_of
-from lineage_service.batches import event_batch, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.graph_memory import MemoryGraph
-from lineage_service.group import MemoryGroup
+from lineage_service.kafka.group import MemoryGroup
 from lineage_service.lag import LagWatch
 from lineage_service.metrics import LagMetrics, new_registry
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.materialize import Materializer
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.unfinished import Unfinished

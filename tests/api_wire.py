@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lineage_service.batches import event_batch, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.delivery import producer

@@ -79,7 +79,7 @@ class KafkaService:
     bootstrap_servers: str
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        from lineage_service.stack.topics import create_topics
+        from lineage_service.kafka.topics import create_topics
 
         create_topics(self.bootstrap_servers, {name: partitions})
 

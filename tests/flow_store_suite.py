@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lineage_service.batches import EventBatch, FlowBatch, event_batch, flow_batch
-from lineage_service.flow_store import FlowStore, Written
+from lineage_service.decode.batches import EventBatch, FlowBatch, event_batch, flow_batch
+from lineage_service.store.flow_store import FlowStore, Written
 from spark_agent import contract
 from tests.lineage_messages import APP, block, event, messages
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from lineage_service.group import Group, Standing
+from lineage_service.kafka.group import Group, Standing
 
 TIMEOUT_S = 10.0
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lineage_service.batches import event_batch, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.store.flow_store import DeltaFlowStore
 from spark_agent import contract
 from tests.lineage_messages import block, event, messages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lineage_service.batches import Message
+from lineage_service.decode.batches import Message
 from spark_agent import contract
 from spark_agent.contract import Block
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lineage_service.batches import event_batch, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.store.flow_store import DeltaFlowStore
 from spark_agent import contract
 from tests.file_applications import splits_of
 from tests.lineage_messages import block, event, messages

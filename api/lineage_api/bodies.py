@@ -14,14 +14,14 @@ from typing import Any
 import orjson
 
 from lineage_api import models
-from lineage_service import answers
+from lineage_service import lineage
 
 __all__ = ["body"]
 
 Fields = Callable[[Any], dict[str, Any]]
 
 
-def body(answer: answers.Trace | answers.RecordPage | answers.Graph) -> bytes:
+def body(answer: lineage.Trace | lineage.RecordPage | lineage.Graph) -> bytes:
     """UTF-8."""
     return orjson.dumps(answer, _fields_of, orjson.OPT_PASSTHROUGH_DATACLASS)
 
@@ -56,7 +56,7 @@ def _reader(answer: type, model: type[models.Answer]) -> Fields:
 _FIELDS: dict[type, Fields] = {
     answer: _reader(answer, getattr(models, answer.__name__))
     for answer in (
-        *(answers.Trace, answers.TracedNode, answers.Record, answers.SourceRow, answers.Flow),
-        *(answers.RecordPage, answers.Graph, answers.Node, answers.Edge, answers.Dataset),
+        *(lineage.Trace, lineage.TracedNode, lineage.Record, lineage.SourceRow, lineage.Flow),
+        *(lineage.RecordPage, lineage.Graph, lineage.Node, lineage.Edge, lineage.Dataset),
     )
 }

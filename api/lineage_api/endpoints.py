@@ -27,8 +27,8 @@ from lineage_api.parameters import (
     ValueParameters,
 )
 from lineage_api.problems import Problem
-from lineage_service import answers
-from lineage_service.answers import Lag, Materialized, Questions, TraceQuery, UnavailableError
+from lineage_service import lineage
+from lineage_service.lineage import Lag, Materialized, Questions, TraceQuery, UnavailableError
 from lineage_service.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest import LAST, application_named
 
@@ -318,7 +318,7 @@ def get_metrics(registry: Annotated[CollectorRegistry, Depends(_metrics)], accep
     return _not_stored(Response(text, headers={"Content-Type": media_type}))
 
 
-def _json(answer: answers.Trace | answers.RecordPage | answers.Graph, headers: Mapping[str, str]) -> Response:
+def _json(answer: lineage.Trace | lineage.RecordPage | lineage.Graph, headers: Mapping[str, str]) -> Response:
     return _not_stored(Response(bodies.body(answer), media_type="application/json"), headers)
 
 

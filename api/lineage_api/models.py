@@ -1,4 +1,4 @@
-"""The JSON of every answer: pydantic models that mirror `lineage_service.answers`, described for OpenAPI.
+"""The JSON of every answer: pydantic models that mirror `lineage_service.lineage`, described for OpenAPI.
 
 Field for field the same names (a test compares). Fields that only some records have are left out where they
 are absent; every other field is always there, null where nothing is known.

@@ -27,7 +27,7 @@ from lineage_api.access import from_settings
 from lineage_api.app import VERSION, create_app
 from lineage_api.freshness import tags_of
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_TARGET
-from lineage_service.answers import LineageError
+from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
 
 __all__ = ["ADDRESS_FILE", "CannotListenError", "command", "configure", "serve"]
@@ -49,9 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
-    from lineage_service.flow_store import open_store
     from lineage_service.lag import open_lag
     from lineage_service.metrics import LagMetrics, new_registry
+    from lineage_service.store.flow_store import open_store
     from lineage_service.tracing import open_materializer, open_questions
 
     with _listener(settings.api_host, settings.api_port) as listener:

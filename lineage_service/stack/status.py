@@ -13,7 +13,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from lineage_service.answers import LineageError
+from lineage_service.lineage import LineageError
 from lineage_service.stack.kafka import accepts
 from lineage_service.stack.servers import NAMES, answers, running, selected
 from lineage_service.stack.state import read_state
@@ -75,9 +75,9 @@ def _show_lag(console: Console, settings: Settings) -> None:
         console.print(line, markup=False, highlight=False)
         return
     # Not at the top: `lineage status` of a stack that is down needs no Kafka client and no Delta.
-    from lineage_service.flow_store import NoStoreError
     from lineage_service.lag import open_lag
     from lineage_service.lag_report import show_applications, show_group
+    from lineage_service.store.flow_store import NoStoreError
 
     try:
         watch = open_lag(settings)

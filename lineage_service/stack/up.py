@@ -208,7 +208,7 @@ def _wait_until_ready(server: Server, state: StackState, home: Path, reporter: R
 
 def _create_topics(state: StackState, settings: Settings, reporter: Reporter) -> None:
     # Not at the top: `up --only neo4j` needs no Kafka client.
-    from lineage_service.stack.topics import create_topics, topic_partitions
+    from lineage_service.kafka.topics import create_topics, topic_partitions
 
     created = create_topics(state.servers["kafka"].addresses["bootstrap_servers"], topic_partitions(settings))
     if created:

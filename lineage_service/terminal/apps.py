@@ -8,10 +8,10 @@ from datetime import datetime
 
 from rich.console import Console
 
-from lineage_service.answers import Application
 from lineage_service.answers_csv import APPLICATION_COLUMNS, application_lines
-from lineage_service.flow_store import NoStoreError, place_text
+from lineage_service.lineage import Application
 from lineage_service.settings import Settings
+from lineage_service.store.flow_store import NoStoreError, place_text
 from lineage_service.terminal.output import (
     Output,
     add_format_flags,

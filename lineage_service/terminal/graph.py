@@ -6,8 +6,8 @@ import argparse
 
 from rich.console import Console
 
-from lineage_service.answers import Graph, Node
 from lineage_service.answers_csv import NODE_COLUMNS, node_lines, sources_of
+from lineage_service.lineage import Graph, Node
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from lineage_service.answers import Record
+from lineage_service.lineage import Record
 from lineage_service.terminal.output import plain
 
 __all__ = ["line_of"]

@@ -7,8 +7,8 @@ import argparse
 from rich.console import Console
 from rich.text import Text
 
-from lineage_service.answers import RecordPage, RecordQuery
 from lineage_service.answers_csv import RECORD_COLUMNS, record_lines
+from lineage_service.lineage import RecordPage, RecordQuery
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain, print_line

@@ -9,11 +9,11 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from lineage_service.answers import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
 from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
-from lineage_service.flow_store import existing_store
+from lineage_service.lineage import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
+from lineage_service.store.flow_store import existing_store
 from lineage_service.terminal.output import Output, add_format_flags, plain, print_line
 from lineage_service.terminal.records import line_of
 from lineage_service.terminal.start import (

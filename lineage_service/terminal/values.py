@@ -6,8 +6,8 @@ import argparse
 
 from rich.console import Console
 
-from lineage_service.answers import Values
 from lineage_service.answers_csv import VALUE_COLUMNS, value_lines
+from lineage_service.lineage import Values
 from lineage_service.newest import application_named
 from lineage_service.settings import Settings
 from lineage_service.terminal.output import Output, add_format_flags, plain, print_table, table

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lineage_service.answers import Materialized, Questions, TraceQuery
+    from lineage_service.lineage import Materialized, Questions, TraceQuery
     from lineage_service.settings import Settings
 
 
@@ -20,7 +20,7 @@ def open_questions(settings: Settings, *, makes_store: bool = True) -> Questions
     """The lineage of the flow store that `settings` names. Where there is none, one is made; those who only
     ask say no to that, and get a NoStoreError.
     """
-    from lineage_service.flow_store import existing_store, open_store
+    from lineage_service.store.flow_store import existing_store, open_store
     from lineage_service.tracing.service import LineageQuestions
 
     store = open_store(settings) if makes_store else existing_store(settings)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from lineage_service.rows import mark_of
+from lineage_service.decode.rows import mark_of
 from lineage_service.tracing.elements import Run
 from lineage_service.tracing.flow_files import Integers
 from lineage_service.tracing.topology import Topology

@@ -12,7 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
-from lineage_service.answers import Direction
+from lineage_service.lineage import Direction
 from lineage_service.tracing.snapshot import Snapshot
 from lineage_service.tracing.steps import Integers, Records, Walk
 from lineage_service.tracing.walked import Position, Reached

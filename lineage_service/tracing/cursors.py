@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from lineage_service.answers import InvalidQueryError, TraceQuery
+from lineage_service.lineage import InvalidQueryError, TraceQuery
 
 __all__ = ["Page", "digest", "read", "written"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineage_service.answers import Dataset
+from lineage_service.lineage import Dataset
 from lineage_service.outcomes import NodeOutcome
 
 __all__ = ["Link", "Run", "TopologyNode", "in_words"]

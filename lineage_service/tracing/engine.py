@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lineage_service.answers import Direction
+from lineage_service.lineage import Direction
 from lineage_service.tracing.carried import MOST, CarriedFlows
 from lineage_service.tracing.listed_flows import flows_between
 from lineage_service.tracing.rows_between import distinct, within

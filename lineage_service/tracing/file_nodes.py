@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lineage_service.answers import Direction
+from lineage_service.lineage import Direction
 
 __all__ = ["nodes_meant"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.store_errors import StoreUnavailableError
+from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.tracing.parts import LINES, NUMBERED, TEXT, normal_path, parts_in
 from lineage_service.tracing.topology import keep_partitions
 from spark_agent import contract

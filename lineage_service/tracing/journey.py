@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Generic, Protocol, TypeVar
 
-from lineage_service.answers import Direction, NotFoundError
+from lineage_service.lineage import Direction, NotFoundError
 from lineage_service.tracing.ghost_links import FilesOfApplications, FileSplit
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.parts import CSV_WITH_HEADER, TEXT

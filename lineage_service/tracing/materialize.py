@@ -10,9 +10,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 import lineage_cypher
-from lineage_service.answers import Materialized, Questions, Record, Trace, TraceQuery
 from lineage_service.graph_rows import GraphRecord
 from lineage_service.graph_store import GraphStore
+from lineage_service.lineage import Materialized, Questions, Record, Trace, TraceQuery
 
 
 class Materializer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lineage_service.answers import TracedNode, ValueStep
+from lineage_service.lineage import TracedNode, ValueStep
 from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.opened import OpenedApplication
 from lineage_service.tracing.wiring import Wiring

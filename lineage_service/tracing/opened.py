@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from lineage_service.answers import Application
 from lineage_service.completeness import Receipt
-from lineage_service.tables import TABLES
+from lineage_service.lineage import Application
+from lineage_service.store.tables import TABLES
 from lineage_service.tracing.snapshot import KeptRows, Snapshot
 from lineage_service.tracing.summaries import Receipts, SummaryReader, summary
 from lineage_service.tracing.topology import read_topology

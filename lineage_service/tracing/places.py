@@ -13,8 +13,8 @@ from contextlib import nullcontext
 from datetime import datetime, timezone
 from typing import Any
 
-from lineage_service.answers import Direction, SourceRow
 from lineage_service.file_systems import FileState, FileSystems, UnreadableError, is_local
+from lineage_service.lineage import Direction, SourceRow
 from lineage_service.tracing import columnar_rows, whole_files
 from lineage_service.tracing.decompressed import Check, unlimited
 from lineage_service.tracing.elements import TopologyNode

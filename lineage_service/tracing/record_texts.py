@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lineage_service.store_errors import reading_told
+from lineage_service.store.errors import reading_told
 
 __all__ = ["RecordTexts", "TextCache"]
 

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import duckdb
 
-from lineage_service.answers import InvalidQueryError, Record, RecordPage, RecordQuery, TimeBudgetError
 from lineage_service.file_systems import UnreadableError
+from lineage_service.lineage import InvalidQueryError, Record, RecordPage, RecordQuery, TimeBudgetError
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.elements import Run, TopologyNode
 from lineage_service.tracing.opened import OpenedApplication

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lineage_service.answers import Direction, InvalidQueryError, NotFoundError
 from lineage_service.file_systems import UnreadableError
+from lineage_service.lineage import Direction, InvalidQueryError, NotFoundError
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.elements import TopologyNode, in_words, is_below
 from lineage_service.tracing.file_nodes import nodes_meant

@@ -15,7 +15,7 @@ from time import monotonic
 import duckdb
 import numpy as np
 
-from lineage_service.answers import (
+from lineage_service.lineage import (
     Application,
     Edge,
     Graph,
@@ -30,8 +30,8 @@ from lineage_service.answers import (
     UnknownApplicationError,
     Values,
 )
-from lineage_service.store_errors import reading_told
-from lineage_service.store_place import KEEP_COPIES_S
+from lineage_service.store.errors import reading_told
+from lineage_service.store.location import KEEP_COPIES_S
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check

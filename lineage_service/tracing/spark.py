@@ -18,8 +18,8 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.answers import InvalidQueryError, Record, Trace, TraceQuery
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.lineage import InvalidQueryError, Record, Trace, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing import cursors
 from lineage_service.tracing.decompressed import unlimited
 from lineage_service.tracing.elements import TopologyNode

@@ -14,7 +14,7 @@ from functools import cached_property, reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lineage_service.answers import Direction
+from lineage_service.lineage import Direction
 from lineage_service.tracing.spark_sets import Frontier
 from lineage_service.tracing.spark_steps import SparkWalk
 from lineage_service.tracing.walked import Position, Reached, Walked, on_the_way

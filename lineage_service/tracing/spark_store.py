@@ -13,8 +13,8 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.answers import UnknownApplicationError
 from lineage_service.completeness import Receipt
+from lineage_service.lineage import UnknownApplicationError
 from lineage_service.tracing.opened import OpenedApplication, StoreReader, opened_as
 from lineage_service.tracing.topology import Topology, read_topology
 from lineage_service.tracing.wiring import Wiring, grouped

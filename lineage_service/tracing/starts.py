@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
+from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.decompressed import Check
 from lineage_service.tracing.elements import Run, TopologyNode, in_words
 from lineage_service.tracing.places import Places

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lineage_service.answers import InvalidQueryError
+from lineage_service.lineage import InvalidQueryError
 from lineage_service.tracing.by_ids import ids_of, mark_of, node_of, records_of_ids
 from lineage_service.tracing.flow_files import NO_RUN, Integers, Slice
 from lineage_service.tracing.rows_between import (

@@ -13,11 +13,11 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.answers import Application, UnknownApplicationError
 from lineage_service.completeness import Receipt, counted
+from lineage_service.lineage import Application, UnknownApplicationError
 from lineage_service.outcomes import LOST_AFTER_MS, Outcome, outcome_of
-from lineage_service.store_errors import StoreUnavailableError
-from lineage_service.stored_blocks import read_receipts
+from lineage_service.store.errors import StoreUnavailableError
+from lineage_service.store.receipts import read_receipts
 from spark_agent import contract
 
 #: What is missing of an application that is lost.

@@ -14,8 +14,8 @@ from time import monotonic
 
 import duckdb
 
-from lineage_service.answers import TimeBudgetError
-from lineage_service.store_errors import reading_told
+from lineage_service.lineage import TimeBudgetError
+from lineage_service.store.errors import reading_told
 
 __all__ = ["time_budget"]
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lineage_service.answers import Dataset
 from lineage_service.completeness import Receipt
+from lineage_service.lineage import Dataset
 from lineage_service.outcomes import NodeOutcome, actions_of
 from lineage_service.tracing import kept_runs
 from lineage_service.tracing.elements import Link, Run, TopologyNode

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lineage_service.answers import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceQuery
+from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceQuery
 from lineage_service.tracing import cursors
 from lineage_service.tracing.cursors import Page
 from lineage_service.tracing.decompressed import Check

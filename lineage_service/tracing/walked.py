@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lineage_service.answers import Direction
+from lineage_service.lineage import Direction
 from lineage_service.tracing.topology import Topology
 
 __all__ = ["Position", "Reached", "Walked", "on_the_way"]

@@ -32,12 +32,12 @@ import deltalake
 import duckdb
 import pyarrow
 
-from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.graph_store import Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.up import start
-from lineage_service.tables import TABLES
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.store.tables import TABLES
 from perf.capture.__main__ import about_machine
 from perf.capture.broker import Broker
 from perf.capture.cases import CASES

@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from lineage_service.batches import Message, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import Message, flow_batch
+from lineage_service.store.flow_store import DeltaFlowStore
 from perf.ingest.report import CommitCost
 from spark_agent import contract
 from spark_agent.contract import Block

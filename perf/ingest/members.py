@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.store.flow_store import DeltaFlowStore
 from perf.capture.drivers import ROOT, JobError
 from perf.ingest.report import Cost
 from perf.ingest.topics import Topics

@@ -18,7 +18,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from lineage_service.stack.topics import create_topics
+from lineage_service.kafka.topics import create_topics
 from perf.capture.broker import Ends
 from perf.capture.cases import WORKLOADS, Case
 from perf.capture.drivers import ROOT, JobError

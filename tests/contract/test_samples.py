@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lineage_service.rows import row_of_event, rows_of_block
-from lineage_service.tables import flow_batches, record_batches
+from lineage_service.decode.rows import row_of_event, rows_of_block
+from lineage_service.store.tables import flow_batches, record_batches
 from spark_agent import contract
 from spark_agent.contract import Block
 

@@ -19,11 +19,11 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lineage_service.batches import DeadLetter, Message, source_of
 from lineage_service.consumer import Consumer, Limits
-from lineage_service.dead_letters import CUT_BYTES, KafkaDeadLetters
-from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.subscription import KafkaSubscription, Owner
+from lineage_service.decode.batches import DeadLetter, Message, source_of
+from lineage_service.kafka.dead_letters import CUT_BYTES, KafkaDeadLetters
+from lineage_service.kafka.subscription import KafkaSubscription, Owner
+from lineage_service.store.flow_store import DeltaFlowStore
 from spark_agent import contract
 from tests.flow_store_suite import rows
 from tests.lineage_messages import APP, block, event

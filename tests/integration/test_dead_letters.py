@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lineage_service.batches import DeadLetter, Message
-from lineage_service.dead_letters import KafkaDeadLetters
+from lineage_service.decode.batches import DeadLetter, Message
+from lineage_service.kafka.dead_letters import KafkaDeadLetters
 
 
 class Desk:

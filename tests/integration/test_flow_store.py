@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service import delta_table
-from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
-from lineage_service.store_errors import StoreConflictError, StoreUnavailableError
-from lineage_service.tables import ROW_GROUP, TABLES
+from lineage_service.store import delta_table
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
+from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
+from lineage_service.store.tables import ROW_GROUP, TABLES
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
 from tests.lineage_messages import APP, block, event

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import Trace, TraceQuery
-from lineage_service.batches import event_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch
+from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 from tests.lineage_messages import event, messages

@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from lineage_service.batches import Message
-from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.group_claim import claim
-from lineage_service.group_owner import GroupTakenError, memory_of
-from lineage_service.subscription import PASSING, KafkaSubscription, Place
+from lineage_service.decode.batches import Message
+from lineage_service.kafka.group_claim import claim
+from lineage_service.kafka.group_owner import GroupTakenError, memory_of
+from lineage_service.kafka.subscription import PASSING, KafkaSubscription, Place
+from lineage_service.store.flow_store import DeltaFlowStore
 from tests.integration.test_consume import (
     Bench,
     bench_of,

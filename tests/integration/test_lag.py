@@ -23,13 +23,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from lineage_service.answers import GroupLag
-from lineage_service.group import KafkaGroup
+from lineage_service.kafka.group import KafkaGroup
+from lineage_service.kafka.subscription import BrokerUnavailableError
 from lineage_service.lag import LagWatch, open_lag
+from lineage_service.lineage import GroupLag
 from lineage_service.metrics import new_registry
 from lineage_service.metrics_server import CannotListenError, metrics_server
 from lineage_service.settings import Settings
-from lineage_service.subscription import BrokerUnavailableError
 from perf.delivery.brokers import closed_port
 from spark_agent import contract
 from tests.group_suite import GroupSuite

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.answers import InvalidQueryError, TraceQuery
-from lineage_service.batches import event_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch
+from lineage_service.lineage import InvalidQueryError, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 from tests.lineage_messages import APP, event, messages

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import NotFoundError, RecordQuery, Trace, TraceQuery
+from lineage_service.lineage import NotFoundError, RecordQuery, Trace, TraceQuery
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter import lineage_api

@@ -15,15 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service import cli, delta_table, maintain, maintenance
+from lineage_service import cli, maintain
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.graph_memory import MemoryGraph
 from lineage_service.graph_store import GraphUnavailableError
 from lineage_service.maintain import Wishes, one_pass
-from lineage_service.maintenance import Maintenance
-from lineage_service.store_errors import StoreConflictError
-from lineage_service.tables import TABLES
+from lineage_service.store import delta_table, maintenance
+from lineage_service.store.errors import StoreConflictError
+from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
+from lineage_service.store.maintenance import Maintenance
+from lineage_service.store.tables import TABLES
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, events, flows, rows, state
 from tests.lineage_messages import APP, block, event

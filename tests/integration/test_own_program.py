@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import TimeBudgetError, TraceQuery
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.lineage import TimeBudgetError, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
+from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.service import LineageQuestions
 from tests.file_applications import APP, MAP, questions_of, splits_of
 

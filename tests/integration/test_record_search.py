@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import InvalidQueryError, RecordPage, RecordQuery, TimeBudgetError
+from lineage_service.lineage import InvalidQueryError, RecordPage, RecordQuery, TimeBudgetError
 from lineage_service.tracing import places, text_files
 from lineage_service.tracing.service import LineageQuestions
 from tests.file_applications import APP, MAP, SOURCE, questions_of, splits_of

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from lineage_service import file_systems
-from lineage_service.answers import (
+from lineage_service.file_systems import FileState, FileSystems, UnreadableError
+from lineage_service.lineage import (
     NotFoundError,
     Record,
     RecordQuery,
@@ -23,7 +24,6 @@ from lineage_service.answers import (
     TimeBudgetError,
     TraceQuery,
 )
-from lineage_service.file_systems import FileState, FileSystems, UnreadableError
 from lineage_service.tracing import text_files
 from lineage_service.tracing.service import LineageQuestions
 from tests.file_applications import APP, SOURCE, questions_of, splits_of

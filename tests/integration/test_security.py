@@ -15,7 +15,6 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 from neo4j.exceptions import DriverError, Neo4jError
 
-from lineage_service.flow_store import DeltaFlowStore
 from lineage_service.graph_store import GraphRefusedError, Neo4jGraph
 from lineage_service.stack.errors import DownloadError, JavaError
 from lineage_service.stack.java import find_java
@@ -23,6 +22,7 @@ from lineage_service.stack.kafka import Kafka
 from lineage_service.stack.neo4j import Neo4j
 from lineage_service.stack.ports import HOST
 from lineage_service.stack.server import Server
+from lineage_service.store.flow_store import DeltaFlowStore
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
 from tests.integration.test_consume import Bench, bench_of

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.answers import RecordQuery, TraceQuery, UnavailableError
-from lineage_service.batches import event_batch, flow_batch
+from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import DeltaFlowStore, FlowStore
+from lineage_service.lineage import RecordQuery, TraceQuery, UnavailableError
 from lineage_service.maintain import Wishes, one_pass
-from lineage_service.maintenance import Maintenance
-from lineage_service.store_errors import StoreUnavailableError
-from lineage_service.store_place import KEEP_COPIES_S, StorePlace
-from lineage_service.tables import TABLES
+from lineage_service.store.errors import StoreUnavailableError
+from lineage_service.store.flow_store import DeltaFlowStore, FlowStore
+from lineage_service.store.location import KEEP_COPIES_S, StorePlace
+from lineage_service.store.maintenance import Maintenance
+from lineage_service.store.tables import TABLES
 from lineage_service.tracing import service
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lineage_api import models
 from lineage_api.bodies import body
-from lineage_service import answers
+from lineage_service import lineage
 
 #: What UTF-8 cannot hold never comes here.
 _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -22,7 +22,7 @@ def _several(some: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]
 
 
 _rows = st.builds(
-    answers.SourceRow,
+    lineage.SourceRow,
     path=_texts,
     row=_numbers,
     line=_numbers,
@@ -30,7 +30,7 @@ _rows = st.builds(
     warning=st.none() | _texts,
 )
 _records = st.builds(
-    answers.Record,
+    lineage.Record,
     record_id=_texts,
     partition=_numbers,
     offset=_numbers,
@@ -40,7 +40,7 @@ _records = st.builds(
     source=st.none() | _rows,
 )
 _nodes = st.builds(
-    answers.TracedNode,
+    lineage.TracedNode,
     node_id=_texts,
     name=_texts,
     kind=_texts,
@@ -48,9 +48,9 @@ _nodes = st.builds(
     total=_numbers,
     records=_several(_records),
 )
-_flows = st.builds(answers.Flow, hash_in=_texts, hash_out=_texts, node_id=_texts)
+_flows = st.builds(lineage.Flow, hash_in=_texts, hash_out=_texts, node_id=_texts)
 _traces = st.builds(
-    answers.Trace,
+    lineage.Trace,
     direction=st.sampled_from(("backward", "forward")),
     start=_several(_records),
     start_node=_texts,
@@ -63,7 +63,7 @@ _traces = st.builds(
     how=_texts,
 )
 _pages = st.builds(
-    answers.RecordPage,
+    lineage.RecordPage,
     node_id=_texts,
     total=st.none() | _numbers,
     records=_several(_records),
@@ -71,11 +71,11 @@ _pages = st.builds(
     warnings=_several(_texts),
 )
 _graphs = st.builds(
-    answers.Graph,
+    lineage.Graph,
     application_id=_texts,
     nodes=_several(
         st.builds(
-            answers.Node,
+            lineage.Node,
             node_id=_texts,
             node=_numbers,
             name=_texts,
@@ -84,20 +84,20 @@ _graphs = st.builds(
             call_site=_texts,
             exact=_flags,
             reason=_texts,
-            dataset=st.none() | st.builds(answers.Dataset, namespace=_texts, name=_texts, format=_texts),
+            dataset=st.none() | st.builds(lineage.Dataset, namespace=_texts, name=_texts, format=_texts),
             records=st.none() | _numbers,
             has_values=_flags,
         )
     ),
     edges=_several(
-        st.builds(answers.Edge, source=_texts, target=_texts, flows=st.none() | _numbers, shuffle=_flags)
+        st.builds(lineage.Edge, source=_texts, target=_texts, flows=st.none() | _numbers, shuffle=_flags)
     ),
 )
 
 
 @given(answer=_traces | _pages | _graphs)
 def test_an_answer_has_the_bytes_of_its_model(
-    answer: answers.Trace | answers.RecordPage | answers.Graph,
+    answer: lineage.Trace | lineage.RecordPage | lineage.Graph,
 ) -> None:
     model = getattr(models, type(answer).__name__)
     assert body(answer) == model.model_validate(answer).model_dump_json().encode()

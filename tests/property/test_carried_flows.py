@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lineage_service.answers import Trace, TraceQuery
+from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.tracing import engine
 from lineage_service.tracing.service import LineageQuestions
 from tests.id_applications import FileStore

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.tables import TABLES
+from lineage_service.store.tables import TABLES
 from lineage_service.tracing.columns import as_kept, part
 from lineage_service.tracing.flow_files import NO_RUN, ColumnCache, FlowFiles
 from lineage_service.tracing.rows_between import (

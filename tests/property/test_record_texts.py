@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.tables import TABLES
+from lineage_service.store.tables import TABLES
 from lineage_service.tracing import record_texts
 from lineage_service.tracing.record_texts import RecordTexts, TextCache
 

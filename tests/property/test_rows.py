@@ -13,8 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.rows import BlockRows, row_of_event, rows_of_block
-from lineage_service.tables import BATCH_ROWS, events_batch, flow_batches, receipts_batch, record_batches
+from lineage_service.decode.rows import BlockRows, row_of_event, rows_of_block
+from lineage_service.store.tables import (
+    BATCH_ROWS,
+    events_batch,
+    flow_batches,
+    receipts_batch,
+    record_batches,
+)
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 from tests.lineage_messages import event

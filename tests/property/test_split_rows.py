@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.answers import TimeBudgetError
 from lineage_service.file_systems import FileSystems
+from lineage_service.lineage import TimeBudgetError
 from lineage_service.tracing import bzip2_splits, text_files
 from lineage_service.tracing.bzip2_splits import text_starts
 from lineage_service.tracing.decompressed import FileBytes, unlimited

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, Trace, TraceQuery
+from lineage_service.lineage import InvalidQueryError, NotFoundError, Trace, TraceQuery
 from lineage_service.tracing.opened import open_application, stored_files
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.tracing.whole import TooManyFlows, whole_run

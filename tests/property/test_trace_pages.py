@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, TimeBudgetError, Trace, TraceQuery
-from lineage_service.batches import event_batch, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.lineage import InvalidQueryError, NotFoundError, TimeBudgetError, Trace, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing import cursors, service
 from lineage_service.tracing.engine import TraceWalk
 from lineage_service.tracing.opened import OpenedApplication, open_application, stored_files

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from lineage_service import cli, delta_table
-from lineage_service.dead_letters import KafkaDeadLetters
+from lineage_service import cli
 from lineage_service.graph_store import Neo4jGraph
-from lineage_service.subscription import KafkaSubscription
+from lineage_service.kafka.dead_letters import KafkaDeadLetters
+from lineage_service.kafka.subscription import KafkaSubscription
+from lineage_service.store import delta_table
 
 #: In the order of the protocol of a batch (lineage_service/consumer.py).
 PLACES = ("dead_letters", "flows", "records", "blocks", "events", "graph", "offsets")

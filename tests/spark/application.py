@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark import SparkConf, SparkContext
 
-from lineage_service import rows, tables
-from lineage_service.answers import Trace, TraceQuery
 from lineage_service.completeness import completeness
+from lineage_service.decode import rows
+from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.store import tables
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 

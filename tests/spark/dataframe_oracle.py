@@ -19,7 +19,7 @@ from pyarrow import orc
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from lineage_service.answers import Graph, Node, RecordQuery, Trace
+from lineage_service.lineage import Graph, Node, RecordQuery, Trace
 from tests.spark.application import Application, Row, run_application
 from tests.spark.relational import Data, Sources
 from tests.spark.shop import Shop, make_shop

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import RecordQuery
+from lineage_service.lineage import RecordQuery
 from tests.spark.application import Application, rows_at, run_application
 from tests.spark.pipelines import write
 

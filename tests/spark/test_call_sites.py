@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.answers import Node
+from lineage_service.lineage import Node
 from tests.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]

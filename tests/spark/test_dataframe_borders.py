@@ -13,7 +13,7 @@ from pyspark import RDD, SparkContext, cloudpickle
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.answers import Trace, TraceQuery
+from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.tracing.spark import SparkTracing, local_session
 from tests.spark import relational as r
 from tests.spark import test_cluster, test_dataframe_cluster

@@ -12,7 +12,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from lineage_service.answers import NotFoundError
+from lineage_service.lineage import NotFoundError
 from tests.spark import relational as r
 from tests.spark.dataframe_oracle import Case, Ran, conf_of, records_of, rows_of_sources, without_lineage
 from tests.spark.shop import Order, Shop

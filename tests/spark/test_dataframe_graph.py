@@ -11,7 +11,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lineage_service.answers import Graph
+from lineage_service.lineage import Graph
 from tests.spark.application import run_application
 
 # The first test of the module runs the job of all of them.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import DataFrame
 
-from lineage_service.answers import NotFoundError
+from lineage_service.lineage import NotFoundError
 from tests.spark import random_queries
 from tests.spark.dataframe_oracle import Case, Ran, Tables, check_forward, rows_of_sources
 from tests.spark.relational import Data, Sources

@@ -13,9 +13,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lineage_service.answers import Trace, TraceQuery
-from lineage_service.batches import event_batch, flow_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.tracing.spark import SparkTracing, local_session
 from tests.lineage_messages import messages

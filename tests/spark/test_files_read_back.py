@@ -10,7 +10,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lineage_service.answers import Direction, NotFoundError, Trace, TraceQuery
+from lineage_service.lineage import Direction, NotFoundError, Trace, TraceQuery
 from lineage_service.tracing.spark import SparkTracing, local_session
 from tests.spark.application import Application, rows_at, run_application
 

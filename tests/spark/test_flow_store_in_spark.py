@@ -6,9 +6,9 @@ import duckdb
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.maintenance import Maintenance
-from lineage_service.tables import TABLES
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.store.maintenance import Maintenance
+from lineage_service.store.tables import TABLES
 from spark_agent import contract
 from tests.flow_store_suite import events, flows, rows
 from tests.lineage_messages import APP, block, event

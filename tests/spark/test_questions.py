@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.answers import (
-    InvalidQueryError,
-    NotFoundError,
-    RecordQuery,
-    TraceQuery,
-)
+from lineage_service.lineage import InvalidQueryError, NotFoundError, RecordQuery, TraceQuery
 from tests.spark.application import Application, run_application
 
 LINES = ["the quick fox", "the lazy dog", "a quick dog", ""]

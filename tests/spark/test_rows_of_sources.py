@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lineage_service.answers import RecordQuery, SourceRow
+from lineage_service.lineage import RecordQuery, SourceRow
 from tests.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lineage_service.answers import InvalidQueryError, LineageError, NotFoundError, TraceQuery
+from lineage_service.lineage import InvalidQueryError, LineageError, NotFoundError, TraceQuery
 from lineage_service.tracing.spark import SparkTracing, local_session, trace
 from lineage_service.tracing.spark_store import in_hadoop
 from tests.spark import test_more_operations, test_operations

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lineage_service.answers import InvalidQueryError, TraceQuery
+from lineage_service.lineage import InvalidQueryError, TraceQuery
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.tracing.spark import SparkTracing, local_session
 from tests.border_application import SOURCE, TWO_ACTIONS

@@ -19,9 +19,9 @@ import neo4j as driver
 import pytest
 from pyspark import TaskContext
 
-from lineage_service.answers import TraceQuery
 from lineage_service.graph_memory import MemoryGraph
 from lineage_service.graph_rows import WholeRun
+from lineage_service.lineage import TraceQuery
 from lineage_service.tracing.whole import TooManyFlows, whole_run
 from tests.spark.application import Application, run_application
 

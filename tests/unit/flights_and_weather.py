@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from lineage_service.answers import (
+from lineage_service.lineage import (
     Application,
     Dataset,
     Edge,

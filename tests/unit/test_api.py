@@ -15,10 +15,10 @@ from lineage_api.app import create_app
 from lineage_api.page import HEADERS, add_page
 from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
 from lineage_page import built_folder
-from lineage_service.answers import RecordPage
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.group import MemoryGroup
+from lineage_service.kafka.group import MemoryGroup
 from lineage_service.lag import LagWatch
+from lineage_service.lineage import RecordPage
 from lineage_service.metrics import LagMetrics, new_registry
 from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.unfinished import Unfinished

@@ -22,7 +22,7 @@ from lineage_api.openapi import EXAMPLES_FILE
 from lineage_api.parameters import RecordParameters, TraceParameters
 from lineage_api.problems import PROBLEMS
 from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS
-from lineage_service import answers
+from lineage_service import lineage
 from lineage_service.questions_memory import MemoryQuestions
 from tests.api_examples import examples
 
@@ -199,12 +199,12 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     ],
 )
 def test_a_model_has_the_fields_of_its_answer_in_order(name):
-    fields = [field.name for field in dataclasses.fields(getattr(answers, name))]
+    fields = [field.name for field in dataclasses.fields(getattr(lineage, name))]
     assert list(getattr(models, name).model_fields) == fields
 
 
 def test_the_parameters_are_the_fields_of_the_queries_with_the_same_defaults():
-    for parameters, query in ((RecordParameters, answers.RecordQuery), (TraceParameters, answers.TraceQuery)):
+    for parameters, query in ((RecordParameters, lineage.RecordQuery), (TraceParameters, lineage.TraceQuery)):
         defaults = {
             field.name: field.default
             for field in dataclasses.fields(query)

@@ -8,8 +8,8 @@ import pytest
 
 from lineage_api.app import create_app
 from lineage_api.freshness import is_held, tags_of
-from lineage_service.batches import event_batch
-from lineage_service.flow_store import DeltaFlowStore
+from lineage_service.decode.batches import event_batch
+from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi

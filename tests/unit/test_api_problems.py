@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from lineage_api.app import create_app
-from lineage_service.answers import (
+from lineage_service.lineage import (
     InvalidQueryError,
     LineageError,
     NotFoundError,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lineage_service import batches
-from lineage_service.batches import event_batch, flow_batch, source_of
+from lineage_service.decode import batches
+from lineage_service.decode.batches import event_batch, flow_batch, source_of
 from spark_agent import contract
 from tests.lineage_messages import block, event, messages
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.answers import Direction, Trace, TraceQuery
+from lineage_service.lineage import Direction, Trace, TraceQuery
 from lineage_service.tracing.opened import open_application, stored_files
 from lineage_service.tracing.service import LineageQuestions
 from lineage_service.tracing.whole import TooManyFlows, whole_run

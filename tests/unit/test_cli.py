@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lineage_service import cli
-from lineage_service.answers import UnavailableError
 from lineage_service.installation import install_command
+from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
 from tests.settings_read import settings_read_by
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from lineage_service import consumer
-from lineage_service.batches import FlowBatch
 from lineage_service.consumer import (
     MESSAGE_OVERHEAD,
     RETRY_LAST_S,
@@ -19,13 +18,14 @@ from lineage_service.consumer import (
     TopicReplacedError,
     resume_offset,
 )
-from lineage_service.dead_letters import MemoryDeadLetters
+from lineage_service.decode.batches import FlowBatch
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import Written
 from lineage_service.graph_rows import GraphDataError
 from lineage_service.graph_store import GraphUnavailableError
-from lineage_service.store_errors import StoreConflictError, StoreUnavailableError
-from lineage_service.subscription import Owner, Place
+from lineage_service.kafka.dead_letters import MemoryDeadLetters
+from lineage_service.kafka.subscription import Owner, Place
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
+from lineage_service.store.flow_store import Written
 from lineage_service.subscription_memory import MemoryLog, MemorySubscription
 from spark_agent import contract
 from tests.lineage_messages import APP, block, event

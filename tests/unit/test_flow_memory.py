@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import FlowStore
+from lineage_service.store.flow_store import FlowStore
 from tests.flow_store_suite import FlowStoreSuite
 
 

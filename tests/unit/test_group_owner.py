@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.group_owner import memory_of, other_owner
+from lineage_service.kafka.group_owner import memory_of, other_owner
 
 
 @pytest.mark.parametrize("memory", [None, "", "something of another program", memory_of("mine")])

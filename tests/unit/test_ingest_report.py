@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lineage_service.completeness import completeness
-from lineage_service.rows import rows_of_block
+from lineage_service.decode.rows import rows_of_block
 from perf.ingest import report
 from perf.ingest.report import Afterwards, CommitCost, Cost, Measured, Result
 from perf.ingest.topics import blocks_of_copy, events_of_copies

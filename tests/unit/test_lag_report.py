@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from lineage_service.answers import ApplicationLag, GroupLag, PartitionLag
 from lineage_service.lag_report import show_applications, show_group
+from lineage_service.lineage import ApplicationLag, GroupLag, PartitionLag
 from lineage_service.unfinished import UnfinishedApplications
 
 PARTITION = PartitionLag(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from lineage_service.maintenance import Stored, expired
+from lineage_service.store.maintenance import Stored, expired
 
 STORED = {name: Stored(name, bytes=size) for name, size in {"a": 10, "b": 20, "c": 30, "runs": 40}.items()}
 ENDED = {"b": 100.0, "c": 200.0, "a": 300.0}

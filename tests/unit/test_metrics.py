@@ -8,13 +8,12 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from lineage_service.batches import event_batch
 from lineage_service.consumer import Consumer, Limits
-from lineage_service.dead_letters import MemoryDeadLetters
+from lineage_service.decode.batches import event_batch
 from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.flow_store import FlowStore
 from lineage_service.graph_store import GraphCounters
-from lineage_service.group import MemoryGroup
+from lineage_service.kafka.dead_letters import MemoryDeadLetters
+from lineage_service.kafka.group import MemoryGroup
 from lineage_service.lag import LagWatch
 from lineage_service.metrics import (
     METRICS,
@@ -25,7 +24,8 @@ from lineage_service.metrics import (
     exposition,
     new_registry,
 )
-from lineage_service.store_errors import StoreUnavailableError
+from lineage_service.store.errors import StoreUnavailableError
+from lineage_service.store.flow_store import FlowStore
 from lineage_service.subscription_memory import MemoryLog, MemorySubscription
 from lineage_service.unfinished import Unfinished
 from spark_agent import contract

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, TraceQuery
-from lineage_service.batches import event_batch
+from lineage_service.decode.batches import event_batch
+from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract
 from tests.id_applications import FileStore

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.answers import ApplicationError, NodeError
 from lineage_service.flow_memory import MemoryFlowStore
+from lineage_service.lineage import ApplicationError, NodeError
 from lineage_service.outcomes import LOST_AFTER_MS, actions_of, outcome_of
 from lineage_service.terminal.output import error_text
 from lineage_service.tracing.summaries import LOST, Summaries

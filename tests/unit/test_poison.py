@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.batches import MAX_REASON_CHARACTERS, event_batch, flow_batch
+from lineage_service.decode.batches import MAX_REASON_CHARACTERS, event_batch, flow_batch
 from spark_agent import contract
 from tests.lineage_messages import block, event, messages
 from tests.poison import BLOCKS, EVENTS

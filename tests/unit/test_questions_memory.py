@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.answers import InvalidQueryError, NotFoundError, Questions, RecordQuery, TraceQuery
+from lineage_service.lineage import InvalidQueryError, NotFoundError, Questions, RecordQuery, TraceQuery
 from tests.unit.flights_and_weather import APP, questions
 
 

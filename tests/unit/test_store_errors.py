@@ -1,7 +1,7 @@
 import pytest
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, errors_told
 
 REASONS = (
     "Operation not supported\n"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from lineage_service import subscription
-from lineage_service.group_owner import GroupTakenError, memory_of
-from lineage_service.subscription import KafkaSubscription, Place
+from lineage_service.kafka import subscription
+from lineage_service.kafka.group_owner import GroupTakenError, memory_of
+from lineage_service.kafka.subscription import KafkaSubscription, Place
 
 Event = Callable[["Client"], "Message | None"]
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lineage_api.app import create_app
 from lineage_service import cli
-from lineage_service.answers import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
+from lineage_service.lineage import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
 from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.terminal import start
 from lineage_service.terminal.output import plain, print_line, print_table, table

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow.dataset
 
 from lineage_service.completeness import Receipt
-from lineage_service.store_errors import reading_told
-from lineage_service.tables import TABLES
+from lineage_service.store.errors import reading_told
+from lineage_service.store.tables import TABLES
 
 __all__ = ["read_receipts"]
 

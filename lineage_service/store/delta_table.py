@@ -32,10 +32,10 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
-from lineage_service.store_log import empty_entries, lost_log
-from lineage_service.store_place import StorePlace
-from lineage_service.tables import ROW_GROUP, TABLES
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store.location import StorePlace
+from lineage_service.store.log_check import empty_entries, lost_log
+from lineage_service.store.tables import ROW_GROUP, TABLES
 
 __all__ = ["COMMITS_PER_OPENING", "NOTHING", "WRITER", "Contents", "Table", "only"]
 

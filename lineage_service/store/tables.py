@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lineage_service.rows import BlockRows, EventRow, Flows, Integers, Texts
+from lineage_service.decode.rows import BlockRows, EventRow, Flows, Integers, Texts
 from spark_agent import contract
 
 _APPLICATION = pa.field("application_id", pa.string())

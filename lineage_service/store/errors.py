@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.answers import UnavailableError
-from lineage_service.store_log import log_damage
+from lineage_service.lineage import UnavailableError
+from lineage_service.store.log_check import log_damage
 
 __all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told", "reading_told"]
 

@@ -25,10 +25,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from lineage_service.answers import LineageError, UnavailableError
-from lineage_service.batches import Message
-from lineage_service.group_owner import GroupTakenError, memory_of, other_owner
-from lineage_service.kafka_client import NO_OPTIONS, SESSION, client_of
+from lineage_service.decode.batches import Message
+from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
+from lineage_service.kafka.group_owner import GroupTakenError, memory_of, other_owner
+from lineage_service.lineage import LineageError, UnavailableError
 
 __all__ = [
     "PASSING",

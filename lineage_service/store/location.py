@@ -25,7 +25,7 @@ from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSystem, PyFileSystem
 
-from lineage_service.store_sync import sync_commit, sync_recent
+from lineage_service.store.fsync import sync_commit, sync_recent
 
 __all__ = ["StorePlace"]
 

@@ -23,10 +23,10 @@ from deltalake import DeltaTable, write_deltalake
 from pyarrow.fs import FileType
 
 from lineage_service.completeness import completeness_of
-from lineage_service.delta_table import WRITER, only
-from lineage_service.flow_store import DeltaFlowStore
-from lineage_service.store_errors import StoreConflictError, StoreUnavailableError, errors_told
-from lineage_service.tables import BATCH_ROWS, TABLES
+from lineage_service.store.delta_table import WRITER, only
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.store.tables import BATCH_ROWS, TABLES
 from spark_agent import contract
 
 __all__ = ["Compacted", "Maintenance", "Stored", "expired"]

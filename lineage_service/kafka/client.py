@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lineage_service.answers import UnavailableError
+from lineage_service.lineage import UnavailableError
 from spark_agent.contract import broker_addresses, kafka_config
 
 if TYPE_CHECKING:

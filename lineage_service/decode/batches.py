@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from lineage_service.rows import BlockRows, EventRow, Texts, row_of_event, rows_of_block
+from lineage_service.decode.rows import BlockRows, EventRow, Texts, row_of_event, rows_of_block
 from spark_agent.contract import ContractError
 
 Row = TypeVar("Row", BlockRows, EventRow)

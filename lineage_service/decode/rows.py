@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lineage_service.event_checks import (
+from lineage_service.decode.event_checks import (
     MAX_NUMBER,
     MAX_POSITION,
     check_application,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 
 import pyarrow.dataset
 
-from lineage_service.rows import BlockRows
-from lineage_service.store_errors import reading_told
+from lineage_service.decode.rows import BlockRows
+from lineage_service.store.errors import reading_told
 
 #: Applications of which the stored blocks are known without reading, about 100 bytes a block.
 MAX_KNOWN_APPLICATIONS = 32

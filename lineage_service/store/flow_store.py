@@ -38,18 +38,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.dataset
 
-from lineage_service.answers import NotFoundError
-from lineage_service.batches import EventBatch, FlowBatch
 from lineage_service.completeness import Receipt
-from lineage_service.delta_table import NOTHING, Table
-from lineage_service.known_blocks import KnownBlocks
-from lineage_service.store_errors import (
-    errors_told,
-    reading_told,
-)
-from lineage_service.store_place import StorePlace
-from lineage_service.stored_blocks import read_receipts
-from lineage_service.tables import (
+from lineage_service.decode.batches import EventBatch, FlowBatch
+from lineage_service.lineage import NotFoundError
+from lineage_service.store.delta_table import NOTHING, Table
+from lineage_service.store.errors import errors_told, reading_told
+from lineage_service.store.known_blocks import KnownBlocks
+from lineage_service.store.location import StorePlace
+from lineage_service.store.receipts import read_receipts
+from lineage_service.store.tables import (
     TABLES,
     events_batch,
     flow_batches,

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from lineage_service.batches import DeadLetter
-from lineage_service.kafka_client import NO_OPTIONS, client_of
-from lineage_service.subscription import BrokerUnavailableError
+from lineage_service.decode.batches import DeadLetter
+from lineage_service.kafka.client import NO_OPTIONS, client_of
+from lineage_service.kafka.subscription import BrokerUnavailableError
 
 __all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
 

@@ -1,0 +1,1 @@
+"""Messages of the topics as rows of tables."""

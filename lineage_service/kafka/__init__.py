@@ -1,0 +1,1 @@
+"""How the service reads topics: client, subscription, consumer group, dead letters."""

@@ -1,0 +1,1 @@
+"""The flow store: four Delta tables of what came off the topics."""
