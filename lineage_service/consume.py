@@ -18,22 +18,22 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lineage_service.completeness import Completeness, completeness_of
-from lineage_service.consumer import Consumer, Limits
+from lineage_service.ingest.consumer import Consumer, Limits
 from lineage_service.kafka import client as kafka_client
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
 from lineage_service.kafka.group_claim import claim
 from lineage_service.kafka.subscription import KafkaSubscription, no_broker
 from lineage_service.kafka.topics import create_topics, topic_partitions
 from lineage_service.lineage import LineageError, UnavailableError
-from lineage_service.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
-from lineage_service.metrics_server import metrics_server
+from lineage_service.monitoring.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
+from lineage_service.monitoring.metrics_server import metrics_server
 from lineage_service.stack.errors import ServerError
 from lineage_service.store.flow_store import FlowStore, open_store
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from lineage_service.graph_store import Neo4jGraph
+    from lineage_service.graph.neo4j_store import Neo4jGraph
     from lineage_service.settings import Settings
 
 __all__ = ["IncompleteError", "command", "configure"]
@@ -99,10 +99,10 @@ def _consume(
     )
     graph, flows = _graph(settings), None
     if graph is not None:
-        from lineage_service import whole_runs
+        from lineage_service.graph_export import applications
 
         registry.register(GraphMetrics(graph.counters))
-        flows = whole_runs.from_settings(settings, graph)
+        flows = applications.from_settings(settings, graph)
     with closing(graph) if graph is not None else nullcontext():
         consumer = Consumer(
             partial(
@@ -165,7 +165,7 @@ def _graph(settings: Settings) -> Neo4jGraph | None:
     """The graph that the settings name. Its driver takes 0.4 s to import, a third of a consumer's start."""
     if not settings.neo4j_uri:
         return None
-    from lineage_service.graph_store import from_settings
+    from lineage_service.graph.neo4j_store import from_settings
 
     return from_settings(settings)
 

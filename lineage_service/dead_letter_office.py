@@ -20,11 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from rich.console import Console
 from rich.table import Table
 
-from lineage_service.kafka import client
-from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
-from lineage_service.kafka.dead_letters import MAX_LETTER_BYTES
-from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError, no_broker
-from lineage_service.replay import (
+from lineage_service.ingest.redelivery import (
     Done,
     Letter,
     Office,
@@ -36,6 +32,10 @@ from lineage_service.replay import (
     natural,
     replay,
 )
+from lineage_service.kafka import client
+from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
+from lineage_service.kafka.dead_letters import MAX_LETTER_BYTES
+from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError, no_broker
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

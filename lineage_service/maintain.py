@@ -116,7 +116,7 @@ def _application_id(text: str) -> str:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """One pass, or one after the other until Ctrl-C. Raises LineageError."""
-    from lineage_service.graph_store import from_settings
+    from lineage_service.graph.neo4j_store import from_settings
 
     wishes = Wishes(
         delete=tuple(options.delete),

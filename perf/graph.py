@@ -35,9 +35,9 @@ import numpy as np
 import psutil
 
 import lineage_cypher
-from lineage_service.graph_rows import BATCH_ROWS, RunColumn, WholeRun
-from lineage_service.graph_runs import RunWriter
-from lineage_service.graph_store import Neo4jGraph
+from lineage_service.graph.neo4j_store import Neo4jGraph
+from lineage_service.graph.rows import BATCH_ROWS, RunColumn, WholeRun
+from lineage_service.graph.run_writer import RunWriter
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.up import start

@@ -19,14 +19,14 @@ from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.freshness import tags_of
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.graph_memory import MemoryGraph
+from lineage_service.graph_export.trace_writer import Materializer
 from lineage_service.kafka.group import MemoryGroup
-from lineage_service.lag import LagWatch
-from lineage_service.metrics import LagMetrics, new_registry
+from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.lag import LagWatch
+from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.materialize import Materializer
+from lineage_service.testing.graph import MemoryGraph
 from lineage_service.tracing.service import LineageQuestions
-from lineage_service.unfinished import Unfinished
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_wire import Wire, cut_wire

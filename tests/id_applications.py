@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.store.tables import ROW_GROUP
+from lineage_service.testing.flow_store import MemoryFlowStore
 from spark_agent import contract
 from tests.lineage_messages import block, event, messages
 

@@ -29,7 +29,7 @@ from lineage_api.parameters import (
 from lineage_api.problems import Problem
 from lineage_service import lineage
 from lineage_service.lineage import Lag, Materialized, Questions, TraceQuery, UnavailableError
-from lineage_service.metrics import TEXT_FORMAT, exposition
+from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest import LAST, application_named
 
 __all__ = ["LookAtLag", "Materialize", "router"]

@@ -75,8 +75,8 @@ def _show_lag(console: Console, settings: Settings) -> None:
         console.print(line, markup=False, highlight=False)
         return
     # Not at the top: `lineage status` of a stack that is down needs no Kafka client and no Delta.
-    from lineage_service.lag import open_lag
-    from lineage_service.lag_report import show_applications, show_group
+    from lineage_service.monitoring.lag import open_lag
+    from lineage_service.monitoring.lag_report import show_applications, show_group
     from lineage_service.store.flow_store import NoStoreError
 
     try:

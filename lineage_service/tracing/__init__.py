@@ -29,8 +29,8 @@ def open_questions(settings: Settings, *, makes_store: bool = True) -> Questions
 
 def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materialized] | None:
     """Puts a trace into Neo4j, or None when no Neo4j is configured."""
-    from lineage_service.graph_store import from_settings
-    from lineage_service.tracing.materialize import Materializer
+    from lineage_service.graph.neo4j_store import from_settings
+    from lineage_service.graph_export.trace_writer import Materializer
 
     graph = from_settings(settings)
     return (

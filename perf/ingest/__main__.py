@@ -32,7 +32,7 @@ import deltalake
 import duckdb
 import pyarrow
 
-from lineage_service.graph_store import Neo4jGraph
+from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.up import start

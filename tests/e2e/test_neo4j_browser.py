@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 import lineage_cypher
 from lineage_cypher import browser as browser_files
-from lineage_service.graph_store import GraphRecord, Neo4jGraph
+from lineage_service.graph.neo4j_store import GraphRecord, Neo4jGraph
 from lineage_service.settings import Settings
 from lineage_service.stack.down import stop
 from lineage_service.stack.errors import DownloadError, JavaError

@@ -15,7 +15,7 @@ from playwright.sync_api import Route, expect
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_service.lineage import Application, Graph, UnavailableError
-from lineage_service.questions_memory import MemoryLineage, MemoryQuestions
+from lineage_service.testing.queries import MemoryLineage, MemoryQuestions
 from tests.e2e.browser import opened, served, violations
 from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, materialize, questions
 

@@ -19,8 +19,8 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lineage_service.consumer import Consumer, Limits
 from lineage_service.decode.batches import DeadLetter, Message, source_of
+from lineage_service.ingest.consumer import Consumer, Limits
 from lineage_service.kafka.dead_letters import CUT_BYTES, KafkaDeadLetters
 from lineage_service.kafka.subscription import KafkaSubscription, Owner
 from lineage_service.store.flow_store import DeltaFlowStore

@@ -15,13 +15,13 @@ import pytest
 from lineage_service.completeness import completeness_of
 from lineage_service.lineage import TraceQuery
 from lineage_service.maintain import Wishes, one_pass
+from lineage_service.monitoring.incomplete import Unfinished
 from lineage_service.store import delta_table
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
 from lineage_service.tracing.service import LineageQuestions
-from lineage_service.unfinished import Unfinished
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_store import told

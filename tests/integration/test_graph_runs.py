@@ -14,11 +14,11 @@ import neo4j as neo4j_driver
 import pytest
 from neo4j.exceptions import ServiceUnavailable
 
-from lineage_service import graph_rows, graph_runs, graph_store
-from lineage_service.graph_rows import GraphDataError, RunColumn, WholeRun
-from lineage_service.graph_runs import ClaimLostError, RunWriter
-from lineage_service.graph_steps import Step, run_steps
-from lineage_service.graph_store import Neo4jGraph
+from lineage_service.graph import neo4j_store, rows, run_writer
+from lineage_service.graph.neo4j_store import Neo4jGraph
+from lineage_service.graph.rows import GraphDataError, RunColumn, WholeRun
+from lineage_service.graph.run_writer import ClaimLostError, RunWriter
+from lineage_service.graph.statements import Step, run_steps
 from tests.integration.test_graph_store import (
     GraphUnderTest,
     MemoryUnderTest,
@@ -197,8 +197,8 @@ def writer(graph: Neo4jUnderTest, app: str, claim: str) -> RunWriter:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 7)
-    monkeypatch.setattr(graph_store, "_RETRY_FIRST_S", 0.01)
+    monkeypatch.setattr(rows, "BATCH_ROWS", 7)
+    monkeypatch.setattr(neo4j_store, "_RETRY_FIRST_S", 0.01)
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(name for name, _ in steps)
         return run_steps(transaction, steps)
 
-    monkeypatch.setattr(graph_runs, "run_steps", listening)
+    monkeypatch.setattr(run_writer, "run_steps", listening)
     return names
 
 
@@ -343,7 +343,7 @@ def test_no_answer_to_any_commit_doubles_anything(neo4j_graph: Neo4jUnderTest, n
 def test_a_holder_that_died_between_two_batches_is_followed_by_one_that_completes(
     neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_runs, "CLAIM_S", 0.0)
+    monkeypatch.setattr(run_writer, "CLAIM_S", 0.0)
     run, left = run_of(new_app, 20), iter(range(transactions))
 
     def dying(work: Any) -> Any:
@@ -378,8 +378,8 @@ def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
     neo4j_graph: Neo4jUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = f"app-{uuid.uuid4().hex}"
-    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 7)
-    monkeypatch.setattr(graph_runs, "CLAIM_S", 0.0)
+    monkeypatch.setattr(rows, "BATCH_ROWS", 7)
+    monkeypatch.setattr(run_writer, "CLAIM_S", 0.0)
     run = run_of(app, 20, 3)
     try:
         end(neo4j_graph, app)
@@ -401,11 +401,11 @@ def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
 
 
 def test_a_batch_holds_so_much_text_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_rows, "BATCH_CHARACTERS", 3)
-    batches = list(graph_rows.run_batches("app", run_of("app", 8, 2)))
+    monkeypatch.setattr(rows, "BATCH_CHARACTERS", 3)
+    batches = list(rows.run_batches("app", run_of("app", 8, 2)))
     assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[3], [3], [2, 2]]
-    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 2)
-    batches = list(graph_rows.run_batches("app", run_of("app", 5, 2)))
+    monkeypatch.setattr(rows, "BATCH_ROWS", 2)
+    batches = list(rows.run_batches("app", run_of("app", 5, 2)))
     assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[2], [2], [1, 1], [1]]
 
 

@@ -12,9 +12,8 @@ import neo4j as driver
 import pytest
 
 import lineage_cypher
-from lineage_service import graph_rows
-from lineage_service.graph_memory import MemoryGraph
-from lineage_service.graph_store import (
+from lineage_service.graph import rows as graph_rows
+from lineage_service.graph.neo4j_store import (
     GraphDataError,
     GraphRecord,
     GraphRefusedError,
@@ -22,6 +21,7 @@ from lineage_service.graph_store import (
     GraphUnavailableError,
     Neo4jGraph,
 )
+from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
 
 Event = Mapping[str, Any]

@@ -25,10 +25,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lineage_service.kafka.group import KafkaGroup
 from lineage_service.kafka.subscription import BrokerUnavailableError
-from lineage_service.lag import LagWatch, open_lag
 from lineage_service.lineage import GroupLag
-from lineage_service.metrics import new_registry
-from lineage_service.metrics_server import CannotListenError, metrics_server
+from lineage_service.monitoring.lag import LagWatch, open_lag
+from lineage_service.monitoring.metrics import new_registry
+from lineage_service.monitoring.metrics_server import CannotListenError, metrics_server
 from lineage_service.settings import Settings
 from perf.delivery.brokers import closed_port
 from spark_agent import contract

@@ -16,15 +16,15 @@ import pytest
 from deltalake import DeltaTable
 
 from lineage_service import cli, maintain
-from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.graph_memory import MemoryGraph
-from lineage_service.graph_store import GraphUnavailableError
+from lineage_service.graph.neo4j_store import GraphUnavailableError
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.store import delta_table, maintenance
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
+from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
 from tests.flow_store_suite import SOURCE, events, flows, rows, state
 from tests.lineage_messages import APP, block, event

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 from neo4j.exceptions import DriverError, Neo4jError
 
-from lineage_service.graph_store import GraphRefusedError, Neo4jGraph
+from lineage_service.graph.neo4j_store import GraphRefusedError, Neo4jGraph
 from lineage_service.stack.errors import DownloadError, JavaError
 from lineage_service.stack.java import find_java
 from lineage_service.stack.kafka import Kafka

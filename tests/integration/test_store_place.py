@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.lineage import RecordQuery, TraceQuery, UnavailableError
 from lineage_service.maintain import Wishes, one_pass
 from lineage_service.store.errors import StoreUnavailableError
@@ -17,6 +16,7 @@ from lineage_service.store.flow_store import DeltaFlowStore, FlowStore
 from lineage_service.store.location import KEEP_COPIES_S, StorePlace
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
+from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing import service
 from lineage_service.tracing.service import LineageQuestions
 from spark_agent import contract

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
 from lineage_service.lineage import InvalidQueryError, NotFoundError, Trace, TraceQuery
 from lineage_service.tracing.opened import open_application, stored_files
 from lineage_service.tracing.service import LineageQuestions
-from lineage_service.tracing.whole import TooManyFlows, whole_run
 from tests.id_applications import (
     CACHE,
     FILTER,

@@ -15,12 +15,12 @@ from functools import wraps
 from typing import Any
 
 from lineage_service import cli
-from lineage_service.graph_store import Neo4jGraph
+from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
 from lineage_service.kafka.subscription import KafkaSubscription
 from lineage_service.store import delta_table
 
-#: In the order of the protocol of a batch (lineage_service/consumer.py).
+#: In the order of the protocol of a batch (lineage_service/ingest/consumer.py).
 PLACES = ("dead_letters", "flows", "records", "blocks", "events", "graph", "offsets")
 POINTS = tuple(f"{when}:{place}" for place in PLACES for when in ("before", "after"))
 

@@ -19,10 +19,10 @@ import neo4j as driver
 import pytest
 from pyspark import TaskContext
 
-from lineage_service.graph_memory import MemoryGraph
-from lineage_service.graph_rows import WholeRun
+from lineage_service.graph.rows import WholeRun
+from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
 from lineage_service.lineage import TraceQuery
-from lineage_service.tracing.whole import TooManyFlows, whole_run
+from lineage_service.testing.graph import MemoryGraph
 from tests.spark.application import Application, run_application
 
 DEADLINE_S = 240.0

@@ -27,7 +27,7 @@ from lineage_service.lineage import (
     ValueStep,
 )
 from lineage_service.newest import LAST
-from lineage_service.questions_memory import MemoryLineage, MemoryQuestions
+from lineage_service.testing.queries import MemoryLineage, MemoryQuestions
 
 APP = "local-1732183200000"
 RUNNING = "app-20251121093000-0007"

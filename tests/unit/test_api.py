@@ -15,13 +15,13 @@ from lineage_api.app import create_app
 from lineage_api.page import HEADERS, add_page
 from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
 from lineage_page import built_folder
-from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.kafka.group import MemoryGroup
-from lineage_service.lag import LagWatch
 from lineage_service.lineage import RecordPage
-from lineage_service.metrics import LagMetrics, new_registry
-from lineage_service.questions_memory import MemoryQuestions
-from lineage_service.unfinished import Unfinished
+from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.lag import LagWatch
+from lineage_service.monitoring.metrics import LagMetrics, new_registry
+from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.queries import MemoryQuestions
 from scripts import page_types
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import (

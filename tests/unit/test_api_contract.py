@@ -23,7 +23,7 @@ from lineage_api.parameters import RecordParameters, TraceParameters
 from lineage_api.problems import PROBLEMS
 from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_service import lineage
-from lineage_service.questions_memory import MemoryQuestions
+from lineage_service.testing.queries import MemoryQuestions
 from tests.api_examples import examples
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 from lineage_api.app import create_app
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET
-from lineage_service.questions_memory import MemoryQuestions
+from lineage_service.testing.queries import MemoryQuestions
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, RUNNING, materialize, questions
 

@@ -15,7 +15,7 @@ from lineage_service.lineage import (
     TimeBudgetError,
     UnavailableError,
 )
-from lineage_service.questions_memory import MemoryQuestions
+from lineage_service.testing.queries import MemoryQuestions
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, materialize, questions
 

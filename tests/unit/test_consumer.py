@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from lineage_service import consumer
-from lineage_service.consumer import (
+from lineage_service.decode.batches import FlowBatch
+from lineage_service.graph.neo4j_store import GraphUnavailableError
+from lineage_service.graph.rows import GraphDataError
+from lineage_service.ingest import consumer
+from lineage_service.ingest.consumer import (
     MESSAGE_OVERHEAD,
     RETRY_LAST_S,
     Consumer,
@@ -18,15 +21,12 @@ from lineage_service.consumer import (
     TopicReplacedError,
     resume_offset,
 )
-from lineage_service.decode.batches import FlowBatch
-from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.graph_rows import GraphDataError
-from lineage_service.graph_store import GraphUnavailableError
 from lineage_service.kafka.dead_letters import MemoryDeadLetters
 from lineage_service.kafka.subscription import Owner, Place
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
 from lineage_service.store.flow_store import Written
-from lineage_service.subscription_memory import MemoryLog, MemorySubscription
+from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.subscription import MemoryLog, MemorySubscription
 from spark_agent import contract
 from tests.lineage_messages import APP, block, event
 

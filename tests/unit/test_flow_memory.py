@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.store.flow_store import FlowStore
+from lineage_service.testing.flow_store import MemoryFlowStore
 from tests.flow_store_suite import FlowStoreSuite
 
 

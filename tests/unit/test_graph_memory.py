@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.graph_memory import MemoryGraph
-from lineage_service.graph_rows import MAX_ID_BYTES, GraphDataError, event_rows
-from lineage_service.graph_store import GraphRecord, GraphStore, from_settings
+from lineage_service.graph.neo4j_store import GraphRecord, GraphStore, from_settings
+from lineage_service.graph.rows import MAX_ID_BYTES, GraphDataError, event_rows
 from lineage_service.settings import Settings
+from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
 
 Call = Callable[[GraphStore], None]

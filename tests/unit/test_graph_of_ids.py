@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lineage_api.models import Graph as GraphModel
-from lineage_service.graph_rows import event_rows
+from lineage_service.graph.rows import event_rows
 from lineage_service.lineage import RecordQuery
 from lineage_service.tracing.service import LineageQuestions
 from tests.id_applications import FILTER, GROUPS, JOIN, OUTPUT, TWO_GROUPINGS, stored, tap

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.flow_memory import MemoryFlowStore
 from lineage_service.kafka.group import MemoryGroup
 from lineage_service.kafka.subscription import BrokerUnavailableError
-from lineage_service.lag import LagWatch
 from lineage_service.lineage import GroupLag, UnavailableError
-from lineage_service.unfinished import Unfinished, UnfinishedApplications
+from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
+from lineage_service.monitoring.lag import LagWatch
+from lineage_service.testing.flow_store import MemoryFlowStore
 from spark_agent import contract
 from tests.lineage_messages import APP, block, event, messages
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from lineage_service.lag_report import show_applications, show_group
 from lineage_service.lineage import ApplicationLag, GroupLag, PartitionLag
-from lineage_service.unfinished import UnfinishedApplications
+from lineage_service.monitoring.incomplete import UnfinishedApplications
+from lineage_service.monitoring.lag_report import show_applications, show_group
 
 PARTITION = PartitionLag(
     topic="flow", partition=3, committed=1_000, first=0, next=3_500, messages=2_500, seconds=12.3

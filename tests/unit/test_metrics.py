@@ -8,14 +8,14 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from lineage_service.consumer import Consumer, Limits
 from lineage_service.decode.batches import event_batch
-from lineage_service.flow_memory import MemoryFlowStore
-from lineage_service.graph_store import GraphCounters
+from lineage_service.graph.neo4j_store import GraphCounters
+from lineage_service.ingest.consumer import Consumer, Limits
 from lineage_service.kafka.dead_letters import MemoryDeadLetters
 from lineage_service.kafka.group import MemoryGroup
-from lineage_service.lag import LagWatch
-from lineage_service.metrics import (
+from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.lag import LagWatch
+from lineage_service.monitoring.metrics import (
     METRICS,
     BatchMetrics,
     ConsumerMetrics,
@@ -26,8 +26,8 @@ from lineage_service.metrics import (
 )
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import FlowStore
-from lineage_service.subscription_memory import MemoryLog, MemorySubscription
-from lineage_service.unfinished import Unfinished
+from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.subscription import MemoryLog, MemorySubscription
 from spark_agent import contract
 from tests.lineage_messages import block, event, messages
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lineage_service.metrics import METRICS
+from lineage_service.monitoring.metrics import METRICS
 
 OPS = Path(__file__).parents[2] / "ops"
 PROCESS = {"process_resident_memory_bytes"}

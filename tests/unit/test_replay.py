@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service import replay as replays
 from lineage_service.decode.batches import DeadLetter, Message
+from lineage_service.ingest import redelivery as replays
+from lineage_service.ingest.redelivery import Done, Letter, ReplayError, Wish, letter_of, replay
 from lineage_service.kafka.dead_letters import headers
-from lineage_service.replay import Done, Letter, ReplayError, Wish, letter_of, replay
 
 FLOW, NODE = "flow", "node"
 

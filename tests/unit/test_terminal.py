@@ -11,10 +11,10 @@ from rich.console import Console
 from lineage_api.app import create_app
 from lineage_service import cli
 from lineage_service.lineage import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
-from lineage_service.questions_memory import MemoryQuestions
 from lineage_service.terminal import start
 from lineage_service.terminal.output import plain, print_line, print_table, table
 from lineage_service.terminal.records import line_of
+from lineage_service.testing.queries import MemoryQuestions
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
 

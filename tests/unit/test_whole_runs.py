@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from lineage_service.completeness import Receipt
-from lineage_service.graph_memory import MemoryGraph
-from lineage_service.graph_rows import GraphDataError, WholeRun
-from lineage_service.graph_store import GraphUnavailableError
+from lineage_service.graph.neo4j_store import GraphUnavailableError
+from lineage_service.graph.rows import GraphDataError, WholeRun
+from lineage_service.graph_export.application_reader import TooManyFlows
+from lineage_service.graph_export.applications import WholeRuns, from_settings
 from lineage_service.settings import Settings
-from lineage_service.tracing.whole import TooManyFlows
-from lineage_service.whole_runs import WholeRuns, from_settings
+from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
 from tests.lineage_messages import event
 
@@ -156,7 +156,7 @@ def test_an_application_beyond_the_budget_is_looked_at_again_with_a_larger_one(
     store = Store(large=ended("large"))
     graph = graph_of(store)
     with monkeypatch.context() as patch:
-        patch.setattr("lineage_service.whole_runs.whole_run", lambda *_: TooManyFlows(101))
+        patch.setattr("lineage_service.graph_export.applications.whole_run", lambda *_: TooManyFlows(101))
         assert [WholeRuns(lambda: store, graph, MAX_FLOWS).look() for _ in range(2)] == [0, 0]
     assert flows(graph) == {"large": "on request"}
     assert store.read == ["large"]
@@ -202,8 +202,8 @@ class Away(MemoryGraph):
 
 
 def test_a_graph_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lineage_service.whole_runs.LOOK_S", 0.01)
-    monkeypatch.setattr("lineage_service.whole_runs.AWAY_S", 0.01)
+    monkeypatch.setattr("lineage_service.graph_export.applications.LOOK_S", 0.01)
+    monkeypatch.setattr("lineage_service.graph_export.applications.AWAY_S", 0.01)
     store, graph = Store(whole=ended("whole")), Away()
     graph.write_events(store.told["whole"])
     runs = WholeRuns(lambda: store, graph, MAX_FLOWS)

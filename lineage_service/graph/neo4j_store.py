@@ -22,7 +22,7 @@ import neo4j
 from neo4j.exceptions import DatabaseError, DriverError, Neo4jError, ServiceUnavailable
 
 import lineage_cypher
-from lineage_service.graph_rows import (
+from lineage_service.graph.rows import (
     BATCH_ROWS,
     EdgeCounts,
     GraphDataError,
@@ -35,8 +35,8 @@ from lineage_service.graph_rows import (
     link_batches,
     record_batches,
 )
-from lineage_service.graph_runs import ClaimLostError, RunWriter, claimed
-from lineage_service.graph_steps import Step, run_steps
+from lineage_service.graph.run_writer import ClaimLostError, RunWriter, claimed
+from lineage_service.graph.statements import Step, run_steps
 from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
 

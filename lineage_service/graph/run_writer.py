@@ -23,8 +23,8 @@ from collections.abc import Iterable, Sequence
 import neo4j
 from neo4j.exceptions import ConstraintError
 
-from lineage_service.graph_rows import Row, WholeRun, all_flows, run_batches, run_link_batches
-from lineage_service.graph_steps import Step, Transact, run_steps
+from lineage_service.graph.rows import Row, WholeRun, all_flows, run_batches, run_link_batches
+from lineage_service.graph.statements import Step, Transact, run_steps
 
 __all__ = ["CLAIM_S", "ClaimLostError", "RunWriter", "claimed"]
 

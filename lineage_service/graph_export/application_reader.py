@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from lineage_service.graph_rows import RunColumn, WholeRun
+from lineage_service.graph.rows import RunColumn, WholeRun
 from lineage_service.tracing.elements import TopologyNode
 from lineage_service.tracing.listed_flows import beside
 from lineage_service.tracing.opened import OpenedApplication

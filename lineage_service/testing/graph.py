@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
-from lineage_service.graph_rows import (
+from lineage_service.graph.rows import (
     EdgeCounts,
     GraphRecord,
     NodeCounts,

@@ -18,12 +18,12 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from lineage_service.lineage import GroupLag, UnavailableError
-from lineage_service.unfinished import UnfinishedApplications
+from lineage_service.monitoring.incomplete import UnfinishedApplications
 
 if TYPE_CHECKING:
-    from lineage_service.consumer import Consumer
-    from lineage_service.graph_store import GraphCounters
-    from lineage_service.lag import LagWatch
+    from lineage_service.graph.neo4j_store import GraphCounters
+    from lineage_service.ingest.consumer import Consumer
+    from lineage_service.monitoring.lag import LagWatch
 
 __all__ = [
     "METRICS",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from lineage_service.kafka.group import Group, GroupState, Partition, Standing
 from lineage_service.lineage import GroupLag, Lag, PartitionLag, UnavailableError
-from lineage_service.unfinished import Unfinished, UnfinishedApplications
+from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lineage_service.lineage import ApplicationLag, GroupLag
-from lineage_service.unfinished import UnfinishedApplications
+from lineage_service.monitoring.incomplete import UnfinishedApplications
 
 __all__ = ["show_applications", "show_group"]
 

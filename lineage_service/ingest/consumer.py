@@ -35,7 +35,7 @@ from lineage_service.decode.batches import (
     flow_batch,
     source_of,
 )
-from lineage_service.graph_rows import GraphDataError
+from lineage_service.graph.rows import GraphDataError
 from lineage_service.kafka.dead_letters import DeadLetters
 from lineage_service.kafka.subscription import POLL_MESSAGES, Owner, Place, Subscription
 from lineage_service.lineage import LineageError, UnavailableError

@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import replace
 
 import lineage_cypher
-from lineage_service.graph_rows import GraphRecord
-from lineage_service.graph_store import GraphStore
+from lineage_service.graph.neo4j_store import GraphStore
+from lineage_service.graph.rows import GraphRecord
 from lineage_service.lineage import Materialized, Questions, Record, Trace, TraceQuery
 
 

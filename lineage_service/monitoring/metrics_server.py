@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from lineage_service.lineage import LineageError
-from lineage_service.metrics import exposition
+from lineage_service.monitoring.metrics import exposition
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

@@ -1,0 +1,1 @@
+"""The graph that people explore, in Neo4j."""

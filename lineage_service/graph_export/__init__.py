@@ -1,0 +1,1 @@
+"""Puts applications and traces into the graph."""

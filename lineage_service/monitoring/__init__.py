@@ -1,0 +1,1 @@
+"""Lag, metrics, and applications that are not complete."""

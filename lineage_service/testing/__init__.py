@@ -1,0 +1,1 @@
+"""In-memory twins of stores, topics and queries, for tests and demonstrations."""
