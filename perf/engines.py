@@ -25,7 +25,7 @@ from typing import Any
 
 from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from perf.capture.__main__ import about_machine
 from perf.capture.broker import Broker
 from perf.capture.cases import CASES
@@ -140,7 +140,7 @@ def _answered(engine: str, memory: str, asked: dict[str, Any]) -> dict[str, Any]
     store = DeltaFlowStore(asked["store"])
     kept = [0]
     if engine == "spark":
-        from lineage_service.tracing.spark import SparkTracing, local_session
+        from lineage_service.tracing.spark.api import SparkTracing, local_session
 
         conf = [f"spark.driver.memory={memory}", "spark.sql.shuffle.partitions=8"]
         with local_session("local[2]", conf) as spark:

@@ -18,7 +18,7 @@ from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_service.lineage import UnavailableError
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.api_store import APP, build, service
 from tests.unit.api_client import Client
 

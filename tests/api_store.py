@@ -26,7 +26,7 @@ from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.graph import MemoryGraph
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_wire import Wire, cut_wire

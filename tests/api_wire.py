@@ -9,7 +9,7 @@ import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.emitter.lineage_api import LineageApi

@@ -14,11 +14,11 @@ import duckdb
 import numpy as np
 
 from lineage_service.graph.rows import RunColumn, WholeRun
-from lineage_service.tracing.elements import TopologyNode
-from lineage_service.tracing.listed_flows import beside
-from lineage_service.tracing.opened import OpenedApplication
-from lineage_service.tracing.snapshot import Snapshot
-from lineage_service.tracing.steps import Integers, TooManyError, Walk
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.walk.page_flows import beside
+from lineage_service.tracing.walk.steps import Integers, TooManyError, Walk
 from spark_agent import contract
 
 __all__ = ["TooManyFlows", "whole_run"]

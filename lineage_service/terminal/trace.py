@@ -110,7 +110,7 @@ def _traced_in_spark(
 ) -> Trace:
     """Raises LineageError, also where there is no PySpark."""
     try:
-        from lineage_service.tracing.spark import SparkTracing, local_session
+        from lineage_service.tracing.spark.api import SparkTracing, local_session
     except ModuleNotFoundError as error:
         if error.name not in ("pyspark", "py4j"):
             raise

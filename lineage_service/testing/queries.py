@@ -28,7 +28,7 @@ from lineage_service.lineage import (
     Values,
     ValueStep,
 )
-from lineage_service.tracing.file_nodes import nodes_meant
+from lineage_service.tracing.files.file_nodes import nodes_meant
 
 __all__ = ["MemoryLineage", "MemoryQuestions"]
 

@@ -21,7 +21,7 @@ def open_questions(settings: Settings, *, makes_store: bool = True) -> Questions
     ask say no to that, and get a NoStoreError.
     """
     from lineage_service.store.flow_store import existing_store, open_store
-    from lineage_service.tracing.service import LineageQuestions
+    from lineage_service.tracing.query.service import LineageQuestions
 
     store = open_store(settings) if makes_store else existing_store(settings)
     return LineageQuestions(store, time_budget_s=settings.trace_seconds)

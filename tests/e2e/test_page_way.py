@@ -18,7 +18,7 @@ from lineage_api.app import create_app
 from lineage_service.lineage import TimeBudgetError, Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.queries import MemoryQuestions
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.e2e.browser import long_tasks, opened, served, violations
 from tests.integration.test_ghost_links import Applications
 from tests.large_application import LARGE

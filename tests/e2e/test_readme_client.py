@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lineage_api.access import Access
 from lineage_api.app import create_app
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.api_store import build
 from tests.e2e.test_page import served
 

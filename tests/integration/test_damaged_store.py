@@ -21,7 +21,7 @@ from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_store import told

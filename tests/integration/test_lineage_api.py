@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lineage_service.lineage import NotFoundError, RecordQuery, Trace, TraceQuery
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter import lineage_api
 from spark_agent.emitter.lineage_api import LineageApi

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lineage_service.lineage import TracedNode, TraceQuery, Values
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from tests.file_applications import APP, MAP, questions_of, splits_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from lineage_service.lineage import TimeBudgetError, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 
 ROOT = Path(__file__).parents[2]
 ORDERS = "shop,state,amount\nNorth,paid,10\nSouth,paid,7\nNorth,open,90\nNorth,paid,5\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.file_applications import APP, MAP, questions_of, splits_of
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from lineage_service.lineage import InvalidQueryError, RecordPage, RecordQuery, TimeBudgetError
-from lineage_service.tracing import places, text_files
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.files import record_location as places
+from lineage_service.tracing.files import row_index
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.file_applications import APP, MAP, SOURCE, questions_of, splits_of
 
 
@@ -141,7 +142,7 @@ def test_a_search_that_outlasts_its_time_gives_what_it_found_and_goes_on(
 ) -> None:
     path = tmp_path / "rows.txt"
     path.write_text("".join(f"{'storm' if row % 40 == 7 else 'calm'} {row}\n" for row in range(400)))
-    original = text_files.RowIndex._read_on
+    original = row_index.RowIndex._read_on
 
     def slow(self: Any, file: Any, base: int, check: Any) -> Any:
         self._chunk = 32
@@ -149,8 +150,8 @@ def test_a_search_that_outlasts_its_time_gives_what_it_found_and_goes_on(
             time.sleep(0.01)
             yield piece
 
-    monkeypatch.setattr(text_files, "_MOST_NEW", 32)
-    monkeypatch.setattr(text_files.RowIndex, "_read_on", slow)
+    monkeypatch.setattr(row_index, "_MOST_NEW", 32)
+    monkeypatch.setattr(row_index.RowIndex, "_read_on", slow)
     asked = questions_of(tmp_path, splits_of(path), [400], time_budget_s=0.6)
     pages, cursor, refused = [], None, 0
     while True:

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from lineage_service import file_systems
-from lineage_service.file_systems import FileState, FileSystems, UnreadableError
 from lineage_service.lineage import (
     NotFoundError,
     Record,
@@ -24,8 +22,9 @@ from lineage_service.lineage import (
     TimeBudgetError,
     TraceQuery,
 )
-from lineage_service.tracing import text_files
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.files import file_systems, row_index
+from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.file_applications import APP, SOURCE, questions_of, splits_of
 
 ROWS = [f"row {number}" for number in range(40)]
@@ -83,8 +82,8 @@ def test_where_splits_were_read_whole_nothing_before_a_row_is_read(
         raise AssertionError("read from the start")
 
     asked = questions_of(tmp_path, splits_of(path, *STARTS), COUNTS, manifest={"whole": True})
-    monkeypatch.setattr(text_files.RowIndex, "rows_starting_up_to", refuse)
-    monkeypatch.setattr(text_files.RowIndex, "offset_of", refuse)
+    monkeypatch.setattr(row_index.RowIndex, "rows_starting_up_to", refuse)
+    monkeypatch.setattr(row_index.RowIndex, "offset_of", refuse)
     assert [(each.row, each.text, each.warning) for each in rows(asked)] == [
         (number, text, None) for number, text in enumerate(ROWS)
     ]
@@ -395,15 +394,15 @@ def test_a_row_of_a_split_is_read_without_what_is_before_the_split(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    original = text_files.RowIndex._read_on
+    original = row_index.RowIndex._read_on
 
     def counting(self: Any, file: Any, base: int, check: Any) -> Any:
         for offset, data in original(self, file, base, check):
             read.append(offset)
             yield offset, data
 
-    monkeypatch.setattr(text_files.RowIndex, "_read_on", counting)
-    split = text_files.RowIndex(str(path), 8, start=150)
+    monkeypatch.setattr(row_index.RowIndex, "_read_on", counting)
+    split = row_index.RowIndex(str(path), 8, start=150)
     assert split.read(2) == "row 25"
     assert min(read) == 150
     assert max(read) < 190
@@ -414,7 +413,7 @@ def test_counting_that_outlasts_the_time_goes_on_when_asked_again(
     is_trace: bool, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Time is what reads cost here: each piece a hundredth of a second."""
-    original = text_files.RowIndex._read_on
+    original = row_index.RowIndex._read_on
 
     def slow(self: Any, file: Any, base: int, check: Any) -> Any:
         self._chunk = 4
@@ -422,8 +421,8 @@ def test_counting_that_outlasts_the_time_goes_on_when_asked_again(
             time.sleep(0.01)
             yield piece
 
-    monkeypatch.setattr(text_files, "_MOST_NEW", 4)
-    monkeypatch.setattr(text_files.RowIndex, "_read_on", slow)
+    monkeypatch.setattr(row_index, "_MOST_NEW", 4)
+    monkeypatch.setattr(row_index.RowIndex, "_read_on", slow)
     asked = questions_of(tmp_path, splits_of(path, 0, 250), [38, 2], time_budget_s=0.3)
     refused = 0
     while True:

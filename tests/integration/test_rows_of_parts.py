@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lineage_service.lineage import NotFoundError, RecordQuery, SourceRow, TraceQuery
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.file_applications import APP, SINK, SOURCE, questions_of
 
 

@@ -17,8 +17,8 @@ from lineage_service.store.location import KEEP_COPIES_S, StorePlace
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
-from lineage_service.tracing import service
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query import service
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from tests.flow_store_suite import FlowStoreSuite, flows, state
 from tests.lineage_messages import APP, block, event, messages

@@ -12,7 +12,7 @@ from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.graph.rows import event_rows
 from lineage_service.lineage import RecordQuery, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from tests.file_applications import MAP, SINK, SOURCE, questions_of, splits_of
 from tests.lineage_messages import APP, block, event, messages

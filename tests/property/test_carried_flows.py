@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lineage_service.lineage import Trace, TraceQuery
-from lineage_service.tracing import engine
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.walk import local_engine
 from tests.id_applications import FileStore
 from tests.lineage_messages import APP
 from tests.run_applications import Operator, Place, RunApplication, Stage
@@ -163,7 +163,7 @@ def test_what_is_carried_is_what_lies_between(data: st.DataObject) -> None:
             }
         # As much as is drawn may be carried; and nothing is, so that a second walk finds the flows.
         for most in (data.draw(st.integers(0, 8)), -1):
-            patched.setattr(engine, "MOST", most)
+            patched.setattr(local_engine, "MOST", most)
             assert asked(store, start, direction, limit) == pages
 
 
@@ -178,7 +178,7 @@ def test_flows_are_carried_unless_several_runs_hold_a_record(application: RunApp
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         store = FileStore(Path(folder))
         store.tell(*application.told())
-        patched.setattr(engine, "flows_between", None)
+        patched.setattr(local_engine, "flows_between", None)
         for direction in ("backward", "forward"):
             for place in application.ways():
                 asked(store, place, direction, 100)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.columns import as_kept, part
-from lineage_service.tracing.flow_files import NO_RUN, ColumnCache, FlowFiles
-from lineage_service.tracing.rows_between import (
+from lineage_service.tracing.columns.column_cache import as_kept, part
+from lineage_service.tracing.columns.flow_files import NO_RUN, ColumnCache, FlowFiles
+from lineage_service.tracing.columns.interval_join import (
     distinct,
     inputs_of_outputs,
     inputs_of_spans,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.file_systems import UnreadableError
-from lineage_service.tracing.record_lines import RecordLines
-from lineage_service.tracing.text_files import RowIndex
+from lineage_service.tracing.files.file_systems import UnreadableError
+from lineage_service.tracing.files.record_lines import RecordLines
+from lineage_service.tracing.files.row_index import RowIndex
 
 _LINES = {
     b"": 0,

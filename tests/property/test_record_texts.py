@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing import record_texts
-from lineage_service.tracing.record_texts import RecordTexts, TextCache
+from lineage_service.tracing.columns.column_cache import record_texts
+from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
 
 _COLUMNS = TABLES["records"].names[1:]
 _NODES, _RUNS, _POSITIONS = st.integers(0, 2), st.integers(5, 7), st.integers(0, 6)

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.file_systems import FileSystems
 from lineage_service.lineage import TimeBudgetError
-from lineage_service.tracing import bzip2_splits, text_files
-from lineage_service.tracing.bzip2_splits import text_starts
-from lineage_service.tracing.decompressed import FileBytes, unlimited
-from lineage_service.tracing.rows_of_splits import rows_of_splits
-from lineage_service.tracing.text_files import RowIndex
+from lineage_service.tracing.files import bzip2_splits, row_index
+from lineage_service.tracing.files.bzip2_splits import text_starts
+from lineage_service.tracing.files.decompression import FileBytes, unlimited
+from lineage_service.tracing.files.file_systems import FileSystems
+from lineage_service.tracing.files.row_index import RowIndex
+from lineage_service.tracing.model.split_rows import rows_of_splits
 from tests.property.test_text_files import naive
 
 texts = st.lists(
@@ -192,7 +192,7 @@ def test_gzip_goes_on_from_where_it_kept_its_state(data: bytes, offset: int, spa
 def test_an_index_stays_small_and_true_however_long_the_file(
     most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(text_files, "_MOST_MARKS", most)
+    monkeypatch.setattr(row_index, "_MOST_MARKS", most)
     (tmp_path / "rows").write_bytes(b"".join(b"%d\n" % row for row in range(2_000)))
     index = RowIndex(str(tmp_path / "rows"), 16)
     assert index.count == 2_000
@@ -204,7 +204,7 @@ def test_a_row_of_megabytes_is_cut_and_costs_no_square(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     path.write_bytes(b"first\n" + b"\xc3\xa9" * 20_000_000 + b"\nlast")
     index = RowIndex(str(path))
-    assert index.read(1) == "é" * (text_files.MAX_ROW_BYTES // 2) + "…"
+    assert index.read(1) == "é" * (row_index.MAX_ROW_BYTES // 2) + "…"
     assert (index.count, index.read(2)) == (3, "last")
     assert [each for each in index.matching("LAST", 0, 3) if each[1]] == [(2, True)]
 

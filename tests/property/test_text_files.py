@@ -6,8 +6,8 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.tracing import text_files
-from lineage_service.tracing.text_files import RowIndex, split_rows
+from lineage_service.tracing.files import row_index
+from lineage_service.tracing.files.row_index import RowIndex, split_rows
 
 pieces = st.lists(
     st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\r\r", b"\n\n", "é".encode()]), max_size=30
@@ -59,7 +59,7 @@ def test_rows_are_found_from_those_that_were_counted_by_steps(
 ) -> None:
     data = "".join(f"{'x' * length}{end if has_cr else chr(10)}" for length, end in rows).encode()
     expected = naive(data)
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(text_files, "_SPACING", 1 << 10):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(row_index, "_SPACING", 1 << 10):
         path = Path(folder) / "rows.txt"
         path.write_bytes(data)
         index = RowIndex(str(path), chunk)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
 from lineage_service.lineage import InvalidQueryError, NotFoundError, Trace, TraceQuery
-from lineage_service.tracing.opened import open_application, stored_files
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.columns.application import open_application, stored_files
+from lineage_service.tracing.query.service import LineageQuestions
 from tests.id_applications import (
     CACHE,
     FILTER,

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.lineage import InvalidQueryError, NotFoundError, TimeBudgetError, Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing import cursors, service
-from lineage_service.tracing.engine import TraceWalk
-from lineage_service.tracing.opened import OpenedApplication, open_application, stored_files
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.columns.application import OpenedApplication, open_application, stored_files
+from lineage_service.tracing.query import service
+from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.walk import cursors
+from lineage_service.tracing.walk.local_engine import TraceWalk
 from spark_agent import contract
 from tests.lineage_messages import APP, block, event, messages
 

@@ -20,7 +20,7 @@ from lineage_service.completeness import completeness
 from lineage_service.decode import rows
 from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.store import tables
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 
 #: What a node says whose query ran as it was.

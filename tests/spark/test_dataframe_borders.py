@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.lineage import Trace, TraceQuery
-from lineage_service.tracing.spark import SparkTracing, local_session
+from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.spark import relational as r
 from tests.spark import test_cluster, test_dataframe_cluster
 from tests.spark.application import Application

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.service import LineageQuestions
-from lineage_service.tracing.spark import SparkTracing, local_session
+from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.lineage_messages import messages
 from tests.spark.application import messages_of, part_rows, rows_at, run_application
 

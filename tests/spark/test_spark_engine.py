@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lineage_service.lineage import InvalidQueryError, LineageError, NotFoundError, TraceQuery
-from lineage_service.tracing.spark import SparkTracing, local_session, trace
-from lineage_service.tracing.spark_store import in_hadoop
+from lineage_service.tracing.spark.api import SparkTracing, local_session, trace
+from lineage_service.tracing.spark.store import in_hadoop
 from tests.spark import test_more_operations, test_operations
 from tests.spark.application import (
     Application,

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lineage_service.lineage import InvalidQueryError, TraceQuery
-from lineage_service.tracing.service import LineageQuestions
-from lineage_service.tracing.spark import SparkTracing, local_session
+from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.border_application import SOURCE, TWO_ACTIONS
 from tests.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
 from tests.lineage_messages import APP

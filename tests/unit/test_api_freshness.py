@@ -10,7 +10,7 @@ from lineage_api.app import create_app
 from lineage_api.freshness import is_held, tags_of
 from lineage_service.decode.batches import event_batch
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.api_wire import APP, Wire, cut_wire, two_sources

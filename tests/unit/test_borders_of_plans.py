@@ -9,8 +9,8 @@ import pytest
 
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
 from lineage_service.lineage import Direction, Trace, TraceQuery
-from lineage_service.tracing.opened import open_application, stored_files
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.columns.application import open_application, stored_files
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from tests.border_application import ROWS, SINKS, SOURCE, TWO_ACTIONS, BorderApplication
 from tests.lineage_messages import APP

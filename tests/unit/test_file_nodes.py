@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lineage_service.lineage import Direction
-from lineage_service.tracing.file_nodes import nodes_meant
+from lineage_service.tracing.files.file_nodes import nodes_meant
 
 BACKWARD: Direction = "backward"
 FORWARD: Direction = "forward"

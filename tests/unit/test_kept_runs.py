@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lineage_service.completeness import Receipt
-from lineage_service.tracing.elements import Run, TopologyNode
-from lineage_service.tracing.ghost_links import _files_of
-from lineage_service.tracing.kept_runs import not_accepted, that_were_read, whole
+from lineage_service.tracing.model.cached_runs import not_accepted, that_were_read, whole
+from lineage_service.tracing.model.elements import Run, TopologyNode
+from lineage_service.tracing.walk.dataset_links import _files_of
 from spark_agent import contract
 
 BY_ID = (contract.SOURCE, contract.FLOWS, contract.IDENTITY)

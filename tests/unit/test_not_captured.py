@@ -8,7 +8,7 @@ import pytest
 
 from lineage_service.decode.batches import event_batch
 from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
-from lineage_service.tracing.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from tests.id_applications import FileStore
 from tests.lineage_messages import APP, event, messages

@@ -10,7 +10,7 @@ from lineage_service.monitoring.incomplete import Unfinished
 from lineage_service.outcomes import LOST_AFTER_MS, actions_of, outcome_of
 from lineage_service.terminal.output import error_text
 from lineage_service.testing.flow_store import MemoryFlowStore
-from lineage_service.tracing.summaries import LOST, Summaries
+from lineage_service.tracing.model.summaries import LOST, Summaries
 from spark_agent import contract
 from tests.flow_store_suite import events as batch_of
 from tests.lineage_messages import APP, event

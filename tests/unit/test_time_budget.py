@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from lineage_service.lineage import TimeBudgetError
-from lineage_service.tracing.time_budget import time_budget
+from lineage_service.tracing.columns.time_budget import time_budget
 
 _ENDLESS = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
 _LONG_S = 60.0

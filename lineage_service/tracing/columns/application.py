@@ -1,0 +1,90 @@
+"""One application, read from the flow store: what is said of it as a whole, and what is needed to walk.
+
+Knows nothing of how a trace is walked; keeps nothing between versions of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from lineage_service.completeness import Receipt
+from lineage_service.lineage import Application
+from lineage_service.store.tables import TABLES
+from lineage_service.tracing.columns.snapshot import KeptRows, Snapshot
+from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.summaries import Receipts, SummaryReader, summary
+from lineage_service.tracing.model.topology import read_topology
+from spark_agent import contract
+
+__all__ = ["OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]
+
+StoreReader = SummaryReader
+"""What the questions read of a flow store."""
+
+
+class StoredFiles(Protocol):
+    """Where an application is read from."""
+
+    def files(self, table: str, application_id: str) -> Sequence[str]: ...
+
+
+W_co = TypeVar("W_co", bound=Wiring, covariant=True)
+W = TypeVar("W", bound=Wiring)
+
+
+@dataclass(frozen=True)
+class OpenedApplication(Generic[W_co]):
+    """One application, read, with the snapshot of the engine that is to walk."""
+
+    application: Application
+    snapshot: W_co
+    is_detailed: bool = False
+    values_sample: float = 1.0  # the fraction of input records whose ways have values, where values are kept
+
+
+def stored_files(store: StoredFiles, application_id: str) -> dict[str, tuple[str, ...]]:
+    """Table -> the files that hold something of the application."""
+    return {name: tuple(sorted(store.files(name, application_id))) for name in TABLES}
+
+
+def open_application(
+    files: Mapping[str, Sequence[str]],
+    application_id: str,
+    events: Sequence[Mapping[str, Any]],
+    kept: KeptRows | None = None,
+    receipts: Receipts | None = None,
+    rows: Mapping[str, int] | None = None,
+) -> OpenedApplication[Snapshot]:
+    """`files` are those of each table that hold something of the application, on this machine.
+
+    `rows` is what a table was counted to have of it later than `files` were named; None: not counted.
+    """
+    found = (receipts or Receipts()).of(files["blocks"])
+    topology = read_topology(application_id, events, found)
+    snapshot = Snapshot(topology, found, files["flows"], files["records"], kept)
+    return opened_as(snapshot, events, found, rows)
+
+
+def opened_as(
+    snapshot: W,
+    events: Sequence[Mapping[str, Any]],
+    receipts: Collection[Receipt],
+    rows: Mapping[str, int] | None = None,
+) -> OpenedApplication[W]:
+    """The application that `snapshot` is of."""
+    started: Mapping[str, Any] = next(
+        (event for event in events if event["type"] == contract.APPLICATION_STARTED), {}
+    )
+    return OpenedApplication(
+        summary(snapshot.topology.application_id, events, receipts, rows),
+        snapshot,
+        # A program without Spark may say nothing of it, and send values.
+        is_detailed=bool(started.get("detailed")) or bool(snapshot.valued),
+        values_sample=_fraction(started.get("values_sample")),
+    )
+
+
+def _fraction(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else 1.0

@@ -1,0 +1,271 @@
+"""How rows of `flows` lead from positions to positions: arrays in, arrays out, one slice at a time.
+
+A row (out_pos, out_count, in_pos, in_step) says that its output out_pos + j came from input in_pos +
+j * in_step. Positions are given ascending. Pure but for the columns that a slice reads when they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from lineage_service.tracing.columns.column_cache import NO_RUN, Integers, places
+from lineage_service.tracing.columns.flow_files import Slice
+
+__all__ = [
+    "INPUTS",
+    "OF_OUTPUTS",
+    "OF_SPANS",
+    "distinct",
+    "inputs_of_outputs",
+    "inputs_of_spans",
+    "is_ascending",
+    "joined",
+    "outputs_of_inputs",
+    "within",
+]
+
+#: Rows are chosen by their outputs where there are more of them than that for each output.
+_MANY = 16
+#: So many values that are the same are not written out.
+_MUCH = 1 << 13
+#: A flag for each number between is less work than sorting where there are at most so many for each value.
+_DENSE = 32
+#: Values that fall no more often are sorted at once.
+_FEW_FALLS = 8
+#: What is looked at of most rows that an input is looked for in, of rows with one output, and of spans.
+INPUTS = ("in_pos", "in_run")
+OF_OUTPUTS = (*INPUTS, "out_pos")
+OF_SPANS = (*OF_OUTPUTS, "out_count", "in_step")
+
+
+def is_ascending(values: Integers) -> bool:
+    """Each value is larger than the one before it."""
+    return len(values) < 2 or bool(np.all(values[1:] > values[:-1]))
+
+
+def distinct(values: Integers) -> Integers:
+    """The values in ascending order, each once. NumPy's own hashes them, which takes five times as long."""
+    rises = values[1:] > values[:-1]
+    if bool(rises.all()):
+        return values
+    falls = int(np.count_nonzero(values[1:] < values[:-1]))
+    if falls <= _FEW_FALLS:  # of row groups: what is almost in order is merged
+        ordered = np.sort(values, kind="stable") if falls else values
+        return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+    low = int(values.min())
+    extent = int(values.max()) - low + 1
+    if extent <= _DENSE * len(values):
+        there = np.zeros(extent, bool)
+        there[values - low] = True
+        return (np.flatnonzero(there) + low).astype(values.dtype, copy=False)
+    ordered = np.sort(values)
+    is_new = np.ones(len(ordered), bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_new]
+
+
+def joined(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """(index, value) of every value in the ranges [starts[index], starts[index] + counts[index])."""
+    if len(counts) == 1:
+        start, count = int(starts[0]), int(counts[0])
+        return np.zeros(count, np.int64), np.arange(start, start + count, dtype=np.int64)
+    index = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    return index, np.arange(len(index)) - before[index] + starts[index]
+
+
+def within(values: Integers, low: int, high: int) -> slice:
+    """Where the ascending `values` are from `low` to `high`, both included."""
+    return slice(int(values.searchsorted(low, "left")), int(values.searchsorted(high, "right")))
+
+
+def inputs_of_outputs(
+    slices: Iterable[Slice], positions: Integers
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
+    for each, chosen in _parts(slices, positions, OF_OUTPUTS):
+        left, counts = each.rows_with(positions[chosen])
+        if len(left) == 1:  # one group, of any size: no copy
+            first, count = int(left[0]), int(counts[0])
+            rows: slice | Integers = slice(first, first + count)
+            index: Integers = (
+                np.full(count, chosen.start)
+                if count < _MUCH
+                else np.broadcast_to(np.int64(chosen.start), count)
+            )
+        else:
+            index, rows = joined(left, counts)
+            index += chosen.start
+        if len(index):
+            yield from _by_writer(each, rows, index, each.at("in_pos", rows))
+
+
+def inputs_of_spans(
+    slices: Iterable[Slice], positions: Integers, *, tells_which: bool = False
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """As `inputs_of_outputs`, of rows whose outputs do not overlap.
+
+    Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
+    are told, each once.
+    """
+    for each, chosen in _parts(slices, positions, OF_SPANS):
+        outputs, counts = each.column("out_pos"), each.column("out_count")
+        wanted = positions[chosen]
+        is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
+        if is_plain and not tells_which and len(wanted) > len(outputs):
+            wanted = wanted[within(wanted, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)]
+            yield NO_RUN, None, each.at("in_pos", _are_hit(outputs, counts, wanted))
+            continue
+        at = places(outputs, wanted, "right") - 1
+        into = wanted - outputs[at]
+        inside = (into < counts[at]).nonzero()[0]
+        if len(inside) < len(at):
+            at, into = at[inside], into[inside]
+        inputs = each.at("in_pos", at)
+        if each.constant("in_step") != 0:
+            inputs = inputs + into * each.at("in_step", at)
+        yield from _by_writer(each, at, inside + chosen.start, inputs)
+
+
+def _are_hit(outputs: Integers, counts: Integers, wanted: Integers) -> npt.NDArray[np.bool_]:
+    """Which rows name any of the wanted outputs. For many of these (the words of most lines)."""
+    ends = outputs + counts
+    if not bool(np.all(ends[:-1] == outputs[1:])):
+        return np.searchsorted(wanted, outputs, "left") < np.searchsorted(wanted, ends, "left")
+    flags = np.zeros(int(ends[-1] - outputs[0]), bool)
+    flags[wanted - outputs[0]] = True
+    hit: npt.NDArray[np.bool_] = np.logical_or.reduceat(flags, outputs - outputs[0])
+    return hit
+
+
+def _parts(
+    slices: Iterable[Slice], positions: Integers, columns: Collection[str]
+) -> Iterator[tuple[Slice, slice]]:
+    """The parts in order of those slices that may hold some of the positions, and which.
+
+    `columns` will be looked at of these.
+    """
+    smallest, largest = int(positions[0]), int(positions[-1])
+    for each in slices:
+        if not each.is_whole:  # to know the bounds, most of it is read anyway
+            each.fetch(columns)
+        first, last = each.outputs
+        if first <= largest and smallest <= last:  # most do not
+            chosen = within(positions, first, last)
+            if chosen.start < chosen.stop:
+                each.fetch(columns)
+                parts = each.parts
+                for part in parts:
+                    if len(parts) > 1:
+                        chosen = within(positions, *part.outputs)
+                    if chosen.start < chosen.stop:
+                        yield part, chosen
+
+
+def _by_writer(
+    each: Slice, rows: slice | Integers, index: Integers, inputs: Integers
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """The rows apart by the run whose outputs they name; NO_RUN is the run's own input."""
+    constant = each.constant("in_run")
+    if constant is not None:
+        yield constant, index, inputs
+        return
+    writers = each.at("in_run", rows)
+    for writer in np.unique(writers).tolist():
+        chosen = writers == writer
+        yield writer, index[chosen], inputs[chosen]
+
+
+def outputs_of_inputs(
+    each: Slice, positions: Integers, writer: int, wanted: Integers | None = None
+) -> tuple[Integers, Integers]:
+    """(indices of `positions`, outputs) of a slice's rows that name inputs of `writer`, or NO_RUN.
+
+    `positions` are ascending, and may repeat. With `wanted`, ascending too, outputs that are not among them
+    may be left out.
+    """
+    if wanted is not None:
+        first, last = each.outputs
+        if last < wanted[0] or wanted[-1] < first:
+            return _NOTHING
+    smallest, largest = each.inputs
+    if positions[-1] < smallest:
+        return _NOTHING
+    near = within(positions, smallest, largest)
+    # A row may name inputs beyond the one that it begins with.
+    reaches = each.constant("in_step") != 0 and each.constant("out_count") != 1
+    if near.start == near.stop and not reaches:
+        return _NOTHING
+    if reaches:  # such rows stand in the order of their inputs: some will be found
+        each.fetch(OF_SPANS)
+    rows = each.rows_of(writer)
+    if rows is not None and wanted is not None:
+        rows = _near(each, rows, wanted)
+    if rows is None:
+        return _NOTHING
+    if not reaches and near.stop - near.start < len(positions):  # most are of other slices
+        index, outputs = _outputs_near(each, rows, positions[near], reaches=False)
+        return index + near.start, outputs
+    return _outputs_near(each, rows, positions, reaches=reaches)
+
+
+def _outputs_near(
+    each: Slice, rows: slice | Integers, positions: Integers, *, reaches: bool
+) -> tuple[Integers, Integers]:
+    """As `outputs_of_inputs`, of these rows. `reaches`: a row may name inputs beyond its first one."""
+    if isinstance(rows, slice) and not reaches and each.inputs_ascend:
+        found = joined(*each.rows_from(distinct(positions)))[1]
+        inputs = each.at("in_pos", found)
+    else:
+        inputs = each.at("in_pos", rows)
+        can_match = inputs <= positions[-1]
+        if not reaches:
+            can_match &= inputs >= positions[0]
+        found = np.flatnonzero(can_match)
+        inputs = inputs[found]
+        found = found if isinstance(rows, slice) else rows[found]
+    if not len(found):
+        return _NOTHING
+    # Each row names inputs side by side, or one: where these stand among the positions.
+    left = positions.searchsorted(inputs, "left")
+    if each.constant("in_step") == 0:
+        row, index = joined(left, positions.searchsorted(inputs, "right") - left)
+        outputs = each.at("out_pos", found[row]).astype(np.int64)
+        if each.constant("out_count") == 1:
+            return index, outputs
+        again, outputs = joined(outputs, each.at("out_count", found[row]))
+        return index[again], outputs
+    counts, steps = each.at("out_count", found), each.at("in_step", found)
+    right = positions.searchsorted(inputs + np.where(steps == 1, counts - 1, 0), "right")
+    row, index = joined(left, right - left)
+    is_stepping = steps[row] == 1
+    outputs = each.at("out_pos", found[row]) + np.where(is_stepping, positions[index] - inputs[row], 0)
+    repeats = np.where(is_stepping, 1, counts[row])
+    if bool(np.all(repeats == 1)):
+        return index, outputs
+    again, outputs = joined(outputs, repeats)
+    return index[again], outputs
+
+
+_NOTHING = np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+def _near(each: Slice, rows: slice | Integers, wanted: Integers) -> slice | Integers | None:
+    """Those of all rows whose one output is wanted, where that is less to look at; None for none."""
+    if each.constant("out_count") != 1 or not isinstance(rows, slice) or len(wanted) * _MANY > each.rows:
+        return rows
+    chosen = within(wanted, *each.outputs)
+    if chosen.start == chosen.stop:
+        return None
+    near = []
+    for part in each.parts:
+        among = wanted[within(wanted, *part.outputs)]
+        if not len(among):
+            continue
+        left, counts = part.rows_with(among)
+        near.append(joined(left, counts)[1] + (part.start - each.start))
+    found = np.concatenate(near) if near else _NOTHING[0]
+    return found if len(found) else None

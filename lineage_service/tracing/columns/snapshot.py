@@ -1,0 +1,72 @@
+"""One application's lineage at one version of the flow store, ready to be walked.
+
+Flows are read by row group (`flow_files`), and so are keys and values of single records (`record_texts`). An
+in-memory DuckDB searches these; its view `records` reads the store's Parquet files in place. Every question
+takes a cursor of its own: they may run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+
+from lineage_service.completeness import Receipt
+from lineage_service.tracing.columns.flow_files import NO_RUN, ColumnCache, FlowFiles
+from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
+from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.topology import Topology
+
+__all__ = ["KeptRows", "Snapshot"]
+
+_RECORD_COLUMNS = "node INTEGER, run BIGINT, pos BIGINT, kind VARCHAR, type VARCHAR, text VARCHAR"
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """What was read last of the files of all applications."""
+
+    columns: ColumnCache = field(default_factory=ColumnCache)
+    texts: TextCache = field(default_factory=TextCache)
+
+
+class Snapshot(Wiring):
+    """What is needed to walk."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        receipts: Iterable[Receipt],
+        flow_files: Sequence[str],
+        record_files: Sequence[str],
+        kept: KeptRows | None = None,
+    ) -> None:
+        """Files are Parquet files of the application, on this machine."""
+        kept = kept or KeptRows()
+        self.flows = FlowFiles(flow_files, kept.columns)
+        self.texts = RecordTexts(record_files, kept.texts)
+        self.database = duckdb.connect(":memory:")
+        self.database.execute("SET threads = 2")
+        _view(self.database, "records", record_files, _RECORD_COLUMNS)
+        super().__init__(topology, receipts)
+
+    def _shuffled(self, nodes: Collection[int]) -> Iterator[tuple[int, int]]:
+        for node in nodes:
+            for run in self.flows.runs(node):
+                for each in self.flows.slices(node, run):
+                    yield from ((run, writer) for writer in each.writers if writer > NO_RUN)
+
+    def _outputs_in_flows(self, node: int, run: int) -> int:
+        return self.flows.outputs(node, run)
+
+
+def _view(database: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], columns: str) -> None:
+    if not files:
+        database.execute(f"CREATE TABLE {name} ({columns})")
+        return
+    names = ", ".join(column.split()[0] for column in columns.split(", "))
+    listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+    database.execute(
+        f"CREATE VIEW {name} AS SELECT {names} FROM read_parquet([{listed}], hive_partitioning = false)"
+    )

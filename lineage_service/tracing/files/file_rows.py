@@ -1,0 +1,126 @@
+"""Where the rows of text files begin, by their splits, and which of them hold a text.
+
+`text_files` does the reading; what a partition is made of, others know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from lineage_service.tracing.files.decompression import Check, unlimited
+from lineage_service.tracing.files.file_systems import FileState, UnreadableError
+from lineage_service.tracing.files.record_lines import RecordLines, RecordLinesOfFiles
+from lineage_service.tracing.files.row_index import RowIndexes
+from lineage_service.tracing.files.segments import CSV_WITH_HEADER, JSON, LINES, TEXT, Part
+
+__all__ = ["FileRows"]
+
+#: More than any file has.
+_NO_LINE = 1 << 62
+
+
+class FileRows:
+    """What takes a check raises what it raises, and UnreadableError. Threads may share it."""
+
+    def __init__(self, indexes: RowIndexes) -> None:
+        self.indexes, self.files = indexes, indexes.files
+        self._lines = RecordLinesOfFiles(indexes)
+
+    def text_start(self, path: str, state: FileState, start: int, check: Check) -> int:
+        """The byte of the text that a split begins at; the end of it all where it has no text."""
+        if not start or not path.endswith(".bz2"):
+            return start
+        return self.indexes.text_starts(path, state, [start], check)[start]
+
+    def first_row(self, path: str, state: FileState, start: int, check: Check) -> int:
+        # Spark's text input: a later split begins after the row that its first byte is in.
+        return self.indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
+
+    def of_split(
+        self,
+        path: str,
+        state: FileState,
+        start: int,
+        rows: Collection[int],
+        check: Check,
+        first: int | None = None,
+    ) -> tuple[dict[int, bytes], str | None, int]:
+        """Rows of a split, what is wrong with those that are not there, and which of the file its row 0 is.
+
+        To know that, unless `first` says it, all before the split was read once. Where that tells where its
+        rows are, they are not looked for again.
+        """
+        whole = self.indexes.of(path, state)
+        if first is None:
+            first = self.first_row(path, state, start, check)
+        if start and whole.are_near(first + row for row in rows):
+            found = whole.read_bytes((first + row for row in rows), check)
+            return {row: found[first + row] for row in rows if first + row in found}, None, first
+        index = self.indexes.of(path, state, start)
+        try:
+            return index.read_bytes(rows, check), None, first
+        except UnreadableError as error:  # it breaks off before some of them
+            known = index.known_rows
+            if not known:
+                raise
+            return index.read_bytes((each for each in rows if each < known), check), str(error), first
+
+    def rows_before(
+        self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT
+    ) -> int | None:
+        """How many rows of a file are before the first one of the split at `start`; None if unknown."""
+        if not start:
+            return 0
+        try:
+            state = self.files.state(path)
+            lines = self.first_row(path, state, self.text_start(path, state, start, check), check)
+            if format == TEXT:
+                return lines
+            return self.record_lines(format, path, 0, check).records_before(lines, check)
+        except UnreadableError:
+            return None
+
+    def record_lines(self, format: str, path: str, start: int, check: Check) -> RecordLines:
+        state = self.files.state(path)
+        begin = self.text_start(path, state, start, check)
+        return self._lines.of(
+            path, state, begin, has_header=format == CSV_WITH_HEADER, has_arrays=format == JSON
+        )
+
+    # -- search -------------------------------------------------------------------------------------
+
+    def matching_parts(
+        self, format: str, parts: Sequence[Part], text: str, first: int, last: int, check: Check
+    ) -> Iterator[tuple[int, bool]]:
+        for part in parts:
+            end = last if part.last is None else min(part.last, last)
+            begin = max(part.first, first)
+            if format not in LINES or begin >= end:
+                continue
+            more = part.first - (part.row or 0)
+            start = part.start if part.row is None else 0
+            for number, is_match in self._matching_records(
+                format, part.path, start, text, begin - more, end - more, check
+            ):
+                yield number + more, is_match
+
+    def _matching_records(
+        self, format: str, path: str, start: int, text: str, first: int, last: int, check: Check
+    ) -> Iterator[tuple[int, bool]]:
+        state = self.files.state(path)
+        index = self.indexes.of(path, state, self.text_start(path, state, start, check))
+        if format == TEXT:
+            yield from index.matching(text, first, last, check)
+            return
+        lines = self.record_lines(format, path, start, check)
+        line = lines.line_of(first, check)
+        if line is None:
+            return
+        for found, is_match in index.matching(text, line, _NO_LINE, check):
+            before = lines.records_before(found, check)
+            records = lines.records_of(found, check) if is_match else range(before, before + 1)
+            for record in records:
+                if record >= last:
+                    return
+                if record >= first:
+                    yield record, is_match

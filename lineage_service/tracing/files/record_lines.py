@@ -1,0 +1,143 @@
+"""Which lines of a CSV or JSON file are records: all that are not blank, but for a header.
+
+A line of JSON that is an array of objects is a record for each. Lines and records count from 0, from the
+file's start or from that of a split. What was looked at once is known: the lines that are not one record, of
+which most files have none or one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+
+from lineage_service.tracing.files.decompression import Check, unlimited
+from lineage_service.tracing.files.file_systems import FileState, UnreadableError
+from lineage_service.tracing.files.row_index import MAX_ROW_BYTES, RowIndex, RowIndexes
+
+__all__ = ["RecordLines", "RecordLinesOfFiles"]
+
+#: What Java's trim() takes away: a line of nothing else is blank.
+_BLANKS = bytes(range(33))
+#: What is behind the first value of a line is left out.
+_FIRST = json.JSONDecoder()
+_OBJECTS = re.compile(rb"\s*\[\s*\{")
+
+
+class RecordLines:
+    """Of one state of a file, or of a split of it. Threads may share it.
+
+    What takes a check raises what it raises, and UnreadableError.
+    """
+
+    def __init__(self, index: RowIndex, *, has_header: bool, has_arrays: bool = False) -> None:
+        """`has_header`: the first line that is not blank is none. `has_arrays`: of JSON."""
+        self._index = index
+        self._is_header_next = has_header
+        self._has_arrays = has_arrays
+        self._lines = array("q")  # those that are not one record
+        self._before = array("q")  # how many records are before each of them
+        self._behind = array("q")  # and how many when it is counted, too
+        self._seen = 0  # lines that were looked at
+        self._is_whole = False
+        self._lock = threading.Lock()
+
+    def line_of(self, record: int, check: Check = unlimited) -> int | None:
+        """The line that a record stands in; None where there are fewer."""
+        self._look(lambda: self._before_line(self._seen) > record, check)
+        if self._before_line(self._seen) <= record:
+            return None
+        at = bisect_right(self._before, record) - 1
+        if at < 0:
+            return record
+        return self._lines[at] + max(record - self._behind[at] + 1, 0)
+
+    def records_of(self, line: int, check: Check = unlimited) -> range:
+        """The records that stand in a line; none where it is not there, too."""
+        self._look(lambda: self._seen > line, check)
+        if line >= self._seen:
+            return range(0)
+        return range(self._before_line(line), self._before_line(line + 1))
+
+    def records_before(self, line: int, check: Check = unlimited) -> int:
+        """How many records stand in the lines before that one."""
+        self._look(lambda: self._seen >= line, check)
+        return self._before_line(min(line, self._seen))
+
+    def _before_line(self, line: int) -> int:
+        """Of one that was looked at, or the one behind those."""
+        at = bisect_left(self._lines, line) - 1
+        return line if at < 0 else self._behind[at] + line - self._lines[at] - 1
+
+    def _look(self, is_enough: Callable[[], bool], check: Check) -> None:
+        """Read on until that holds, or to the end."""
+        while not (self._is_whole or is_enough()):
+            if not self._lock.acquire(timeout=0.05):  # another question reads on
+                check()
+                continue
+            try:
+                self._read_on(is_enough, check)
+            finally:
+                self._lock.release()
+
+    def _read_on(self, is_enough: Callable[[], bool], check: Check) -> None:
+        if self._is_whole or is_enough():
+            return
+        with self._index.rows_from(self._seen, check) as rows:
+            for line, data in rows:
+                is_blank = not data.strip(_BLANKS)
+                count = 0 if is_blank or self._is_header_next else self._count(data)
+                if count != 1:
+                    before = self._before_line(line)
+                    self._behind.append(before + count)  # before its line: it is looked up by lines
+                    self._before.append(before)
+                    self._lines.append(line)
+                    self._is_header_next &= is_blank
+                self._seen = line + 1
+                if is_enough():
+                    return
+        self._is_whole = True
+
+    def _count(self, data: bytes) -> int:
+        """How many records a line is that is not blank."""
+        if not self._has_arrays or not data.lstrip(_BLANKS).startswith(b"["):
+            return 1
+        if len(data) > MAX_ROW_BYTES:
+            raise UnreadableError("it has a line that is a long JSON array, whose records are not counted")
+        try:
+            found, _ = _FIRST.raw_decode(data.decode("utf-8", "replace").lstrip())
+        except ValueError:
+            if _OBJECTS.match(data):  # Spark takes more for JSON, if it is told to
+                raise UnreadableError(
+                    "it has a line that may be several records, and cannot be counted"
+                ) from None
+            return 1  # Spark has a row for what it cannot read, too
+        return len(found) if all(isinstance(each, dict) for each in found) else 1
+
+
+class RecordLinesOfFiles:
+    """By file, start and header, for as long as the file stays as it is; the least used go first."""
+
+    def __init__(self, indexes: RowIndexes, keep: int = 256) -> None:
+        self._indexes, self._keep = indexes, keep
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[str, FileState, int, bool, bool], RecordLines] = OrderedDict()
+
+    def of(
+        self, path: str, state: FileState, start: int, *, has_header: bool, has_arrays: bool
+    ) -> RecordLines:
+        """Reads nothing. A split that begins behind the start of its file has no header."""
+        key = path, state, start, has_header and not start, has_arrays
+        with self._lock:
+            found = self._held.get(key)
+            if found is None:
+                index = self._indexes.of(path, state, start)
+                found = self._held[key] = RecordLines(index, has_header=key[3], has_arrays=has_arrays)
+                while len(self._held) > self._keep:
+                    self._held.popitem(last=False)
+            self._held.move_to_end(key)
+            return found

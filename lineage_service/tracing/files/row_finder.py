@@ -1,0 +1,279 @@
+"""From a row of a file to the record that it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lineage_service.lineage import Direction, InvalidQueryError, NotFoundError
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.file_nodes import nodes_meant
+from lineage_service.tracing.files.file_rows import FileRows
+from lineage_service.tracing.files.file_systems import UnreadableError
+from lineage_service.tracing.files.segments import (
+    LINES,
+    TEXT,
+    Part,
+    first_record,
+    format_of,
+    normal_path,
+    parts_of,
+    paths_of,
+)
+from lineage_service.tracing.model.elements import TopologyNode, in_words, is_below
+from lineage_service.tracing.model.topology import Topology
+from spark_agent import contract
+
+__all__ = ["RowFinder", "UnknownRowError"]
+
+
+class UnknownRowError(NotFoundError):
+    """Which record of a node a row of a file is cannot be said, though it may be one."""
+
+
+class RowFinder:
+    """Finds records by the rows of files that they are. What takes a check raises what it raises."""
+
+    def __init__(self, rows: FileRows) -> None:
+        self._rows = rows
+
+    def find(
+        self,
+        topology: Topology,
+        path: str,
+        row: int,
+        check: Check,
+        direction: Direction,
+        node: int | None = None,
+    ) -> list[tuple[int, int, int]]:
+        """[(node, split, offset)] of a row of an input or output file: of `node`, or of those that are meant.
+
+        Several only forward, see `nodes_meant`. Raises NotFoundError, InvalidQueryError.
+        """
+        wanted = normal_path(path)
+        found: dict[int, list[Mapping[str, Any]]] = {}
+        for number, reader in topology.nodes.items():
+            for partition in reader.partitions.values():
+                if any(each == path or normal_path(each) == wanted for each in paths_of(partition)):
+                    found.setdefault(number, []).append(partition)
+        if not found and (why := _not_captured(topology, wanted)):
+            raise NotFoundError(f"{wanted}: its records are not known. {why}")
+        if not found:
+            below = _files(topology, wanted)
+            if len(below) == 1:
+                return self.find(topology, below[0], row, check, direction, node)
+            if below:
+                raise InvalidQueryError(
+                    f"{wanted} is a folder with {len(below):,} files: name one of them: {_named(below)}"
+                )
+            there = _files(topology)
+            has = _without_files(topology, wanted) or (f"; it has {_named(there)}" if there else "")
+            raise NotFoundError(f"no source or sink of this application has the file {wanted}{has}")
+        if node is not None and node not in found:
+            raise NotFoundError(
+                f"node {node} neither read nor wrote the file {wanted}; who did: {_nodes(topology, found)}"
+            )
+        if node is not None:
+            meant = [node]
+        else:
+            meant = nodes_meant({number: topology.nodes[number].kind for number in found}, direction)
+        places: list[tuple[int, int, int]] = []
+        missing: list[NotFoundError] = []
+        for number in meant:
+            try:
+                places.append(self._in_node(topology, number, found[number], path, row, check))
+            except UnknownRowError as error:
+                if len(found) == 1:
+                    raise
+                raise UnknownRowError(f"{error} (who has the file: {_nodes(topology, found)})") from None
+            except NotFoundError as error:  # it read another part of the file
+                missing.append(error)
+            if places and direction == "backward":
+                break
+        if not places:
+            raise missing[0]
+        return places
+
+    def _in_node(
+        self,
+        topology: Topology,
+        node_number: int,
+        found: Sequence[Mapping[str, Any]],
+        path: str,
+        row: int,
+        check: Check,
+    ) -> tuple[int, int, int]:
+        """(node, split, offset) of a row of a file, of which a node has the partitions `found`."""
+        wanted = normal_path(path)
+        if "files" in found[0]:
+            partition = found[0]
+            at = next(
+                at
+                for at, each in enumerate(paths_of(partition))
+                if each == path or normal_path(each) == wanted
+            )
+            return node_number, int(partition["split"]), at
+        parts = [
+            (int(partition["split"]), part)
+            for partition in found
+            for part in parts_of(topology.nodes[node_number], partition)
+            if part.path == path or normal_path(part.path) == wanted
+        ]
+        if parts:
+            if topology.nodes[node_number].kind == "source" and _are_read_again(part for _, part in parts):
+                raise InvalidQueryError(
+                    f"node {node_number} read {wanted} more than once; give node, partition and offset"
+                )
+            return (
+                node_number,
+                *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
+            )
+        partitions = sorted(found, key=lambda each: int(each["start"]))
+        if "record_length" in partitions[0]:
+            firsts = [first_record(each) for each in partitions]
+            at = sum(first <= row for first in firsts) - 1
+            if at < 0:
+                raise NotFoundError(f"record {row} of {wanted} is none of those that were read")
+            return node_number, int(partitions[at]["split"]), row - firsts[at]
+        if len(partitions) == 1:
+            return node_number, int(partitions[0]["split"]), row
+        for split, rows in topology.nodes[node_number].file_rows.items():
+            if row in rows and any(each["split"] == split for each in partitions):
+                return node_number, split, row - rows.start
+        split, offset = self._split_of(partitions, row, check)
+        return node_number, split, offset
+
+    def _in_parts(
+        self, format: str, parts: Sequence[tuple[int, Part]], row: int, check: Check
+    ) -> tuple[int, int]:
+        """(split, offset) of a row of a file, of which the parts are pieces."""
+        path = parts[0][1].path
+        try:
+            if len(parts) == 1 and format == TEXT and not parts[0][1].start:  # the file need not be read
+                split, part = parts[0]
+                offset = part.first + row - (part.row or 0)
+            elif all(part.row is not None for _, part in parts):
+                number = row if format not in LINES else self._record_in(format, path, 0, row, check)
+                held = [each for each in parts if (each[1].row or 0) <= number]
+                split, part = max(held, key=lambda each: each[1].row or 0, default=parts[0])
+                offset = part.first + number - (part.row or 0)
+            elif format in LINES:
+                in_split = [{**part.as_partition(), "split": at} for at, (_, part) in enumerate(parts)]
+                in_split.sort(key=lambda each: int(each["start"]))
+                at, line = self._split_of(in_split, row, check)
+                split, part = parts[at]
+                offset = part.first + self._record_in(format, path, part.start, line, check)
+            else:
+                raise UnknownRowError(
+                    f"{path}: which record row {row} became is not known; give node, partition and offset"
+                )
+        except UnreadableError as error:
+            raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
+        if offset < part.first or (part.last is not None and offset >= part.last):
+            raise NotFoundError(f"row {row} of {path} is none of the records that were read or written")
+        return split, offset
+
+    def _record_in(self, format: str, path: str, start: int, line: int, check: Check) -> int:
+        """Which record of a file or a split of it a line is."""
+        if format == TEXT:
+            return line
+        records = self._rows.record_lines(format, path, start, check).records_of(line, check)
+        if not records:
+            raise NotFoundError(f"{path}: the row is no record: it is blank, a header, or not there")
+        if len(records) > 1:
+            raise InvalidQueryError(
+                f"{path}: the row is an array of {len(records)} records, which begin with record "
+                f"{records[0]} of the file or of its split; give node, partition and offset"
+            )
+        return records[0]
+
+    def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
+        """(split, offset) of a row of a file that was read in several."""
+        path = str(partitions[0]["path"])
+        begins = {start: start for start in (int(each["start"]) for each in partitions)}
+        try:
+            state = self._rows.files.state(path)
+            if path.endswith(".bz2"):
+                begins |= self._rows.indexes.text_starts(path, state, filter(None, begins), check)
+            index = self._rows.indexes.of(path, state)
+            begin = index.offset_of(row, check)
+            if begin is None:
+                raise NotFoundError(
+                    f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
+                )
+            # The row that begins at the first byte of a split belongs to the split before.
+            held = [each for each in partitions if begins[int(each["start"])] < begin] or [partitions[0]]
+            first = self._rows.first_row(path, state, begins[int(held[-1]["start"])], check)
+        except UnreadableError as error:
+            raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
+        return int(held[-1]["split"]), row - first
+
+
+def _files(topology: Topology, folder: str = "/") -> list[str]:
+    """The files of sources and sinks, all or those below a folder, in order."""
+    prefix = folder.rstrip("/") + "/"
+    every = {
+        normal_path(path)
+        for node in topology.nodes.values()
+        for partition in node.partitions.values()
+        for path in paths_of(partition)
+    }
+    return sorted(path for path in every if folder == "/" or path.startswith(prefix))
+
+
+def _named(files: Sequence[str]) -> str:
+    more = f" and {len(files) - _LISTED:,} more" if len(files) > _LISTED else ""
+    return ", ".join(files[:_LISTED]) + more
+
+
+#: So many files are named in a message.
+_LISTED = 3
+
+
+def _nodes(topology: Topology, numbers: Iterable[int]) -> str:
+    return ", ".join(in_words(topology.nodes[number]) for number in sorted(numbers))
+
+
+def _are_read_again(parts: Iterable[Part]) -> bool:
+    """Is a file among what was read twice, or a split of one?"""
+    starts = Counter((part.start, part.row) for part in parts)
+    return max(starts.values()) > 1
+
+
+def _not_captured(topology: Topology, path: str) -> str:
+    """Why the records of a file are not known to an operation that read it or wrote it; "" if all are.
+
+    Who wrote it last says so before who read it.
+    """
+    found = [
+        node
+        for node in topology.nodes.values()
+        if node.relation == contract.CARRIED and not node.exact and _has_place(node, path)
+    ]
+    last = max(found, key=lambda node: (node.kind == "sink", node.number), default=None)
+    return "" if last is None else last.reason
+
+
+def _without_files(topology: Topology, path: str) -> str:
+    """What to ask instead where operations have records below a folder, and nobody knows in which files."""
+    found = [
+        f"{node.number} ({node.name})"
+        for node in topology.nodes.values()
+        if node.relation != contract.CARRIED and _has_place(node, path) and not _has_files(node)
+    ]
+    if not found:
+        return ""
+    return (
+        f"; records of node {', '.join(found)} are there, but which file holds which is not known: "
+        "give node, partition and offset"
+    )
+
+
+def _has_files(node: TopologyNode) -> bool:
+    return any(True for partition in node.partitions.values() for _ in paths_of(partition))
+
+
+def _has_place(node: TopologyNode, path: str) -> bool:
+    """Is a file, or a folder, below what a node read or wrote?"""
+    return node.dataset is not None and is_below(path, node.dataset.name)

@@ -1,0 +1,460 @@
+"""The text of physical rows of files: from row number to bytes and back.
+
+Rows end as Spark's text input ends them: LF, CR LF, lone CR. Rows count from 0, header lines included, from
+the file's start or from that of a split. Nothing is read before it is needed, and what was read once is
+known: the row number and the offset of a row in each 16 KiB, or of fewer where a file is huge.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from lineage_service.tracing.files.bzip2_splits import text_starts
+from lineage_service.tracing.files.decompression import Check, FileBytes, Reader, unlimited
+from lineage_service.tracing.files.file_systems import FileState, FileSystems
+
+__all__ = ["MAX_ROW_BYTES", "RowIndex", "RowIndexes", "shown", "split_rows"]
+
+_CHUNK = 1 << 16
+#: What nobody has read yet is read in larger and larger pieces, up to this.
+_MOST_NEW = 1 << 19
+#: Of known row starts, where a file is not huge: what is read for one row.
+_SPACING = 1 << 14
+#: What is compressed can only be read from a few places (decompressed.py).
+_FAR_WITHIN = 1 << 23
+#: A row's text is shown up to this many bytes.
+MAX_ROW_BYTES = 100_000
+#: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
+_MOST_MARKS = 1 << 15
+#: Between known row starts that are further apart, rows are read piece by piece.
+_MOST_AT_ONCE = 1 << 18
+_LF, _CR = 10, 13
+_ROW_END = re.compile(rb"\r\n|\r|\n")
+
+
+class RowIndex:
+    """Where the rows of one state of a file begin, as far as it was asked for. Threads may share it.
+
+    With `start` above 0, row 0 is the first that begins behind that byte: by Hadoop's rule the first of the
+    split that starts there, since the row that its first byte is in belongs to the split before.
+    What takes a check raises what it raises, and UnreadableError.
+    """
+
+    def __init__(
+        self, path: str, chunk_bytes: int = _CHUNK, *, start: int = 0, files: FileSystems | None = None
+    ) -> None:
+        self._bytes = FileBytes(path, files or FileSystems())
+        self._chunk = chunk_bytes
+        # What begins at `start` and is not of this split counts as row -1.
+        first = -1 if start else 0
+        self._marks = array("q", [first]), array("q", [start])  # number and offset of known row starts
+        self._spacing = 0
+        self._at, self._ends = start, first  # so far it is read, and so many row ends were there
+        self._begun = first  # rows of which a byte was read
+        self._is_whole = False  # all is read
+        self._before: dict[int, int] = {}  # offset of a split -> rows that begin up to it
+        self._growing, self._changing = threading.Lock(), threading.Lock()
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; reads what was not read yet."""
+        return self.count_rows(unlimited)
+
+    def count_rows(self, check: Check) -> int:
+        self._grow(lambda: False, check)
+        return max(self._begun, 0)
+
+    @property
+    def known_rows(self) -> int:
+        """How many rows were read to their end."""
+        return max(self._ends, 0)
+
+    def rows_starting_up_to(self, offset: int, check: Check = unlimited) -> int:
+        """How many rows begin at a byte from 0 to `offset`, both included. It is kept: splits begin there."""
+        known = self._before.get(offset)
+        if known is None:
+            known = self._before[offset] = self._rows_up_to(offset, check)
+        return known
+
+    def _rows_up_to(self, offset: int, check: Check) -> int:
+        self._grow(lambda: self._at > offset, check)
+        if self._is_whole and offset >= self._at:
+            return max(self._begun, 0)
+        rows, offsets = self._marks
+        at = bisect_right(offsets, offset) - 1
+        found = rows[at] + 1
+        with self._pieces(offsets[at], check) as pieces:
+            for base, data in pieces:
+                if base + len(data) > offset:
+                    before = data[: offset - base]
+                    is_cut = before.endswith(b"\r") and data[offset - base] == 10
+                    return found + _row_ends(before) - is_cut
+                found += _row_ends(data)
+        return found
+
+    def offset_of(self, row: int, check: Check = unlimited) -> int | None:
+        """The byte that a row begins at; None when there are fewer rows."""
+        if not self._has(row, check):
+            return None
+        rows, offsets = self._marks
+        at = bisect_right(rows, row) - 1
+        number, offset = rows[at], offsets[at]
+        with self._pieces(offset, check) as pieces:
+            for base, data in pieces:
+                if number == row:
+                    return base
+                ends = _row_ends(data)
+                if number + ends >= row:
+                    end = next(islice(_ROW_END.finditer(data), row - number - 1, None))
+                    return base + end.end()
+                number += ends
+        return None
+
+    # -- rows ---------------------------------------------------------------------------------------
+
+    def read(self, row: int) -> str | None:
+        """The text of one row, without its end; None when the file has fewer rows."""
+        return self.read_many([row]).get(row)
+
+    def read_many(self, rows: Iterable[int]) -> dict[int, str]:
+        """The texts of several rows; rows that are not there are not."""
+        return {row: shown(data) for row, data in self.read_bytes(rows).items()}
+
+    def read_bytes(self, rows: Iterable[int], check: Check = unlimited) -> dict[int, bytes]:
+        """Several rows, each part of the file read once. Of a row, MAX_ROW_BYTES and one more at most."""
+        wanted = sorted({row for row in rows if row >= 0})
+        found: dict[int, bytes] = {}
+        at = 0
+        while at < len(wanted) and self._has(wanted[at], check):
+            at = self._read_known(wanted, at, found, check)
+            if at == len(wanted) or not self._has(wanted[at], check):
+                break
+            before = at
+            with self.rows_from(wanted[at], check) as numbered:
+                for number, data in numbered:
+                    if number != wanted[at]:
+                        continue
+                    found[number] = data
+                    at += 1
+                    # The next one may be far: begin anew from the row start that is known there.
+                    if at == len(wanted) or self._is_far(number, wanted[at]):
+                        break
+            if at == before:
+                break
+        return found
+
+    def are_near(self, rows: Iterable[int]) -> bool:
+        """Each of them can be read at once, from a row start that is known."""
+        return self._bytes.is_plain and all(self._stretch(row) is not None for row in rows)
+
+    def _read_known(self, wanted: list[int], at: int, found: dict[int, bytes], check: Check) -> int:
+        """Read from the one at `at` on those rows that stand between two row starts that are known.
+
+        Where bytes can be read at once from there: the file is opened once. Gives the first that is left.
+        """
+        if not self._bytes.is_plain:
+            return at
+        # To the row start behind them: it is in the piece that they are in, or in the next one.
+        self._grow(lambda: self._marks[0][-1] > wanted[-1], check)
+        stretch = self._stretch(wanted[at])
+        if stretch is None:
+            return at
+        with self._bytes.reading(0, check) as reader:
+            file = cast(BinaryIO, reader)
+            while stretch is not None:
+                check()
+                number, following, offset, end = stretch
+                file.seek(offset)
+                data = file.read(end - offset)
+                if len(data) < end - offset:
+                    break
+                after = bisect_left(wanted, following, at)
+                found.update(_rows_of(data, number, wanted[at:after]))
+                at = after
+                stretch = self._stretch(wanted[at]) if at < len(wanted) else None
+        return at
+
+    def _stretch(self, row: int) -> tuple[int, int, int, int] | None:
+        """The known row starts around a row, (row, next row, offset, next offset), if they are near."""
+        rows, offsets = self._marks
+        at = bisect_right(rows, row)
+        if at >= len(rows) or offsets[at] - offsets[at - 1] > _MOST_AT_ONCE:
+            return None
+        return rows[at - 1], rows[at], offsets[at - 1], offsets[at]
+
+    def matching(
+        self, text: str, first: int, last: int, check: Check = unlimited
+    ) -> Iterator[tuple[int, bool]]:
+        """Of the rows from `first` to before `last`, those that hold `text` in any case: (row, True).
+
+        Between them (row, False), when all rows before that one were looked at.
+        """
+        if first >= last or not self._has(first, check):
+            return
+        wanted = text.casefold()
+        rows, offsets = self._marks
+        at = bisect_right(rows, first) - 1
+        number, rest = rows[at], b""
+        with self._pieces(offsets[at], check) as pieces:
+            for _, data in pieces:
+                data = rest + data if rest else data
+                end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+                count = _row_ends(data)
+                if number + count > first and _may_hold(data[:end], wanted):
+                    for row, each in enumerate(_split(data[:end]), start=number):
+                        if first <= row < last and wanted in shown(each).casefold():
+                            yield row, True
+                rest = data[end : end + MAX_ROW_BYTES + 1]
+                number += count
+                if number >= last:
+                    return
+                yield max(number, first), False
+        if rest and first <= number and wanted in shown(rest).casefold():
+            yield number, True
+
+    def _has(self, row: int, check: Check) -> bool:
+        self._grow(lambda: self._begun > row, check)
+        return self._begun > row
+
+    def _is_far(self, row: int, other: int) -> bool:
+        """To begin anew costs less than to read on from one row to another."""
+        rows, offsets = self._marks
+        gap = offsets[bisect_right(rows, other) - 1] - offsets[bisect_right(rows, row) - 1]
+        return gap > (self._chunk if self._bytes.is_plain else _FAR_WITHIN)
+
+    @contextmanager
+    def rows_from(self, row: int, check: Check) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """(number, bytes) of the rows from `row` on, from where one is known."""
+        rows, offsets = self._marks
+        at = bisect_right(rows, row) - 1
+        with self._pieces(offsets[at], check) as pieces:
+            yield _rows_from(rows[at], row, (data for _, data in pieces))
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def _grow(self, is_enough: Callable[[], bool], check: Check) -> None:
+        """Read on until that holds, or to the end. What was read when `check` ends it is known."""
+        while not (self._is_whole or is_enough()):
+            if not self._growing.acquire(timeout=0.05):  # another question reads on
+                check()
+                continue
+            try:
+                with self._pieces(self._at, check, at_length=True) as pieces:
+                    while not (self._is_whole or is_enough()):
+                        next(pieces, None)
+            finally:
+                self._growing.release()
+
+    @contextmanager
+    def _pieces(
+        self, offset: int, check: Check, *, at_length: bool = False
+    ) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """(offset, bytes) of the file from `offset` on, not cut between the CR and the LF of one row end."""
+        with self._bytes.reading(offset, check, at_length=at_length) as file:
+            yield self._read_on(file, offset, check)
+
+    def _read_on(self, file: Reader, base: int, check: Check) -> Iterator[tuple[int, bytes]]:
+        held, size = b"", self._chunk
+        while True:
+            known = self._at - base - len(held)
+            chunk = file.read(min(self._chunk, known) if known > 0 else size)
+            size = min(2 * size, max(self._chunk, _MOST_NEW))
+            data = held + chunk
+            held = b"\r" if chunk and data.endswith(b"\r") else b""
+            data = data[: len(data) - len(held)]
+            if base == self._at:
+                self._learn(base, data, is_end=not chunk)
+            if data:
+                yield base, data
+                base += len(data)
+            if not chunk:
+                return
+            check()
+
+    def _learn(self, base: int, data: bytes, *, is_end: bool) -> None:
+        """Take a piece into the index, if nobody did."""
+        with self._changing:
+            if base != self._at or self._is_whole:
+                return
+            rows, offsets = self._marks
+            counted = _RowEnds(data)
+            *before_each, count = counted.before_each(_SPACING)
+            for begin, ends in zip(range(0, len(data), _SPACING), before_each, strict=True):
+                start = base + counted.after(begin)
+                if start > max(base, offsets[-1]) and start >= offsets[-1] + self._spacing:
+                    offsets.append(start)  # before its row: it is looked up by rows
+                    rows.append(self._ends + ends + 1)
+            if len(rows) > _MOST_MARKS:
+                self._marks = rows[::2], offsets[::2]
+                self._spacing = 2 * max(self._spacing, min(self._chunk, _SPACING))
+            self._ends += count
+            if data:
+                self._begun = self._ends + (not data.endswith((b"\n", b"\r")))
+            self._is_whole = is_end
+            self._at = base + len(data)  # last: it says that all the rest is known
+
+
+def _rows_of(data: bytes, number: int, wanted: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    """(row, bytes) of wanted rows of whole rows, the first of which has that number."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    ends = (np.frombuffer(data, np.uint8) == _LF).nonzero()[0]
+    for row in wanted:
+        if row - number >= len(ends):
+            return  # the file has changed since
+        start = int(ends[row - number - 1]) + 1 if row > number else 0
+        yield row, data[start : min(int(ends[row - number]), start + MAX_ROW_BYTES + 1)]
+
+
+class _RowEnds:
+    """The row ends of pieces of bytes that are not cut within one."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        values = np.frombuffer(data, np.uint8)
+        self._is_end = values == _LF
+        self._has_cr = b"\r" in data
+        if self._has_cr:
+            is_lone = values == _CR
+            is_lone[:-1] &= ~self._is_end[1:]
+            self._is_end |= is_lone
+
+    @property
+    def count(self) -> int:
+        return int(np.count_nonzero(self._is_end))
+
+    def after(self, begin: int) -> int:
+        """Where a row begins after the first end from there on; 0 where there is none."""
+        if not self._has_cr:
+            return self._data.find(b"\n", begin) + 1
+        found = _ROW_END.search(self._data, begin)
+        return 0 if found is None else found.end()
+
+    def before_each(self, step: int) -> list[int]:
+        """How many are before the bytes 0, `step`, ..., and in all. `step` is a multiple of 1,024."""
+        whole = len(self._data) // step * step
+        # Eight flags are added at once, 128 times: NumPy counts by rows far slower.
+        eights = self._is_end[:whole].view(np.uint64).reshape(-1, 128).sum(axis=1)
+        in_steps = eights.view(np.uint8).reshape(-1, step // 128).sum(axis=1)
+        before = [0, *np.cumsum(in_steps).tolist()]
+        if whole < len(self._data):
+            before.append(before[-1] + int(np.count_nonzero(self._is_end[whole:])))
+        return before
+
+
+def _row_ends(data: bytes) -> int:
+    return _RowEnds(data).count
+
+
+def _split(data: bytes) -> list[bytes]:
+    """The rows of bytes that end with a row end."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    rows = data.split(b"\n")
+    rows.pop()
+    return rows
+
+
+def _rows_from(number: int, first: int, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """(number, bytes) of the rows from `first` on; the pieces begin with row `number`."""
+    rest = b""
+    for data in pieces:
+        ends = _row_ends(data)
+        if not ends:
+            if number >= first and len(rest) <= MAX_ROW_BYTES:
+                rest += data[: MAX_ROW_BYTES + 1]
+        elif number + ends >= first:
+            end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+            whole = _split(data[:end])
+            whole[0] = rest + whole[0]
+            for at, row in enumerate(whole[max(first - number, 0) :], start=max(first, number)):
+                yield at, row[: MAX_ROW_BYTES + 1]
+            rest = data[end:][: MAX_ROW_BYTES + 1]
+        number += ends
+    if rest and number >= first:
+        yield number, rest
+
+
+def _may_hold(data: bytes, wanted: str) -> bool:
+    """False where no row of the bytes holds the casefolded text: most of a file, so it is made sure fast."""
+    if data.isascii():
+        # Nothing but ASCII folds like ASCII, and the text is folded.
+        return wanted.isascii() and wanted.encode() in data.lower()
+    return wanted in data.decode("utf-8", "replace").casefold()
+
+
+def shown(row: bytes) -> str:
+    """The text of a row, its greatest length kept."""
+    if len(row) <= MAX_ROW_BYTES:
+        return row.decode("utf-8", "replace")
+    return row[:MAX_ROW_BYTES].decode("utf-8", "replace").removesuffix("\ufffd") + "…"
+
+
+def split_rows(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[str]:
+    """The texts of the rows of an open file from where it stands."""
+    for _, row in _rows_from(0, 0, _without_cut_ends(file, chunk_bytes)):
+        yield shown(row)
+
+
+def _without_cut_ends(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[bytes]:
+    """The file in pieces that never end between the CR and the LF of one row end."""
+    held = b""
+    while chunk := file.read(chunk_bytes):
+        data = held + chunk
+        held = b"\r" if data.endswith(b"\r") else b""
+        if len(data) > len(held):
+            yield data[: len(data) - len(held)]
+    if held:
+        yield held
+
+
+class RowIndexes:
+    """Indexes by file and start, for as long as the file stays as it is; the least used go first."""
+
+    def __init__(self, files: FileSystems, keep: int = 256) -> None:
+        self.files = files
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._indexes: OrderedDict[tuple[str, FileState, int], RowIndex] = OrderedDict()
+        self._text_starts: OrderedDict[tuple[str, FileState], dict[int, int]] = OrderedDict()
+
+    def of(self, path: str, state: FileState, start: int = 0) -> RowIndex:
+        """Reads nothing."""
+        key = (path, state, start)
+        with self._lock:
+            found = self._indexes.get(key)
+            if found is None:
+                found = self._indexes[key] = RowIndex(path, start=start, files=self.files)
+                while len(self._indexes) > self._keep:
+                    self._indexes.popitem(last=False)
+            self._indexes.move_to_end(key)
+            return found
+
+    def text_starts(
+        self, path: str, state: FileState, starts: Iterable[int], check: Check
+    ) -> Mapping[int, int]:
+        """Where the splits of a bzip2 file begin in its text. Reads on from nothing: all before the last."""
+        key = (path, state)
+        with self._lock:
+            known = self._text_starts.get(key, {})
+        wanted = [start for start in starts if start not in known]
+        if wanted:
+            known = {**known, **text_starts(path, wanted, self.files, check)}
+            with self._lock:
+                self._text_starts[key] = known
+                self._text_starts.move_to_end(key)
+                while len(self._text_starts) > self._keep:
+                    self._text_starts.popitem(last=False)
+        return known

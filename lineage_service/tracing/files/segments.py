@@ -1,0 +1,144 @@
+"""Pieces of files that together are a partition, and the formats that say what a row of them is. Pure.
+
+docs/contract.md says what `parts` mean.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from lineage_service.tracing.files.file_systems import is_local, one_name
+from lineage_service.tracing.model.elements import TopologyNode
+
+__all__ = [
+    "CSV_WITH_HEADER",
+    "JSON",
+    "LINES",
+    "NUMBERED",
+    "ORC",
+    "PARQUET",
+    "TEXT",
+    "Part",
+    "by_part",
+    "first_record",
+    "format_of",
+    "normal_path",
+    "parts_in",
+    "parts_of",
+    "paths_of",
+    "plain_path",
+]
+
+TEXT, CSV_WITH_HEADER, JSON, PARQUET, ORC = "text", "csv+header", "json", "parquet", "orc"
+#: Formats of lines. Of those but text, lines that are blank are no rows, and a header is none.
+LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, JSON))
+#: Formats of rows that only have numbers.
+NUMBERED = frozenset((PARQUET, ORC, "avro"))
+#: Of these all rows of a split are records, in their order.
+_IN_ORDER = NUMBERED - {PARQUET}
+#: With a host or none. What follows is a path, whatever stands in it: no name ends at its # or ?.
+_FILE_URI = re.compile(r"file:(?://[^/]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Positions from `first` to before `last` (None: to the end of the partition) are rows of one file.
+
+    `row` is the row of `first` in the file; None: `first` is the first one of the split that begins at
+    `start`.
+    """
+
+    path: str
+    start: int
+    size: int | None
+    modified: int | None
+    first: int
+    last: int | None
+    row: int | None
+
+    def as_partition(self, ended: int | None = None) -> dict[str, Any]:
+        """As that of a text file that is one partition of its own."""
+        known = {"size": self.size, "modified": self.modified}
+        return {"path": self.path, "start": self.start if self.row is None else 0, "ended": ended, **known}
+
+
+def format_of(node: TopologyNode) -> str:
+    return TEXT if node.dataset is None else node.dataset.format
+
+
+def parts_of(node: TopologyNode, partition: Mapping[str, Any]) -> list[Part]:
+    """Those of a partition of a node."""
+    return parts_in(format_of(node), node.kind, partition)
+
+
+def parts_in(format: str, kind: str, partition: Mapping[str, Any]) -> list[Part]:
+    """Those of a partition; one where a partition of CSV, JSON or Parquet is a file or a split of one.
+
+    None of what is no file, or is told in another way: text of one split, whole files, records of a length.
+    """
+    told: Sequence[Mapping[str, Any]] = partition.get("parts") or ()
+    if not told and "path" in partition and format in LINES | NUMBERED and format != TEXT:
+        is_written = kind == "sink" and format in NUMBERED
+        told = [{**partition, "first": 0, "row": 0 if is_written else None}]
+    lasts = [*(int(each["first"]) for each in told[1:]), None]
+    return [
+        Part(
+            path=plain_path(str(each["path"])),
+            start=int(each.get("start") or 0),
+            size=each.get("size"),
+            modified=each.get("modified"),
+            first=int(each["first"]),
+            last=last,
+            row=_row(format, each),
+        )
+        for each, last in zip(told, lasts, strict=bool(told))
+    ]
+
+
+def _row(format: str, part: Mapping[str, Any]) -> int | None:
+    row = part.get("row")
+    return 0 if row is None and format in _IN_ORDER and not part.get("start") else row
+
+
+def paths_of(partition: Mapping[str, Any]) -> list[str]:
+    """The files of a partition, however it tells of them."""
+    for name in ("files", "parts"):
+        if name in partition:
+            return [plain_path(str(each["path"])) for each in partition[name]]
+    return [plain_path(str(partition["path"]))] if "path" in partition else []
+
+
+def plain_path(path: str) -> str:
+    """A file of this machine by its path, not by a URI."""
+    found = _FILE_URI.match(path)
+    return path if found is None else unquote(path[found.end() :])
+
+
+def by_part(parts: Sequence[Part], offsets: Iterable[int]) -> dict[Part, list[int]]:
+    """The offsets by the part that they are in. A part of no rows has none."""
+    found: dict[Part, list[int]] = {}
+    firsts = [part.first for part in parts]
+    for offset in offsets:
+        at = bisect_right(firsts, offset) - 1
+        if at >= 0:
+            found.setdefault(parts[at], []).append(offset)
+    return found
+
+
+def normal_path(path: str) -> str:
+    """A local path, absolute and without `file:`; other URIs by one name. Links are not followed."""
+    path = plain_path(path)
+    if not is_local(path):
+        return one_name(path)
+    return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links, and Spark does not
+
+
+def first_record(partition: Mapping[str, Any]) -> int:
+    """A later split of a file of records of one length begins with the first record that starts in it."""
+    return -(-int(partition["start"]) // int(partition["record_length"]))

@@ -1,0 +1,1 @@
+"""An application's lineage as plain values: nodes, task runs, and what they read. Pure."""

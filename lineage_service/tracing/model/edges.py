@@ -1,0 +1,92 @@
+"""The edges of an application's graph: who reads whom, how much went that way, and where it changed tasks.
+
+Counts are those that runs and receipts of blocks tell; only where these do not say how many outputs there
+were, the last flows of a run are looked at. So a graph costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.plan_edges import PlanEdges
+from lineage_service.tracing.model.topology import shuffled_nodes
+from spark_agent import contract
+
+__all__ = ["PublicEdge", "counts", "public_edges", "record_count"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicEdge:
+    """Between two public nodes, by their numbers. `flows` is None where they are not counted.
+
+    `is_shuffle`: records move between tasks on the way.
+    """
+
+    source: int
+    target: int
+    flows: int | None
+    is_shuffle: bool
+
+
+def public_edges(wiring: Wiring) -> list[PublicEdge]:
+    """Through the steps, in order. What goes into the first step after a node is what leaves the node."""
+    plans, shuffled, nodes = PlanEdges(wiring), shuffled_nodes(wiring.topology), wiring.topology.nodes
+    found: dict[tuple[int, int], tuple[int, bool]] = {}
+    for target in nodes.values():
+        if not target.is_public:
+            continue
+        stack = [(parent, target.number, target.number in shuffled) for parent in target.parents]
+        seen = set()
+        while stack:
+            number, reader, is_shuffle = stack.pop()
+            if number not in nodes or (number, reader, is_shuffle) in seen:
+                continue
+            seen.add((number, reader, is_shuffle))
+            if nodes[number].is_public:
+                known = found.get((number, target.number), (reader, False))
+                found[number, target.number] = known[0], known[1] or is_shuffle
+            else:
+                is_shuffle = is_shuffle or number in shuffled
+                stack.extend((parent, number, is_shuffle) for parent in nodes[number].parents)
+    return [
+        PublicEdge(
+            source,
+            target,
+            _count(wiring, plans, source, reader),
+            is_shuffle or (source, target) in plans.shuffles,
+        )
+        for (source, target), (reader, is_shuffle) in sorted(found.items())
+    ]
+
+
+def counts(wiring: Wiring) -> tuple[Mapping[int, int], Mapping[tuple[int, int], int]]:
+    """(records of each node, flows from node to node), steps among them, where they are counted."""
+    plans, nodes = PlanEdges(wiring), wiring.topology.nodes
+    records = {number: count for number in nodes if (count := record_count(wiring, number)) is not None}
+    flows = {
+        (parent, number): count
+        for number, node in nodes.items()
+        for parent in dict.fromkeys(node.parents)
+        if parent in nodes and (count := _count(wiring, plans, parent, number)) is not None
+    }
+    return records, flows
+
+
+def record_count(wiring: Wiring, node: int) -> int | None:
+    """How many records a node has; None where it has none of its own, or nobody counts them (groups)."""
+    if wiring.topology.nodes[node].relation in (contract.CARRIED, contract.KEYED):
+        return None
+    return sum(wiring.count(node, run.number) for run in wiring.holders(node))
+
+
+def _count(wiring: Wiring, plans: PlanEdges, source: int, reader: int) -> int | None:
+    if reader in plans:
+        return plans.rows.get((source, reader))
+    node = wiring.topology.nodes[reader]
+    if node.relation == contract.STATIC and len(set(node.parents)) > 1:  # its flows are those of all
+        runs = {run.number for run in wiring.holders(reader)}
+        links = [each for each in wiring.links_of.get(reader, ()) if each.run in runs]
+        return sum(each.count for each in links if each.parent_node == source)
+    return wiring.count_flows(reader)

@@ -1,0 +1,67 @@
+"""Which runs count of nodes whose records are known by ids: there the same rows may have been computed often.
+
+docs/contract.md, "Ids", says the same for other readers. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from spark_agent import contract
+
+if TYPE_CHECKING:
+    from lineage_service.tracing.model.elements import Run, TopologyNode
+
+__all__ = ["has_ids", "is_taken", "names_ids", "of_other_stages", "of_splits"]
+
+
+def has_ids(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    """Are its records known by ids? One that goes on from an operator reads records that another run has."""
+    node = nodes.get(run.input)
+    return node is not None and node.by_id and (not run.nodes or not node.is_public)
+
+
+def is_taken(nodes: Mapping[int, TopologyNode], run: Run) -> bool:
+    """Did an action give on the records of this very run, as its own?"""
+    sink = None if run.action is None else nodes.get(run.action)
+    return sink is not None and sink.relation == contract.IDENTITY
+
+
+def names_ids(node: TopologyNode) -> bool:
+    """It is made of records that have ids."""
+    return node.relation == contract.FLOWS
+
+
+def of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[tuple[int, int], int]:
+    """One run for each split of the nodes with ids. Ids are the same in each: the one with the most records.
+
+    Of a sink only those of its latest execution: an earlier one may have written something else.
+    """
+    those = [run for run in runs if has_ids(nodes, run)]
+    latest: dict[int, int] = {}
+    for run in those:
+        if nodes[run.input].kind == "sink":
+            latest[run.input] = max(latest.get(run.input, 0), run.execution)
+    found: dict[tuple[int, int], int] = {}
+    for run in sorted(those, key=lambda each: (-each.outputs, each.number)):
+        if run.execution >= latest.get(run.input, 0):
+            found.setdefault((run.input, run.split), run.number)
+    return found
+
+
+def of_other_stages(
+    nodes: Mapping[int, TopologyNode], runs: Mapping[int, Run], run_of_split: Mapping[tuple[int, int], int]
+) -> frozenset[int]:
+    """Runs of steps in other stages of the execution whose run of their split counts.
+
+    Spark may compute equal parts of one plan in two stages that are split in different ways: rows that are in
+    one split of the one are in another split of the other. Together they say all, and nothing that is wrong.
+    """
+    found: dict[tuple[int, int, int | None], Run] = {}
+    for run in sorted(runs.values(), key=lambda each: (-each.outputs, each.number)):
+        if has_ids(nodes, run) and nodes[run.input].kind == "step":
+            counts = runs[run_of_split[run.input, run.split]]
+            if run.execution == counts.execution and run.stage != counts.stage:
+                found.setdefault((run.input, run.split, run.stage), run)
+    return frozenset(run.number for run in found.values())

@@ -1,0 +1,228 @@
+"""What both engines know of an application before they walk: which runs count, what the store holds of each
+node, how many records a run has there, who read what whom wrote.
+
+Pure. It follows from the topology and the receipts of blocks, and from two things that only flows tell: each
+engine reads these in its own way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
+
+from lineage_service.completeness import Receipt
+from lineage_service.tracing.model.elements import Link, Run
+from lineage_service.tracing.model.live_runs import effective_runs
+from lineage_service.tracing.model.lost_partitions import lost_splits
+from lineage_service.tracing.model.topology import Topology, bounds_of, sides_of
+from spark_agent import contract
+
+__all__ = ["Wiring", "grouped"]
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Wiring(ABC):
+    """One application at one version of the flow store; it does not change."""
+
+    topology: Topology
+    effective: frozenset[int]
+    spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
+    stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
+    repeating: frozenset[int]  # those whose spans name an input many times: sides of cartesian products
+    pairing: frozenset[int]  # those whose flows name single records of other runs
+    flowing: frozenset[int]  # nodes with flows
+    keyed: frozenset[int]  # nodes with keys or values
+    valued: frozenset[int]  # nodes with values
+    readers_of: Mapping[int, tuple[int, ...]]  # run that wrote a shuffle -> runs that read it
+    links_of: Mapping[int, tuple[Link, ...]]  # node -> what its records are the outputs of
+    links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
+    parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
+    unplaced_at: Mapping[int, tuple[int, ...]]  # node -> runs that read it, nobody knows from where
+    unplaced_from: Mapping[int, tuple[int, ...]]  # node -> such nodes that its records may stand in
+    lost: Mapping[int, frozenset[int] | None]  # node -> splits that unknown runs have read; None: any
+    read_in_vain: frozenset[int]  # nodes whose kept records runs that do not count read, too
+
+    def __init__(self, topology: Topology, receipts: Iterable[Receipt]) -> None:
+        self.topology = topology
+        runs = topology.runs
+        known = {(each.run, each.seq): each for each in receipts if each.run in runs}.values()
+        flows = [each for each in known if each.relation in contract.FLOW_BLOCKS]
+        self.stepping = frozenset(each.node for each in flows if each.relation == contract.SPANS)
+        counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
+        self.spanning = self.stepping | counting
+        self.repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
+        # Ids and keys lead to other runs, too, but not by the numbers of these.
+        of_ids = {number for number, node in topology.nodes.items() if node.by_id}
+        of_ids.update(parent for node in topology.groups for parent in topology.nodes[node].parents)
+        self.pairing = frozenset(
+            each.node for each in flows if each.relation == contract.PAIRS and each.node not in of_ids
+        )
+        self.flowing = frozenset(each.node for each in flows)
+        self.keyed = frozenset(each.node for each in known if each.relation in contract.TEXT_BLOCKS)
+        self.valued = frozenset(each.node for each in known if each.relation == contract.VALUES)
+        crossing = ({run.input for run in runs.values()} | self.repeating) & (self.stepping | self.pairing)
+        shuffled = sorted(set(self._shuffled(crossing)))
+        self.effective = effective_runs(topology, shuffled)
+        self.readers_of = grouped((writer, reader) for reader, writer in shuffled)
+        self.links_of = grouped((link.node, link) for link in topology.links)
+        self.links_from = grouped((link.parent_node, link) for link in topology.links)
+        self.parent_in_run = {(run, node): parent for run, node, parent in topology.chain}
+        self.unplaced_at = grouped(
+            (runs[run].input, run) for run in sorted(topology.unplaced & self.effective)
+        )
+        self.unplaced_from = grouped(
+            (bound, node) for node in sorted(self.unplaced_at) for bound in bounds_of(topology, node)
+        )
+        self.lost = lost_splits(
+            topology,
+            {
+                runs[reader].input
+                for reader, writer in shuffled
+                if writer not in runs and reader in self.effective
+            },
+        )
+        self.read_in_vain = frozenset(
+            link.node
+            for link in topology.links
+            if link.node == link.parent_node and link.run not in self.effective
+        )
+        self._makers = {
+            (link.node, link.run): link.parent_run for link in topology.links if link.node == link.parent_node
+        }
+        self._only_runs: dict[int, Mapping[int, int]] = {}
+        self._rows: dict[int, int] = defaultdict(int)  # node -> rows in `flows` of effective runs
+        for each in flows:
+            if each.run in self.effective:
+                self._rows[each.node] += each.rows
+
+    @abstractmethod
+    def _shuffled(self, nodes: Collection[int]) -> Iterable[tuple[int, int]]:
+        """(run that read, run that wrote) of the flows of these nodes."""
+
+    @abstractmethod
+    def _outputs_in_flows(self, node: int, run: int) -> int:
+        """How many outputs the flows of a node in a run speak of."""
+
+    def is_exact(self, node: int) -> bool:
+        """Is each record's way through `node` known? A partition whose rows were followed is no bound."""
+        at, runs = self.topology.nodes[node], [self.topology.runs[run] for run in self.runs_of(node)]
+        is_followed = bool(runs) and all(node in run.overridden for run in runs)
+        return at.exact or (at.relation == contract.PARTITION and is_followed)
+
+    def is_flowing(self, node: int, run: int) -> bool:
+        """The store holds how this run's outputs of `node` relate to its inputs."""
+        if node not in self.flowing:
+            return False
+        relation = self.topology.nodes[node].relation
+        return relation == contract.FLOWS or node in self.topology.runs[run].overridden
+
+    def bounded_by(self, node: int) -> tuple[int, ...]:
+        """The nodes all of whose records may have come to `node`, where it is not known which did."""
+        if node in self.unplaced_at:
+            return bounds_of(self.topology, node)
+        return self.topology.nodes[node].parents
+
+    def may_be_lost(self, node: int, runs: Iterable[int]) -> bool:
+        """May a run that is not known have read what these have of the node?"""
+        if node not in self.lost:
+            return False
+        splits = self.lost[node]
+        return any(splits is None or self.topology.runs[run].split in splits for run in runs)
+
+    def maker(self, node: int, run: int) -> int:
+        """The run that made what `run` has of the node, where it read what is kept: that one sent texts."""
+        return self._makers.get((node, run), run)
+
+    def runs_of(self, node: int) -> list[int]:
+        """The effective ones."""
+        return [run for run in self.topology.runs_of.get(node, ()) if run in self.effective]
+
+    def only_runs(self, node: int) -> Mapping[int, int]:
+        """The splits of a node that one effective run holds, and that run."""
+        known = self._only_runs.get(node)
+        if known is None:
+            splits = grouped((self.topology.runs[run].split, run) for run in self.runs_of(node))
+            known = {split: runs[0] for split, runs in splits.items() if len(runs) == 1}
+            self._only_runs[node] = known
+        return known
+
+    def holders(self, node: int) -> list[Run]:
+        """One run for each split of a node: the one whose records are shown."""
+        by_split: dict[int, Run] = {}
+        for number in self.runs_of(node):
+            run = self.topology.runs[number]
+            by_split.setdefault(run.split, run)
+            if self.topology.is_counted(node, run):
+                by_split[run.split] = run
+        return [by_split[split] for split in sorted(by_split)]
+
+    def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
+        """The runs that a trace from a record starts in.
+
+        Backward from one computation only, never from a mixture; forward from all that an output was made
+        from, so that every action over a shared RDD is reached.
+        """
+        runs = [run for run in self.topology.runs_at(node, split) if run.number in self.effective]
+        if direction == "backward":
+            return [run for run in runs if self.topology.is_counted(node, run)] or runs[:1]
+        return runs
+
+    def written_at(self, node: int, writer: int) -> int | None:
+        """The node at which another run holds what `node` read of it; None: its manifest has not arrived."""
+        run = self.topology.runs.get(writer)
+        if run is None:
+            return None
+        if node in self.pairing:  # these were written by the last nodes of their runs
+            return run.nodes[-1] if run.nodes else None
+        return next(iter(self.topology.nodes[node].parents), None)
+
+    def count(self, node: int, run_number: int) -> int:
+        """How many records `node` has in a run."""
+        run, nodes = self.topology.runs[run_number], self.topology.nodes
+        if node == run.input or node in sides_of(nodes.get(run.input)):
+            return run.inputs
+        if node not in run.nodes:  # the sink of an action
+            parents = nodes[node].parents
+            return self.count(parents[0], run_number) if parents else 0
+        if node in run.counts:
+            return run.counts[node]
+        if node in run.overridden:
+            return self._outputs_in_flows(node, run_number)
+        index = run.nodes.index(node)
+        # What follows without changing the count says it too: the counter at the end of the chain.
+        for later in run.nodes[index + 1 :]:
+            following = nodes.get(later)  # what an action adds for itself was never registered
+            if following is None or following.relation != contract.IDENTITY or later in run.overridden:
+                break
+        else:
+            return run.outputs
+        for at in reversed(run.nodes[: index + 1]):
+            if nodes[at].relation != contract.IDENTITY or at in run.overridden:
+                return self._outputs_in_flows(at, run_number)
+        return run.inputs
+
+    def count_flows(self, node: int) -> int | None:
+        """How many (input, output) pairs a node has; None where that is a bound."""
+        relation = self.topology.nodes[node].relation
+        if relation in (contract.CARRIED, contract.KEYED) or self.topology.nodes[node].limit is not None:
+            return None  # its rows are of others, or of more records than were given on
+        if node in self._rows and node not in self.spanning:
+            return self._rows[node]
+        if relation == contract.AGGREGATE:
+            parents, entered = self.topology.nodes[node].parents, self.topology.entered.get(node, ())
+            return sum(self.count(parent, run) for parent in parents for run in entered)
+        if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC, contract.ZIP, contract.PRODUCT):
+            return sum(self.count(node, run.number) for run in self.holders(node))
+        return None
+
+
+def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, tuple[T, ...]]:
+    """The second of each pair by the first, in order."""
+    groups: dict[K, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return {key: tuple(values) for key, values in groups.items()}

@@ -1,0 +1,36 @@
+"""Which records may have gone where nobody can follow them: into a run of which nobody told. Pure.
+
+A record that every known run of a filter dropped may have passed it in a run that is not known. So a trace
+forward from it cannot say that it went nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lineage_service.tracing.model.topology import Topology, shuffled_nodes
+from spark_agent import contract
+
+__all__ = ["lost_splits"]
+
+_IN_SPLITS = (contract.FLOWS, contract.IDENTITY, contract.PARTITION)
+
+
+def lost_splits(topology: Topology, unknown: Iterable[int]) -> Mapping[int, frozenset[int] | None]:
+    """Node -> the splits whose records a run that is not known may have read; None: all of them.
+
+    `unknown`: nodes that were read of runs that are not known, as their flows say.
+    """
+    shuffled = shuffled_nodes(topology)
+    found: dict[int, frozenset[int] | None] = {}
+    frontier: list[tuple[int, int | None]] = [*topology.lost, *((number, None) for number in unknown)]
+    while frontier:
+        number, split = frontier.pop()
+        node = topology.nodes.get(number)
+        held = found.get(number, frozenset())
+        if node is None or held is None or split in held:
+            continue
+        found[number] = None if split is None else held | {split}
+        is_narrow = node.relation in _IN_SPLITS and number not in shuffled
+        frontier += ((parent, split if is_narrow else None) for parent in node.parents)
+    return found

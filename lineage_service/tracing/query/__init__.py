@@ -1,0 +1,1 @@
+"""The queries of the service, answered from the flow store."""

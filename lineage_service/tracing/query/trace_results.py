@@ -1,0 +1,223 @@
+"""Makes an answer of what a journey found: its nodes, records and flows as people see them. For both engines.
+
+Knows nothing of how records were found, nor where the texts of their keys and values came from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceQuery
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.record_location import Places
+from lineage_service.tracing.model.elements import TopologyNode, have_files_in_common
+from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.topology import Topology
+from lineage_service.tracing.query.missing_values import how_to_see
+from lineage_service.tracing.walk import cursors
+from lineage_service.tracing.walk.cross_application import Journey
+from lineage_service.tracing.walk.cursors import Page
+from lineage_service.tracing.walk.dataset_links import FileSplit
+from lineage_service.tracing.walk.result import Position, Walked
+from spark_agent import contract
+
+__all__ = ["Texts", "nodes_of", "reason_of", "records_of", "trace_of"]
+
+Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
+"""(node, run, offset, kind) -> (type, text) of what was captured."""
+Leg = tuple[OpenedApplication[Wiring], Walked]
+_NO_TEXT = (None, None)
+
+
+def records_of(
+    opened: OpenedApplication[Wiring],
+    node: TopologyNode,
+    positions: Sequence[Position],
+    texts: Texts,
+    places: Places,
+    check: Check,
+) -> tuple[Record, ...]:
+    """With what was captured of them, and the rows of files that they are."""
+    rows = places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
+    number, records = node.number, list[Record]()
+    for each in positions:
+        split, offset = each.split, each.offset
+        maker = opened.snapshot.maker(number, each.run)
+        _, key = texts.get((number, maker, offset, "key"), _NO_TEXT)
+        value_type, value = texts.get((number, maker, offset, "value"), _NO_TEXT)
+        records.append(
+            Record(
+                record_id=contract.record_id(node.kind, split, offset),
+                partition=split,
+                offset=offset,
+                key=key,
+                value=value,
+                value_type=value_type,
+                source=rows.get((split, offset)),
+            )
+        )
+    return tuple(records)
+
+
+def reason_of(snapshot: Wiring, node: TopologyNode) -> str:
+    """Why a node is not exact, or why traces end at this source though its records came from somewhere."""
+    return "" if node.kind != "source" and snapshot.is_exact(node.number) else node.reason
+
+
+def state_of(node: TopologyNode) -> ActionState | None:
+    """How an action ended; None of what is no action, and where it is not known."""
+    return None if node.outcome is None else node.outcome.state
+
+
+def unknown_reader(topology: Topology, node: int) -> str:
+    """That a query which was not followed read the records of a node, and why it was not; else empty."""
+    traced = topology.nodes[node]
+    children = topology.children.get(node, ())
+    for number in sorted(topology.unfollowed):
+        reader = topology.nodes[number]
+        is_behind = traced.kind == "source" or number > node
+        if number in children or (
+            reader.kind == "source" and is_behind and have_files_in_common(traced, reader)
+        ):
+            return f"a query read these records, and what became of them there is not known: {reader.reason}"
+    return ""
+
+
+def nodes_of(
+    snapshot: Wiring,
+    walked: Walked,
+    direction: Direction,
+    show: Callable[[TopologyNode, Sequence[Position]], tuple[Record, ...]],
+) -> tuple[TracedNode, ...]:
+    """What one application has on a page."""
+    topology = snapshot.topology
+    return tuple(
+        TracedNode(
+            node_id=contract.node_id(topology.application_id, each.node),
+            name=topology.nodes[each.node].name,
+            kind=topology.nodes[each.node].kind,
+            exact=snapshot.is_exact(each.node),
+            total=each.total,
+            records=show(topology.nodes[each.node], each.positions),
+            reason=reason_of(snapshot, topology.nodes[each.node])
+            or (unknown_reader(topology, each.node) if direction == "forward" else ""),
+            state=state_of(topology.nodes[each.node]),
+        )
+        for each in walked.reached
+    )
+
+
+def trace_of(
+    query: TraceQuery,
+    node: TopologyNode,
+    start: tuple[Record, ...],
+    journey: Journey[Any, Any],
+    legs: Sequence[Leg],
+    shown: Sequence[tuple[TracedNode, ...]],
+) -> Trace:
+    """One page. `legs` begin with the application that was asked about; `shown` are the nodes of each."""
+    opened = legs[0][0]
+    application_id = opened.application.application_id
+    left = {
+        contract.node_id(leg.application.application_id, number): place
+        for leg, walked in legs
+        for number, place in walked.left.items()
+    }
+    following = None
+    if left or not journey.is_whole:
+        page = Page(after=left if journey.is_whole else None)
+        following = cursors.written(cursors.digest(application_id, query), page)
+    return Trace(
+        direction=query.direction,
+        start=start,
+        start_node=contract.node_id(application_id, node.number),
+        complete=journey.is_complete
+        and all(leg.application.complete for leg, _ in legs)
+        and not (
+            query.direction == "forward" and any(_is_unknown_beyond(leg, walked) for leg, walked in legs)
+        ),
+        exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
+        truncated=not journey.is_whole
+        or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),
+        nodes=tuple(each for nodes in shown for each in nodes),
+        flows=(
+            *(flow for (_, walked), nodes in zip(legs, shown, strict=True) for flow in _flows(walked, nodes)),
+            *_ghost_flows(journey, legs),
+        ),
+        next=following,
+        how=how_to_see(opened, shown[0]) if query.values else "",
+    )
+
+
+def _flows(walked: Walked, nodes: Sequence[TracedNode]) -> Iterator[Flow]:
+    """`nodes` show what was reached."""
+    ends = {
+        (each.node, record.partition, record.offset): f"{node.node_id}#{record.record_id}"
+        for each, node in zip(walked.reached, nodes, strict=True)
+        for record in node.records
+    }
+    node_ids = {each.node: node.node_id for each, node in zip(walked.reached, nodes, strict=True)}
+    for source, target in walked.flows:
+        yield Flow(
+            hash_in=ends[source.node, source.split, source.offset],
+            hash_out=ends[target.node, target.split, target.offset],
+            node_id=node_ids[target.node],
+        )
+
+
+def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Flow]:
+    """From what one application wrote to what another read of it, where both are listed."""
+    if not journey.passed:
+        return
+    listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
+    for opened, walked in legs:
+        application_id, nodes = opened.application.application_id, opened.snapshot.topology.nodes
+        for each in walked.reached:
+            for position in each.positions:
+                end = _flow_end(application_id, nodes[each.node], position)
+                listed[application_id, each.node, position.split][position.offset] = end
+    for (written, read), shift in journey.passed.items():
+        node_id = contract.node_id(read.application_id, read.node)
+        rows = listed.get((written.application_id, written.node, written.split), {})
+        records = listed.get((read.application_id, read.node, read.split), {})
+        if read.record is not None:  # a whole file
+            pairs = [(row, records[read.record]) for row in rows.values() if read.record in records]
+        else:
+            pairs = [
+                (rows[at + shift], each)
+                for at, each in records.items()
+                if at + shift in rows and _is_in(read, at) and _is_in(written, at + shift)
+            ]
+        for row, record in pairs:
+            yield Flow(hash_in=row, hash_out=record, node_id=node_id)
+
+
+def _is_in(part: FileSplit, offset: int) -> bool:
+    return part.first <= offset and (part.last is None or offset < part.last)
+
+
+def _is_unknown_beyond(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
+    topology = opened.snapshot.topology
+    return any(unknown_reader(topology, reached.node) for reached in walked.reached)
+
+
+def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
+    nodes = opened.snapshot.topology.nodes
+    return walked.is_exact and all(_is_known(nodes[each.node]) for each in walked.reached)
+
+
+def _is_known(node: TopologyNode) -> bool:
+    """May an answer that passes here be exact? The walk says itself where it took a partition as a bound."""
+    return node.exact or node.relation == contract.PARTITION
+
+
+def _flow_end(application_id: str, node: TopologyNode, position: Position) -> str:
+    record = contract.record_id(node.kind, position.split, position.offset)
+    return f"{contract.node_id(application_id, node.number)}#{record}"
+
+
+def _place(position: Position) -> tuple[int, int]:
+    return position.split, position.offset

@@ -1,0 +1,1 @@
+"""Traces as Spark SQL over the same tables."""

@@ -1,0 +1,265 @@
+"""The trace of `Questions` as Spark SQL over the same Delta tables, for what outgrows one machine.
+
+    from lineage_service.tracing.spark.api import trace
+
+    answer = trace(spark, "s3://lineage/flows", "app-20261122-0001", TraceQuery(direction="backward", ...))
+
+The same question gives the same answer. Needs PySpark, which nothing else of the service does, and executors
+that can read the store. What is read of the files that people's records stand in is read on the driver.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lineage_service.lineage import InvalidQueryError, Record, Trace, TraceQuery
+from lineage_service.store.flow_store import DeltaFlowStore
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.files.decompression import unlimited
+from lineage_service.tracing.files.record_location import Places
+from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.query.trace_results import Texts, nodes_of, records_of, trace_of
+from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk, reached_at
+from lineage_service.tracing.spark.sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
+from lineage_service.tracing.spark.steps import SparkWalk
+from lineage_service.tracing.spark.store import SparkSnapshot, StoreInSpark, open_in_spark
+from lineage_service.tracing.walk import cursors
+from lineage_service.tracing.walk.cross_application import Journey
+from lineage_service.tracing.walk.dataset_links import FilesOfApplications
+from lineage_service.tracing.walk.result import Position, Walked
+from lineage_service.tracing.walk.starts import (
+    end_named,
+    held_named,
+    no_such_key,
+    node_id_named,
+    places_named,
+)
+
+__all__ = ["SparkTracing", "local_session", "trace"]
+
+_KEPT_SNAPSHOTS = 8
+
+Opened = OpenedApplication[SparkSnapshot]
+
+
+def trace(
+    spark: SparkSession,
+    store: StoreInSpark | str,
+    application_id: str,
+    query: TraceQuery,
+    *,
+    location: str | None = None,
+    is_reliable: bool = False,
+) -> Trace:
+    """One trace. `store` is a flow store, or its folder or URL; see SparkTracing for the rest."""
+    opened = DeltaFlowStore(store) if isinstance(store, str) else store
+    return SparkTracing(spark, opened, location=location, is_reliable=is_reliable).trace(
+        application_id, query
+    )
+
+
+class SparkTracing:
+    """Traces over one flow store in one Spark session. An application is read once for each version."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        store: StoreInSpark,
+        *,
+        location: str | None = None,
+        is_reliable: bool = False,
+        held_records: int = HELD_RECORDS,
+        broadcast_records: int = BROADCAST_RECORDS,
+    ) -> None:
+        """`location` is the store's folder or URL as the executors know it, where that is another.
+
+        `is_reliable` keeps the sets of a walk in the session's checkpoint folder, so that they outlive
+        executors. A set of at most `held_records` is held by the driver; one of at most `broadcast_records`
+        is sent to the flows, a larger one is shuffled.
+        """
+        self._spark = spark
+        self._store = store
+        self._location = location
+        self._is_reliable = is_reliable
+        self._held_records = held_records
+        self._broadcast_records = broadcast_records
+        self._places = Places()
+        self._files = FilesOfApplications(store)
+        self._opened: OrderedDict[str, tuple[object, Opened]] = OrderedDict()  # with the store's version
+
+    def trace(self, application_id: str, query: TraceQuery) -> Trace:
+        """Raises NotFoundError, InvalidQueryError."""
+        opened = self._open(application_id)
+        page = cursors.read(query.cursor, cursors.digest(application_id, query))
+        to = end_named(opened.snapshot, query.to)
+        only = node_id_named(opened.snapshot, query.only) if query.only else None
+        main = self._walk(opened.snapshot, has_origins=False)
+        node, starts = self._start(opened.snapshot, main, query)
+        journey = self._journey(opened, query, to, starts)
+        journey.advance(unlimited)
+        first = reached_at(main, node.number, starts[node.number], query.limit).positions
+        legs = journey.page(query.limit, page.after, unlimited, only)
+        texts = self._shown_texts(first, legs, query)
+        return trace_of(
+            query,
+            node,
+            self._show(opened, texts[application_id], node, first),
+            journey,
+            legs,
+            [
+                nodes_of(
+                    leg.snapshot,
+                    walked,
+                    query.direction,
+                    partial(self._show, leg, texts[leg.application.application_id]),
+                )
+                for leg, walked in legs
+            ],
+        )
+
+    def _journey(
+        self, opened: Opened, query: TraceQuery, to: int | None, starts: Mapping[int, Frontier]
+    ) -> Journey[SparkSnapshot, Arrived]:
+        def new_walk(snapshot: SparkSnapshot, to: int | None = None) -> SparkTraceWalk:
+            return SparkTraceWalk(partial(self._walk, snapshot), query.direction, depth=query.depth, to=to)
+
+        walk = new_walk(opened.snapshot, to)
+        for node, start in starts.items():
+            walk.start(node, start)
+        return Journey(
+            opened,
+            walk,
+            query.direction,
+            open_application=self._open,
+            new_walk=new_walk,
+            files=self._files if query.goes_on else None,
+            rows_before=self._places.rows_before,
+        )
+
+    def _walk(self, snapshot: SparkSnapshot, has_origins: bool) -> SparkWalk:
+        return SparkWalk(
+            snapshot,
+            has_origins=has_origins,
+            is_reliable=self._is_reliable,
+            held_records=self._held_records,
+            broadcast_records=self._broadcast_records,
+        )
+
+    def _open(self, application_id: str) -> Opened:
+        version = self._store.version()
+        held = self._opened.get(application_id)
+        if held is None or held[0] != version:
+            opened = open_in_spark(self._spark, self._store, application_id, self._location)
+            held = self._opened[application_id] = (version, opened)
+        self._opened.move_to_end(application_id)
+        while len(self._opened) > _KEPT_SNAPSHOTS:
+            self._opened.popitem(last=False)
+        return held[1]
+
+    def _start(
+        self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
+    ) -> tuple[TopologyNode, dict[int, Frontier]]:
+        """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
+        named = places_named(snapshot, self._places, query, unlimited)
+        if isinstance(named, TopologyNode):
+            return named, {named.number: _by_key(snapshot, main, named, query)}
+        held = held_named(snapshot, named, query.direction)
+        starts = {
+            node.number: main.held([(run.number, offset) for run in runs]) for node, _, offset, runs in held
+        }
+        return held[0][0], starts
+
+    # -- what is shown -------------------------------------------------------------------------------
+
+    def _shown_texts(
+        self, first: Sequence[Position], legs: Sequence[tuple[Opened, Walked]], query: TraceQuery
+    ) -> dict[str, Texts]:
+        """What was captured of listed records, by application."""
+        kinds = ("key", "value") if query.values else ("key",)
+        found: dict[str, Texts] = {}
+        for leg, walked in legs:
+            positions = [position for each in walked.reached for position in each.positions]
+            if not found:  # the application that was asked about
+                positions += first
+            found[leg.application.application_id] = _texts(leg.snapshot, positions, kinds)
+        return found
+
+    def _show(
+        self, opened: Opened, texts: Texts, node: TopologyNode, positions: Sequence[Position]
+    ) -> tuple[Record, ...]:
+        return records_of(opened, node, positions, texts, self._places, unlimited)
+
+
+def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query: TraceQuery) -> Frontier:
+    splits = {snapshot.topology.runs[run].split for run in snapshot.runs_of(node.number)}
+    allowed = {
+        run.number for split in splits for run in snapshot.holders_of(node.number, split, query.direction)
+    }
+    of_key = (F.col("node") == node.number) & (F.col("kind") == "key") & (F.col("text") == query.key)
+    found = main.counted(
+        snapshot.among(snapshot.records.where(of_key), "run", allowed).select("run", "pos").distinct()
+    )
+    if not found.spread:
+        raise no_such_key(node, query.key)
+    return found
+
+
+def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> Texts:
+    """What was captured of these records."""
+    wanted = {
+        (each.node, snapshot.maker(each.node, each.run), each.offset)
+        for each in positions
+        if each.node in snapshot.keyed
+    }
+    if not wanted:
+        return {}
+    table = snapshot.table("node int, run bigint, pos bigint", sorted(wanted))
+    columns = ["node", "run", "pos", "kind", "type", "text"]
+    runs = snapshot.among(snapshot.records, "run", {run for _, run, _ in wanted})
+    found: DataFrame = (
+        snapshot.among(runs, "node", {node for node, _, _ in wanted})
+        .where(F.col("kind").isin(*kinds))
+        .join(F.broadcast(table), ["node", "run", "pos"])
+        .select(*columns)
+    )
+    return {
+        (node, run, pos, kind): (type_, text)
+        for node, run, pos, kind, type_, text in map(tuple, found.collect())
+    }
+
+
+@contextmanager
+def local_session(master: str, conf: Sequence[str] = ()) -> Iterator[SparkSession]:
+    """A Spark session of its own, without lineage and with `NAME=VALUE` of `conf`.
+
+    Raises InvalidQueryError for a setting that has no value.
+    """
+    settings = {
+        "spark.lineage.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "8",
+    }
+    if master.startswith("local") and not master.startswith("local-cluster"):
+        # Whatever this machine's name means, its address may not be one that it reaches itself by.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    for text in conf:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise InvalidQueryError(f"--conf {text!r} is not NAME=VALUE")
+        settings[name.strip()] = value.strip()
+    builder = SparkSession.builder.master(master).appName("lineage trace")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        spark.sparkContext.setLogLevel("ERROR")
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,388 @@
+"""One step of a trace on Spark: from a set of records at one node to the records next to it.
+
+The same moves as in `steps`, case by case. What follows from the topology alone moves a set as it is; only
+where a node has flows, they are joined with the set.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lineage_service.tracing.spark.sets import Frontier, Part, Ranges, SparkSets, Spread
+from lineage_service.tracing.walk.id_lookup import POSITION_BITS, mark_of
+from spark_agent import contract
+
+#: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
+#: with its spans one by one.
+_STRETCH = 64
+#: More records of a run are listed in pieces, so that a task never holds an array of all.
+_PIECE = 1_000_000
+
+
+class SparkWalk(SparkSets):
+    """A walk's sets, and its steps."""
+
+    # -- backward ------------------------------------------------------------------------------------
+
+    def backward(self, node: int, here: Frontier, hops: int) -> None:
+        """Add the inputs of the records at `node`, which are found after `hops` operations."""
+        self._hops = hops
+        relation, nodes = self.snapshot.topology.nodes[node].relation, self.snapshot.topology.nodes
+        if relation == contract.DATASET:
+            self._every_input(node, here)
+            return
+        if relation == contract.AGGREGATE:
+            entered = self.snapshot.topology.entered.get(node, ())
+            runs = [run for run in entered if run in self.snapshot.effective]
+            for parent in nodes[node].parents:
+                self._every_record(parent, here, runs, is_exact=True)
+            return
+        if relation == contract.KEYED:
+            self._with_the_keys(node, here)
+            return
+        ranges: dict[int, Ranges] = defaultdict(list)
+        for link in self.snapshot.links_of.get(node, ()):
+            if link.run in here.spread and link.parent_node != node:
+                moved = (link.run, link.start, link.start + link.count, link.parent_run, -link.start)
+                ranges[link.parent_node].append(moved)
+        for parent, moves in ranges.items():
+            self.add_moved(parent, here, moves)
+        topology = self.snapshot.topology
+        unplaced = [
+            run for run in here.spread if run in topology.unplaced and topology.runs[run].input == node
+        ]
+        if unplaced:
+            self.is_exact = False  # also where no run has read what they come from
+            self._every_input(node, self.only(here, unplaced))
+        if nodes[node].by_id and relation in (contract.FLOWS, contract.SOURCE):
+            self._backward_ids(node, here)
+            return
+        flowing = [run for run in here.spread if self.snapshot.is_flowing(node, run)]
+        still = self.only(here, here.spread.keys() - set(flowing))
+        for before, runs in self._by_parent(node, still.spread).items():
+            if before is not None and relation == contract.IDENTITY:
+                self.add(before, self.only(still, runs))
+            elif before is not None and relation == contract.PARTITION:
+                self._every_record_of_each(before, self.only(still, runs), is_exact=nodes[node].exact)
+        if flowing:
+            self._backward_flows(node, self.only(here, flowing))
+
+    def _with_the_keys(self, node: int, here: Frontier) -> None:
+        """Groups are made of the records with their keys, in whatever run."""
+        for parent in self.snapshot.topology.nodes[node].parents:
+            flows = self.snapshot.among(self._flows(parent), "f_run", self.snapshot.runs_of(parent))
+            first, last = _bounds(here)
+            flows = flows.where(F.col("out_pos").between(first, last))
+            found = self._small(here).drop("run").join(flows, F.col("pos") == F.col("out_pos"))
+            self._add_found(parent, found.withColumnRenamed("f_run", "run"), here)
+
+    def _backward_ids(self, node: int, here: Frontier) -> None:
+        """Rows of a node with ids name records of its sources."""
+        topology = self.snapshot.topology
+        sources = [each for each in topology.id_sources.get(node, ()) if each in topology.nodes]
+        if not sources:
+            return
+        flows = self._near(self._flows(node), "f_run", "out_pos", here)
+        on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("out_pos"))
+        found = self._small(here).join(flows, on).drop("run", "pos")
+        if len(sources) > 1:
+            found = self._kept(found)
+        for source in sources:
+            part = found.where(F.col("in_run") == mark_of(source))
+            groups = topology.groups.get(source)
+            if groups is not None:
+                part = part.withColumns({"run": F.lit(groups), "pos": F.col("in_pos")})
+                self._add_found(source, part, here)
+                continue
+            split = F.expr(f"shiftright(in_pos, {POSITION_BITS})")
+            position = F.expr(f"in_pos & {(1 << POSITION_BITS) - 1}")
+            part = part.withColumns({"split": split, "pos": position})
+            table = self._runs_by_split(source)
+            # A split whose manifest has not arrived.
+            self.is_exact = self.is_exact and part.join(F.broadcast(table), "split", "left_anti").isEmpty()
+            self._add_found(source, part.join(F.broadcast(table), "split"), here)
+
+    def _runs_by_split(self, node: int) -> DataFrame:
+        known = self.snapshot.topology.run_of_split.items()
+        rows = [(split, run) for (of, split), run in known if of == node]
+        return self.snapshot.table("split bigint, run bigint", rows)
+
+    def _by_parent(self, node: int, runs: Iterable[int]) -> dict[int | None, list[int]]:
+        """Runs by the node before `node` in them; None: there is none."""
+        found: dict[int | None, list[int]] = defaultdict(list)
+        for run in runs:
+            found[self.snapshot.parent_in_run.get((run, node))].append(run)
+        return found
+
+    def _backward_flows(self, node: int, here: Frontier) -> None:
+        flows = self._flows(node)
+        reads_others = any(
+            self.snapshot.writers_of.get((node, run), frozenset()) - {None} for run in here.spread
+        )
+        writer = F.coalesce("in_run", "f_run") if reads_others else F.col("f_run")
+        position = F.col("in_pos")
+        if node in self.snapshot.spanning and node not in self.snapshot.pairing:
+            spans = self._near(flows, "f_run", "out_pos", here, is_span=True)
+            found = self._inside(here, spans, "f_run", "out_pos")
+            position = F.expr("in_pos + (pos - out_pos) * in_step")
+        else:
+            flows = self._near(flows, "f_run", "out_pos", here)
+            on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("out_pos"))
+            found = self._small(here).join(flows, on)
+        origin = ["origin"] if self.has_origins else []
+        # A pair that names a run means its last node, whichever run that is.
+        is_other = F.col("in_run").isNotNull()
+        if node not in self.snapshot.pairing:
+            is_other &= F.col("in_run") != F.col("f_run")
+        found = found.select(*origin, writer.alias("run"), position.alias("pos"), is_other.alias("is_other"))
+        self._add_inputs(node, here, found)
+
+    def _add_inputs(self, node: int, here: Frontier, found: DataFrame) -> None:
+        """The input is at the node before in the run, or at what another run wrote for `node` to read."""
+        targets: dict[tuple[bool, int | None], list[int]] = {}
+        reads_itself: list[int] = []
+        for run in here.spread:
+            writers = self.snapshot.writers_of.get((node, run), frozenset({None}))
+            itself = {None} if node in self.snapshot.pairing else {None, run}
+            if writers & itself:
+                reads_itself.append(run)
+            for writer in writers - itself:
+                if writer is not None:
+                    targets.setdefault((True, self.snapshot.written_at(node, writer)), []).append(writer)
+        for parent, runs in self._by_parent(node, reads_itself).items():
+            targets[False, parent] = runs
+        if len(targets) > 1:
+            found = self._kept(found)
+        for (is_other, target), runs in targets.items():
+            part = found
+            if len(targets) > 1:
+                part = found.where(F.col("is_other") if is_other else ~F.col("is_other"))
+                part = self.snapshot.among(part, "run", set(runs))
+            if target is None or target not in self.snapshot.topology.nodes:
+                # A writer whose manifest has not arrived, or that was not captured.
+                self.is_exact = self.is_exact and part.isEmpty()
+            else:
+                self._add_found(target, part, here)
+
+    def _every_input(self, node: int, here: Frontier) -> None:
+        """The bound of an operation that is not captured: all records of all its inputs."""
+        is_sink = self.snapshot.topology.nodes[node].kind == "sink"
+        for parent in self.snapshot.bounded_by(node):
+            if is_sink:
+                self._every_record_of_each(parent, here)
+            else:
+                self._every_record(parent, here, self.snapshot.runs_of(parent))
+
+    # -- forward -------------------------------------------------------------------------------------
+
+    def forward(self, node: int, here: Frontier, hops: int) -> None:
+        """Add the outputs that the records at `node` went into."""
+        self._hops = hops
+        ranges: dict[int, Ranges] = defaultdict(list)
+        for link in self.snapshot.links_from.get(node, ()):
+            is_read = link.parent_run in here.spread and link.run in self.snapshot.effective
+            if is_read and link.node != node and self._matters(link.node):
+                ranges[link.node].append((link.parent_run, 0, link.count, link.run, link.start))
+        for reader, moves in ranges.items():
+            self.add_moved(reader, here, moves)
+        for reader in filter(self._matters, self.snapshot.unplaced_from.get(node, ())):
+            self._every_record(reader, here, self.snapshot.unplaced_at[reader])
+        self.is_exact = self.is_exact and not self.snapshot.may_be_lost(node, here.spread)
+        for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
+            self._forward_to(node, child, here)
+        self._forward_ids(node, here)
+
+    def _forward_ids(self, node: int, here: Frontier) -> None:
+        """To the nodes that name records of this one by their ids."""
+        topology = self.snapshot.topology
+        targets = [
+            each
+            for each in topology.id_targets.get(node, ())
+            if each in topology.nodes and self._matters(each) and self.snapshot.runs_of(each)
+        ]
+        if not targets:
+            return
+        ids, bounds = self._small(here), _bounds(here)
+        if node not in topology.groups:
+            ids = ids.join(F.broadcast(self._runs_by_split(node)), "run")
+            ids = ids.withColumn("pos", F.expr(f"shiftleft(split, {POSITION_BITS}) + pos"))
+            every = [
+                (topology.runs[run].split << POSITION_BITS) + position
+                for run, spread in here.spread.items()
+                for position in (spread.first, spread.last)
+            ]
+            bounds = min(every), max(every)
+        if here.records <= self.broadcast_records:
+            ids = F.broadcast(ids)
+        for target in targets:
+            flows = self.snapshot.among(self._flows(target), "f_run", self.snapshot.runs_of(target))
+            named = (F.col("in_run") == mark_of(node)) & F.col("in_pos").between(*bounds)
+            found = ids.join(flows.where(named), F.col("pos") == F.col("in_pos"))
+            self._add_outputs(target, here, found, F.col("out_pos"))
+
+    def _matters(self, node: int) -> bool:
+        return self.towards is None or node in self.towards
+
+    def _forward_to(self, node: int, child: int, here: Frontier) -> None:
+        topology = self.snapshot.topology
+        relation = topology.nodes[child].relation
+        if relation == contract.DATASET:
+            self._every_record(child, here, self.snapshot.runs_of(child))
+            return
+        if relation == contract.KEYED:
+            self._add_part(child, self._of_groups(topology.groups[child], here))
+            return
+        if relation == contract.AGGREGATE:
+            entered = self.only(here, topology.entered.get(child, ()))
+            if entered.spread:
+                self._every_record(child, entered, [topology.result_of[child]], is_exact=True)
+            return
+        in_run = [run for run in here.spread if self.snapshot.parent_in_run.get((run, child)) == node]
+        flowing = [run for run in in_run if self.snapshot.is_flowing(child, run)]
+        if still := set(in_run) - set(flowing):
+            if relation == contract.IDENTITY:
+                self.add(child, self.only(here, still))
+            elif relation == contract.PARTITION:
+                is_exact = topology.nodes[child].exact
+                self._every_record_of_each(child, self.only(here, still), is_exact=is_exact)
+        if flowing:
+            self._forward_flows(child, self.only(here, flowing))
+        written = self.only(here, [run for run in here.spread if run in self.snapshot.readers_of])
+        if written.spread and child in self.snapshot.stepping:
+            self._forward_shuffle(child, written)
+        if written.spread and child in self.snapshot.pairing:
+            flows = self._near(self._flows(child), "in_run", "in_pos", written)
+            on = (F.col("run") == F.col("in_run")) & (F.col("pos") == F.col("in_pos"))
+            found = self._small(written).join(flows, on)
+            self._add_outputs(child, written, found, F.col("out_pos"))
+
+    def _of_groups(self, run: int, here: Frontier) -> Part:
+        """The keys of a set, whatever runs they are of."""
+        if here.is_held:
+            rows = tuple({(*origin, run, position) for *origin, _, position in here.rows})
+            return Part(self._hops, rows=rows, is_light=True)
+        keys = self.frame(here).withColumn("run", F.lit(run).cast("bigint")).select(*self.columns)
+        return Part(self._hops, keys, is_light=here.is_held)
+
+    def _forward_flows(self, child: int, here: Frontier) -> None:
+        """Within a run: from the node before `child` to `child`."""
+        flows = self._near(self._flows(child), "f_run", "in_pos", here, is_span=True).where("in_run IS NULL")
+        # One input, any number of outputs: flatMap, and everything that names single positions.
+        on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("in_pos"))
+        single = self._small(here).join(flows.where("in_step = 0 OR out_count = 1"), on)
+        self._add_outputs(child, here, single, self._outputs(child))
+        if child in self.snapshot.stepping:
+            spans = flows.where("in_step = 1 AND out_count > 1")
+            found = self._inside(here, spans, "f_run", "in_pos")
+            self._add_outputs(child, here, found, F.expr("out_pos + pos - in_pos"))
+
+    def _forward_shuffle(self, child: int, written: Frontier) -> None:
+        """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
+        spans = self._near(self._flows(child), "in_run", "in_pos", written, is_span=True)
+        if child in self.snapshot.repeating:  # a span of step 0 is one record, all of it
+            on = (F.col("run") == F.col("in_run")) & (F.col("pos") == F.col("in_pos"))
+            single = self._small(written).join(spans.where("in_step = 0"), on)
+            self._add_outputs(child, written, single, self._outputs(child))
+            spans = spans.where("in_step = 1")
+        found = self._inside(written, spans, "in_run", "in_pos")
+        self._add_outputs(child, written, found, F.expr("out_pos + pos - in_pos"))
+
+    def _outputs(self, node: int) -> Column:
+        if node in self.snapshot.spanning:
+            return F.explode(F.expr("sequence(out_pos, out_pos + out_count - 1)"))
+        return F.col("out_pos")
+
+    def _add_outputs(self, node: int, here: Frontier, found: DataFrame, position: Column) -> None:
+        origin = ["origin"] if self.has_origins else []
+        outputs = found.select(*origin, F.col("f_run").alias("run"), position.alias("pos"))
+        # The store also holds flows of runs that Spark did not accept.
+        runs = self.snapshot.runs_of(node)
+        outputs = self.snapshot.among(outputs, "run", runs)
+        topology = self.snapshot.topology
+        if cut := [(run, topology.runs[run].outputs) for run in runs if run in topology.cut]:
+            table = self.snapshot.table("run bigint, records bigint", cut)
+            outputs = outputs.join(F.broadcast(table), "run").where("pos < records").drop("records")
+        self._add_found(node, outputs, here)
+
+    # -- shared --------------------------------------------------------------------------------------
+
+    def _flows(self, node: int) -> DataFrame:
+        return self.snapshot.flows.where(F.col("node") == node).withColumnRenamed("run", "f_run").drop("node")
+
+    def _near(
+        self, flows: DataFrame, run: str, position: str, here: Frontier, *, is_span: bool = False
+    ) -> DataFrame:
+        """Flows that may meet `here`: what Parquet's statistics pass over is not read."""
+        last = max((each.last for each in here.spread.values()), default=-1)
+        near = self.snapshot.among(flows, run, here.spread.keys()).where(F.col(position) <= last)
+        if not is_span:
+            first = min((each.first for each in here.spread.values()), default=0)
+            near = near.where(F.col(position) >= first)
+        return near
+
+    def _inside(self, here: Frontier, spans: DataFrame, run: str, begin: str) -> DataFrame:
+        """Each record with the spans of its run that it lies in; `begin` is a span's first position there."""
+        last = f"{begin} + out_count - 1"
+        stretches = F.expr(f"explode(sequence({begin} div {_STRETCH}, ({last}) div {_STRETCH}))")
+        spans = spans.where("out_count > 0").select("*", stretches.alias("stretch"))
+        on = (
+            (F.col("run") == F.col(run))
+            & (F.expr(f"pos div {_STRETCH}") == F.col("stretch"))
+            & F.expr(f"pos >= {begin} AND pos <= {last}")
+        )
+        return self._small(here).join(spans, on)
+
+    def _every_record(
+        self, node: int, here: Frontier, runs: Iterable[int], *, is_exact: bool = False
+    ) -> None:
+        """All records of `runs`, for whatever is in the set."""
+        if not here.spread:
+            return
+        self.is_exact &= is_exact
+        records = self._listed(node, runs)
+        if self.has_origins:
+            records = records.crossJoin(F.broadcast(self.frame(here).select("origin").distinct()))
+        self._add_found(node, records, here)
+
+    def _every_record_of_each(self, node: int, here: Frontier, *, is_exact: bool = False) -> None:
+        """All records of each run that is in the set."""
+        if not here.spread:
+            return
+        self.is_exact &= is_exact
+        records = self._listed(node, here.spread)
+        if self.has_origins:
+            origins = self.frame(here).select("origin", "run").distinct()
+            records = records.join(F.broadcast(origins), "run")
+        self._add_found(node, records, here)
+
+    def ranged(self, run: int, first: int, count: int) -> Frontier:
+        """A set of so many records of a run that stand side by side."""
+        if count <= max(self.held_records, 1):
+            return self.held([(run, position) for position in range(first, first + count)])
+        return Frontier({run: Spread(count, first, first + count - 1)}, self._ranges([(run, first, count)]))
+
+    def _listed(self, node: int, runs: Iterable[int]) -> DataFrame:
+        """All records of a node in runs."""
+        return self._ranges((run, 0, self.snapshot.count(node, run)) for run in runs)
+
+    def _ranges(self, ranges: Iterable[tuple[int, int, int]]) -> DataFrame:
+        """So many records of each (run, first position, number of records)."""
+        pieces = [
+            (run, low, min(low + _PIECE, first + count) - 1)
+            for run, first, count in ranges
+            for low in range(first, first + count, _PIECE)
+        ]
+        table = self.snapshot.table("run bigint, low bigint, high bigint", pieces)
+        if sum(high - low for _, low, high in pieces) > _PIECE:  # each task lists some
+            table = table.repartition(min(len(pieces), 200), "run", "low")
+        return table.select("run", F.explode(F.expr("sequence(low, high)")).alias("pos"))
+
+
+def _bounds(here: Frontier) -> tuple[int, int]:
+    """The first and the last position in a set."""
+    spreads = here.spread.values()
+    return min(each.first for each in spreads), max(each.last for each in spreads)

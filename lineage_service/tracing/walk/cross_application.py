@@ -1,0 +1,295 @@
+"""A trace that goes on from file to file: one walk for each application on the way.
+
+Where a walk comes to a source, the records of the sink that wrote its file are a start in the application of
+that sink; forward, the other way round. A start that comes late makes the walk go on from there. Within one
+application too, where one job reads what another wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Generic, Protocol, TypeVar
+
+from lineage_service.lineage import Direction, NotFoundError
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.files.segments import CSV_WITH_HEADER, TEXT
+from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.walk.dataset_links import FilesOfApplications, FileSplit
+from lineage_service.tracing.walk.result import Walked
+
+__all__ = ["Journey", "RowsBefore", "Walk"]
+
+W = TypeVar("W", bound=Wiring)
+A = TypeVar("A")
+"""The records of one split that a walk has reached, as its engine holds them."""
+
+
+class Walk(Protocol[A]):
+    """The walk of an engine within one application. A start that comes late makes it go on from there."""
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the positions that it holds."""
+
+    @property
+    def is_whole(self) -> bool:
+        """There is nothing left to step from."""
+
+    @property
+    def has_found(self) -> bool:
+        """At least one node is done."""
+
+    def advance(self, check: Callable[[], None]) -> None:
+        """Walk to the end. `check` is called now and then, and ends it by what it raises."""
+
+    def done_nodes(self) -> list[int]:
+        """The nodes whose records are known, in the order of the way."""
+
+    def by_split(self, node: int) -> Mapping[int, A]:
+        """The records reached at a node."""
+
+    def size(self, arrived: A) -> int:
+        """How many they are."""
+
+    def has(self, arrived: A, offset: int) -> bool:
+        """One of them stands at this offset."""
+
+    def start_range(self, node: int, run: int, first: int, count: int) -> None:
+        """Begin at so many records from `first` on, too."""
+
+    def start_moved(self, node: int, run: int, arrived: A, low: int, high: int, more: int) -> bool:
+        """Begin at records of another walk of this engine, too: those from `low` to before `high`.
+
+        `more` is added to their positions. False if there are none, or none may be there.
+        """
+
+    def page(
+        self,
+        limit: int,
+        after: Mapping[int, tuple[int, int]] | None,
+        check: Callable[[], None],
+        among: Set[int] | None = None,
+    ) -> Walked:
+        """Up to `limit` records of each node that is done: the first, or those after a (split, offset).
+
+        With `among`, records of these nodes only; the others have their totals.
+        """
+
+
+class RowsBefore(Protocol):
+    def __call__(self, path: str, start: int, check: Callable[[], None], *, format: str) -> int | None:
+        """The rows of a file before the first one of the split at `start`; None where nobody knows."""
+
+
+class Journey(Generic[W, A]):
+    """All applications that a trace reaches. For one thread.
+
+    What was broken off goes on with the next `advance`.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedApplication[W],
+        walk: Walk[A],
+        direction: Direction,
+        *,
+        open_application: Callable[[str], OpenedApplication[W]],
+        new_walk: Callable[[W], Walk[A]],
+        files: FilesOfApplications | None,
+        rows_before: RowsBefore,
+    ) -> None:
+        """`walk` has its start. `files` None: the trace stays in its application."""
+        self.legs: dict[str, tuple[OpenedApplication[W], Walk[A]]] = {
+            opened.application.application_id: (opened, walk)
+        }
+        #: (who wrote, who read) of the files that were passed -> what to add to a position of who read.
+        self.passed: dict[tuple[FileSplit, FileSplit], int] = {}
+        self.is_exact = True  # of the steps from file to file
+        self._first = walk
+        self._direction = direction
+        self._open, self._new_walk = open_application, new_walk
+        self._files, self._rows_before = files, rows_before
+        self._told: dict[tuple[FileSplit, FileSplit], int] = {}
+        self._is_read_unseen = False
+
+    @property
+    def bytes(self) -> int:
+        return sum(walk.bytes for _, walk in self.legs.values())
+
+    @property
+    def is_whole(self) -> bool:
+        return all(walk.is_whole for _, walk in self.legs.values())
+
+    @property
+    def is_complete(self) -> bool:
+        """All applications could be asked for the files that they read and wrote.
+
+        Forward, none has read what was reached in a query that was not followed.
+        """
+        return self._files is None or not (self._files.unread or self._is_read_unseen)
+
+    @property
+    def has_found(self) -> bool:
+        """At least one node is done."""
+        return self._first.has_found
+
+    def is_current(self) -> bool:
+        """Nothing more of its applications was stored since."""
+        try:
+            return all(
+                self._open(each).snapshot is opened.snapshot for each, (opened, _) in self.legs.items()
+            )
+        except NotFoundError:  # one of them was deleted
+            return False
+
+    def advance(self, check: Callable[[], None]) -> None:
+        """Walk to the end. `check` is called now and then, and ends it by what it raises."""
+        if self._files is not None:
+            self._files.refresh()
+        is_new = True
+        while is_new:
+            is_new = False
+            for _, walk in list(self.legs.values()):
+                walk.advance(check)
+            for application_id in list(self.legs):
+                is_new |= self._follow(application_id, check)
+
+    def page(
+        self,
+        limit: int,
+        after: Mapping[str, tuple[int, int]] | None,
+        check: Callable[[], None],
+        only: str | None = None,
+    ) -> list[tuple[OpenedApplication[W], Walked]]:
+        """Up to `limit` records of each node that is done, application by application; see Walk.page.
+
+        `after` has node ids. With `only`, a node id, records of that node.
+        """
+        pages = []
+        for application_id, (opened, walk) in self.legs.items():
+            mine = None
+            if after is not None:
+                found = (each.rpartition("#") for each in after)
+                mine = {
+                    int(number): after[f"{of}#{number}"]
+                    for of, _, number in found
+                    if of == application_id and number.isdigit()
+                }
+            among = None
+            if only is not None:
+                of, _, number = only.rpartition("#")
+                among = {int(number)} if of == application_id else set()
+            pages.append((opened, walk.page(limit, mine, check, among)))
+        return pages
+
+    def _follow(self, application_id: str, check: Callable[[], None]) -> bool:
+        """Start where the files of this leg lead; whether anything new came of it."""
+        is_new, walk = False, self.legs[application_id][1]
+        for here, there, arrived in self._links(application_id):
+            check()
+            key, reached = (here, there), self._reached(walk, arrived, here, there)
+            if self._told.get(key, 0) == reached:
+                continue
+            read, written = (here, there) if self._direction == "backward" else (there, here)
+            try:
+                shift = self._shift(read, written, check)
+                if shift is None:
+                    self.is_exact = False
+                    self._told[key] = reached
+                    continue
+                opened, onward = self._leg(there.application_id)
+            except NotFoundError:  # deleted just now
+                continue
+            for run in opened.snapshot.holders_of(there.node, there.split, self._direction):
+                count = opened.snapshot.count(there.node, run.number)
+                if read.record is not None:
+                    first, records = (0, count) if there is written else (read.record, 1)
+                    if first + records <= count and records:
+                        onward.start_range(there.node, run.number, first, records)
+                        is_new = True
+                else:  # positions here that stand in both pieces
+                    more = shift if there is written else -shift
+                    end = there.first + there.records(count) - more
+                    low = max(here.first, there.first - more)
+                    high = end if here.last is None else min(here.last, end)
+                    is_new |= onward.start_moved(there.node, run.number, arrived, low, high, more)
+            self.passed[written, read] = shift
+            self._told[key] = reached
+        return is_new
+
+    @staticmethod
+    def _reached(walk: Walk[A], arrived: A, here: FileSplit, there: FileSplit) -> int:
+        """How many records lead on: a file that is one record is reached, or some of it is."""
+        if here.record is not None:
+            return int(walk.has(arrived, here.record))
+        return walk.size(arrived) if there.record is None else 1
+
+    def _shift(self, read: FileSplit, written: FileSplit, check: Callable[[], None]) -> int | None:
+        """What to add to a position of who read for that of who wrote; None: rows cannot be told apart."""
+        if read.record is not None:
+            return 0
+        is_same = read.format == written.format
+        before, missing = self._row(read), self._without_row(read, written)
+        if before is None:
+            before = self._rows_before(read.path, read.start, check, format=read.format if is_same else TEXT)
+        if before is None or missing < 0:
+            return None
+        if not is_same:  # a line of one may be none of the other; where as many were read, all are
+            header = int(read.format == CSV_WITH_HEADER)
+            if missing != header:
+                return None
+            before += header if not read.start else 0
+        return before - read.first + written.first - (written.row or 0)
+
+    def _row(self, read: FileSplit) -> int | None:
+        """The row of the file that its first position is, as far as that is known without a look at it."""
+        if read.row is not None or read.format != TEXT:
+            return read.row
+        node = self._open(read.application_id).snapshot.topology.nodes[read.node]
+        known = node.file_rows.get(read.split)
+        return None if known is None else known.start
+
+    def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
+        """(a split that the walk has reached, what it leads to, the records reached)."""
+        if self._files is None:
+            return
+        opened, walk = self.legs[application_id]
+        wanted = "source" if self._direction == "backward" else "sink"
+        for number in walk.done_nodes():
+            if opened.snapshot.topology.nodes[number].kind != wanted:
+                continue
+            reached = walk.by_split(number)
+            for here in self._files.of(application_id, number):
+                if here.split not in reached:
+                    continue
+                if self._direction == "forward" and not self._is_read_unseen:
+                    self._is_read_unseen = self._files.may_be_read_unseen(here)
+                for there in self._others(here):
+                    yield here, there, reached[here.split]
+
+    def _others(self, here: FileSplit) -> list[FileSplit]:
+        """Who wrote what was read there, or read what was written."""
+        assert self._files is not None
+        if self._direction == "forward":
+            return self._files.readers_of(here)
+        writer = self._files.writer_of(here)
+        return [] if writer is None else [writer]
+
+    def _leg(self, application_id: str) -> tuple[OpenedApplication[W], Walk[A]]:
+        if application_id not in self.legs:
+            opened = self._open(application_id)
+            self.legs[application_id] = opened, self._new_walk(opened.snapshot)
+        return self.legs[application_id]
+
+    def _without_row(self, read: FileSplit, written: FileSplit) -> int:
+        """How many records the writer of a file has more than its readers have seen rows."""
+        assert self._files is not None
+        splits = self._files.splits(read.application_id, read.path, read.node)
+        reader, writer = self._open(read.application_id), self._open(written.application_id)
+        seen = sum(_largest(reader.snapshot, each) for each in splits)
+        return _largest(writer.snapshot, written) - seen
+
+
+def _largest(snapshot: Wiring, each: FileSplit) -> int:
+    runs = snapshot.holders_of(each.node, each.split, "forward")
+    return each.records(max((snapshot.count(each.node, run.number) for run in runs), default=0))

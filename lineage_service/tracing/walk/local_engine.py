@@ -1,0 +1,222 @@
+"""Walks a trace over a snapshot: all records that a start reaches, node by node, and the flows between them.
+
+Nodes are numbered so that an operation has a larger number than what it reads; walking in that order visits
+each node once, with its whole set. Steps of an operation are passed through and not listed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+
+import numpy as np
+
+from lineage_service.lineage import Direction
+from lineage_service.tracing.columns.interval_join import distinct, within
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.walk.origin_flows import MOST, CarriedFlows
+from lineage_service.tracing.walk.page_flows import flows_between
+from lineage_service.tracing.walk.result import Position, Reached, Walked, on_the_way
+from lineage_service.tracing.walk.steps import Integers, TooManyError, Walk
+
+
+class TraceWalk:
+    """Everything that records reach in one direction, as far as the walk has come. For one thread.
+
+    A step that was ended in the middle is made again by the next `advance`: it adds the same records. So is
+    the step of a node that more records came to after it.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        direction: Direction,
+        *,
+        depth: int | None = None,
+        to: int | None = None,
+    ) -> None:
+        """With `to`, the walk is what lies between its start nodes and that one."""
+        self.snapshot = snapshot
+        self._direction, self._depth, self._to = direction, depth, to
+        # Where a walk ends before its time, records may be listed that it made no step from.
+        is_whole = depth is None and to is None
+        self._carried = CarriedFlows(snapshot, direction) if is_whole else None
+        self._walk = Walk(snapshot, MOST if is_whole else None)
+        self._hops: dict[int, int] = {}
+        self._starts: dict[int, None] = {}
+        self._allowed = set(snapshot.topology.nodes)
+        self._done: dict[int, int] = {}  # node -> what had come to it when its step was made
+
+    def start(self, node: int, run: int, positions: Integers) -> None:
+        """Begin at these records, too. Positions ascend."""
+        is_late = self._done or self._starts.keys() - {node} or not _is_public(self.snapshot, node)
+        if is_late or self._walk.added(node) + len(positions) > MOST:
+            self._carry_no_more()
+        self._walk.add(node, run, None, positions)
+        self._hops[node] = 0
+        on_way = on_the_way(self.snapshot.topology, self._direction, node, self._to)
+        self._allowed = self._allowed | on_way if self._starts else on_way
+        self._starts[node] = None
+        if self._to is not None:  # a bound off that way says nothing about the answer
+            self._walk.towards = self._allowed
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the positions that it holds."""
+        return self._walk.bytes + (self._carried.bytes if self._carried is not None else 0)
+
+    @property
+    def has_found(self) -> bool:
+        """At least one node is done."""
+        return bool(self._done)
+
+    @property
+    def is_whole(self) -> bool:
+        """There is nothing left to step from."""
+        return not self._pending()
+
+    def _pending(self) -> list[int]:
+        nodes = self._walk.nodes() & self._allowed
+        return [node for node in nodes if self._walk.added(node) != self._done.get(node)]
+
+    def advance(self, check: Callable[[], None]) -> None:
+        """Walk to the end. `check` is called now and then, and ends it by what it raises."""
+        walk, hops = self._walk, self._hops
+        walk.check = check
+        try:
+            while pending := self._pending():
+                here = max(pending) if self._direction == "backward" else min(pending)
+                is_public = _is_public(self.snapshot, here)
+                if here != self._to and (self._depth is None or hops[here] < self._depth or not is_public):
+                    self._step(here, is_public=is_public)
+                for found in walk.nodes():
+                    hops.setdefault(found, hops[here] + is_public)
+                self._done[here] = walk.added(here)
+        except BaseException:
+            self._carry_no_more()
+            raise
+
+    def _step(self, here: int, *, is_public: bool) -> None:
+        step = self._walk.backward if self._direction == "backward" else self._walk.forward
+        if here in self._done or here in self.snapshot.read_in_vain:
+            self._carry_no_more()
+        if self._carried is not None:
+            try:
+                if is_public:
+                    self._carried.arrive(self._walk, here)
+                return step(here)
+            except TooManyError:
+                self._carry_no_more()
+        step(here)
+
+    def _carry_no_more(self) -> None:
+        if self._carried is not None:
+            self._carried = self._walk.most = None
+            self._walk.without_origins()
+
+    def done_nodes(self) -> list[int]:
+        """The nodes whose records are known, in the order of the way."""
+        return list(self._done)
+
+    def by_split(self, node: int) -> dict[int, Integers]:
+        """The records reached at a node, ascending."""
+        by_split: dict[int, list[Integers]] = defaultdict(list)
+        for run, (_, positions) in self._walk.at(node).items():
+            by_split[self.snapshot.topology.runs[run].split].append(positions)
+        return {
+            split: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+            for split, parts in by_split.items()
+        }
+
+    def size(self, arrived: Integers) -> int:
+        return len(arrived)
+
+    def has(self, arrived: Integers, offset: int) -> bool:
+        return _holds(arrived, offset)
+
+    def start_range(self, node: int, run: int, first: int, count: int) -> None:
+        """Begin at so many records from `first` on, too."""
+        self.start(node, run, np.arange(first, first + count, dtype=np.int64))
+
+    def start_moved(self, node: int, run: int, arrived: Integers, low: int, high: int, more: int) -> bool:
+        """Begin at those from `low` to before `high`, too, with `more` added."""
+        inside = arrived[within(arrived, low, high - 1)]
+        if len(inside):
+            self.start(node, run, inside + np.int64(more))
+        return len(inside) > 0
+
+    def page(
+        self,
+        limit: int,
+        after: Mapping[int, tuple[int, int]] | None,
+        check: Callable[[], None],
+        among: Set[int] | None = None,
+    ) -> Walked:
+        """Up to `limit` records of each node that is done: the first, or those after a (split, offset).
+
+        With `among`, records of these nodes only; the others have their totals.
+        """
+        self._walk.check = check
+        reached = [
+            _reached(self.snapshot, self._walk, each, limit, after)
+            if among is None or each in among
+            else _counted(self.snapshot, self._walk, each)
+            for each in self.done_nodes()
+            if _is_public(self.snapshot, each) or each in self._starts
+        ]
+        listed = [each for each in reached if each.total]
+        return Walked(tuple(listed), tuple(self._flows(listed, check)), self._walk.is_exact, self.is_whole)
+
+    def _flows(self, listed: list[Reached], check: Callable[[], None]) -> list[tuple[Position, Position]]:
+        if sum(1 for each in listed if each.positions) < 2:  # no record flows within its node
+            return []
+        # A bound is not the same in both directions.
+        is_known = self._carried is not None and self._walk.is_exact and self.is_whole
+        carried = self._carried.between(listed) if self._carried is not None and is_known else None
+        return carried if carried is not None else flows_between(self.snapshot, self._walk, listed, check)
+
+
+def _is_public(snapshot: Snapshot, node: int) -> bool:
+    return snapshot.topology.nodes[node].is_public
+
+
+def _reached(
+    snapshot: Snapshot, main: Walk, node: int, limit: int, after: Mapping[int, tuple[int, int]] | None
+) -> Reached:
+    """One record may be held by several runs (two actions over one RDD): it counts once."""
+    by_split: dict[int, dict[int, Integers]] = defaultdict(dict)
+    for run, (_, positions) in main.at(node).items():
+        by_split[snapshot.topology.runs[run].split][run] = positions
+    begin = (-1, -1) if after is None else after.get(node, _BEYOND)
+    total = left = 0
+    page: list[Position] = []
+    for split in sorted(by_split):
+        held = by_split[split]
+        every = distinct(np.concatenate(list(held.values()))) if len(held) > 1 else next(iter(held.values()))
+        total += len(every)
+        first = 0
+        if split <= begin[0]:
+            first = len(every) if split < begin[0] else int(np.searchsorted(every, begin[1], "right"))
+        chosen = every[first : first + limit - len(page)].tolist()
+        left += len(every) - first - len(chosen)
+        if len(held) == 1:
+            run = next(iter(held))
+            page += [Position(node, split, offset, run) for offset in chosen]
+            continue
+        for offset in chosen:
+            run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
+            page.append(Position(node, split, offset, run))
+    return Reached(node, total, tuple(page), has_more=left > 0)
+
+
+def _counted(snapshot: Snapshot, main: Walk, node: int) -> Reached:
+    return replace(_reached(snapshot, main, node, 0, None), has_more=False)
+
+
+_BEYOND = (1 << 63, 0)
+
+
+def _holds(ascending: Integers, offset: int) -> bool:
+    at = int(np.searchsorted(ascending, offset))
+    return at < len(ascending) and int(ascending[at]) == offset

@@ -1,0 +1,87 @@
+"""The flows between the records that a page lists, found by a second walk: forward from these.
+
+Always forward, whichever way the trace went: a group may have a million inputs, while a record mostly goes
+into few groups. So this stays short, however long the trace was. Where the trace was short, `carried` knows
+the same without a second walk.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.walk.result import Position, Reached
+from lineage_service.tracing.walk.steps import Integers, Listed, Walk
+
+__all__ = ["beside", "flows_between"]
+
+
+def flows_between(
+    snapshot: Snapshot,
+    main: Walk,
+    reached: list[Reached],
+    check: Callable[[], None],
+) -> list[tuple[Position, Position]]:
+    """(input, output) of the flows between listed records, in the order of these, that a walk has reached."""
+    positions = [position for each in reached for position in each.positions]
+    by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
+    offsets_of: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for node, split, offset in sorted(by_place):
+        offsets_of[node, split].append(offset)
+    listed = {place: np.array(offsets, np.int64) for place, offsets in offsets_of.items()}
+    pairs: set[tuple[int, int]] = set()
+    for each in reached:
+        check()
+        started = _started_beside(snapshot, each, by_place)
+        side = beside(snapshot, each.node, started, among=main, listed=listed)
+        for node in side.nodes() - {each.node}:
+            for run, (origins, offsets) in side.at(node).items():
+                assert origins is not None
+                split = snapshot.topology.runs[run].split
+                for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
+                    other = by_place.get((node, split, offset))
+                    if other is not None:
+                        pairs.add((origin, other))
+    return [(positions[source], positions[target]) for source, target in sorted(pairs)]
+
+
+def beside(
+    snapshot: Snapshot,
+    node: int,
+    start: Iterable[tuple[int, Integers, Integers]],
+    most: int | None = None,
+    among: Walk | None = None,
+    listed: Listed | None = None,
+) -> Walk:
+    """Forward from (run, origins, positions) of `node` to the next public nodes, and no further.
+
+    With `among`, records that it has not reached may be left out, with `listed` those of public nodes that
+    are not. Raises TooManyError.
+    """
+    side = Walk(snapshot, most, among=among, listed=listed)
+    for run, origins, offsets in start:
+        side.add(node, run, origins, offsets)
+    done: set[int] = set()
+    while pending := side.nodes() - done:
+        here = min(pending)
+        done.add(here)
+        if here == node or not snapshot.topology.nodes[here].is_public:
+            side.forward(here)
+    return side
+
+
+def _started_beside(
+    snapshot: Snapshot, reached: Reached, by_place: dict[tuple[int, int, int], int]
+) -> Iterator[tuple[int, Integers, Integers]]:
+    """The listed records of one node, in every run that holds them, each its own origin."""
+    by_split: dict[int, list[Position]] = defaultdict(list)
+    for position in reached.positions:
+        by_split[position.split].append(position)
+    for split, found in by_split.items():
+        origins = np.array([by_place[each.node, each.split, each.offset] for each in found], np.int64)
+        offsets = np.array([each.offset for each in found], np.int64)
+        for run in snapshot.holders_of(reached.node, split, "forward"):
+            yield run.number, origins, offsets

@@ -1,0 +1,70 @@
+"""What a walk has found, whichever engine walked, and which nodes lie on its way. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lineage_service.lineage import Direction
+from lineage_service.tracing.model.topology import Topology
+
+__all__ = ["Position", "Reached", "Walked", "on_the_way"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A record as it is shown: where it stands, and a run that holds it."""
+
+    node: int
+    split: int
+    offset: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a trace found at one public node; `positions` are one page in (split, offset) order."""
+
+    node: int
+    total: int
+    positions: tuple[Position, ...]
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """One page of a trace. `is_whole`: the walk came to its end, so every node is there."""
+
+    reached: tuple[Reached, ...]
+    flows: tuple[tuple[Position, Position], ...]  # (input, output)
+    is_exact: bool
+    is_whole: bool
+
+    @property
+    def left(self) -> dict[int, tuple[int, int]]:
+        """Node -> (split, offset) of the last record listed, where there are more."""
+        return {
+            each.node: (each.positions[-1].split, each.positions[-1].offset)
+            for each in self.reached
+            if each.has_more
+        }
+
+
+def on_the_way(topology: Topology, direction: Direction, node: int, to: int | None) -> set[int]:
+    """The nodes between `node` and `to`, or all nodes."""
+    if to is None:
+        return set(topology.nodes)
+
+    def closure(begin: int, is_backward: bool) -> set[int]:
+        seen, stack = {begin}, [begin]
+        while stack:
+            at = stack.pop()
+            nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
+            by_id = (topology.id_sources if is_backward else topology.id_targets).get(at, ())
+            for each in (*nearby, *by_id):
+                if each not in seen and each in topology.nodes:
+                    seen.add(each)
+                    stack.append(each)
+        return seen
+
+    is_backward = direction == "backward"
+    return closure(node, is_backward) & closure(to, not is_backward)

@@ -1,0 +1,190 @@
+"""Where a trace begins: the nodes and records that people name, as nodes, splits and runs. For both engines.
+
+A name that fits nothing, or several things, is an error that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.record_location import Places
+from lineage_service.tracing.model.elements import Run, TopologyNode, in_words
+from lineage_service.tracing.model.lineage_graph import Wiring
+from spark_agent import contract
+
+__all__ = [
+    "check_has_records",
+    "end_named",
+    "has_records",
+    "held_named",
+    "holders_named",
+    "no_such_key",
+    "node_id_named",
+    "node_named",
+    "places_named",
+    "record_named",
+]
+
+
+_RECORD = re.compile(
+    r"(?:(?:(?P<application>.+)#)?(?P<node>[0-9]+)#)?(?P<record>(?:(?:read|write)#)?[0-9]+#[0-9]+)", re.DOTALL
+)
+
+
+def node_named(wiring: Wiring, text: str) -> TopologyNode:
+    """A node by its id or its number. Raises NotFoundError."""
+    topology = wiring.topology
+    application_id, _, number = text.rpartition("#")
+    if number.isascii() and number.isdigit() and application_id in ("", topology.application_id):
+        found = topology.nodes.get(int(number))
+        if found is not None:
+            return found
+    raise NotFoundError(f"application {topology.application_id} has no node {text}")
+
+
+def end_named(wiring: Wiring, text: str | None) -> int | None:
+    """The number of the node at which a trace is to end. Raises NotFoundError, InvalidQueryError."""
+    if not text:
+        return None
+    node = node_named(wiring, text)
+    check_has_records(node)
+    return node.number
+
+
+def node_id_named(wiring: Wiring, name: str) -> str:
+    """The id of a node of this application, by its number too, or of another one on the way.
+
+    Raises NotFoundError.
+    """
+    application_id, _, _ = name.rpartition("#")
+    if application_id not in ("", wiring.topology.application_id):
+        return name
+    return contract.node_id(wiring.topology.application_id, node_named(wiring, name).number)
+
+
+def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
+    """A record id, alone where it is not ambiguous, or behind its node's id (a flow id) or number.
+
+    (node, split, offset). Raises NotFoundError, InvalidQueryError.
+    """
+    application_id, number, text = _parts_of(text)
+    if application_id not in ("", wiring.topology.application_id):
+        raise InvalidQueryError(
+            f"record {text} of node {number} is of application {application_id}, and "
+            f"{wiring.topology.application_id} was asked for"
+        )
+    if number and node is not None and node_named(wiring, node) is not node_named(wiring, number):
+        raise InvalidQueryError(f"the record id names node {number}, and node is {node}: give one of them")
+    node = number or node
+    try:
+        kind, split, offset = contract.parse_record_id(text)
+    except contract.ContractError as error:
+        raise InvalidQueryError(str(error)) from None
+    if node is not None:
+        return node_named(wiring, node), split, offset
+    if kind is None:
+        raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
+    nodes = [
+        each
+        for each in wiring.topology.nodes.values()
+        if each.kind == kind and wiring.holders_of(each.number, split, "forward")
+    ]
+    if len(nodes) == 1:
+        return nodes[0], split, offset
+    if not nodes:
+        raise NotFoundError(f"no {kind} of this application has a partition {split}")
+    several = ", ".join(map(in_words, nodes))
+    raise InvalidQueryError(f"record {text} stands at several {kind}s: {several}; give node too")
+
+
+def _parts_of(text: str) -> tuple[str, str, str]:
+    """(application id, node number, record id) of `[[APPLICATION#]NODE#]RECORD`, empty where it has none."""
+    found = _RECORD.fullmatch(text)
+    if found is None:
+        return "", "", text
+    return found["application"] or "", found["node"] or "", found["record"]
+
+
+def places_named(
+    wiring: Wiring, places: Places, query: TraceQuery, check: Check
+) -> list[tuple[TopologyNode, int, int]] | TopologyNode:
+    """[(node, split, offset)] of the record that a query names; of one that names a key, the node alone.
+
+    There are several of a row of a file that several nodes read, the one to name first. Raises NotFoundError,
+    InvalidQueryError.
+    """
+    if query.path is not None:
+        node = None if query.node is None else node_named(wiring, query.node).number
+        found = places.find(
+            wiring.topology, query.path, query.row or 0, check, direction=query.direction, node=node
+        )
+        return [(wiring.topology.nodes[number], split, offset) for number, split, offset in found]
+    if query.key is not None and query.node is not None:
+        return node_named(wiring, query.node)
+    if query.record is not None:
+        return [record_named(wiring, query.record, query.node)]
+    if query.node is not None and query.partition is not None and query.offset is not None:
+        return [(node_named(wiring, query.node), query.partition, query.offset)]
+    raise InvalidQueryError(
+        "say where the trace begins: record, or node with partition and offset, or node with key, "
+        "or path with row"
+    )
+
+
+def held_named(
+    wiring: Wiring, places: Sequence[tuple[TopologyNode, int, int]], direction: str
+) -> list[tuple[TopologyNode, int, int, list[Run]]]:
+    """Such places with the runs in which a trace from there begins. Of several, those that have the record.
+
+    Raises NotFoundError, InvalidQueryError.
+    """
+    found, missing = [], []
+    for node, split, offset in places:
+        try:
+            found.append((node, split, offset, holders_named(wiring, node, split, offset, direction)))
+        except NotFoundError as error:
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    return found
+
+
+def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
+    """The runs in which a trace from a record begins. Raises NotFoundError, InvalidQueryError."""
+    check_has_records(node)
+    counts = [
+        (run, wiring.count(node.number, run.number))
+        for run in wiring.holders_of(node.number, split, direction)
+    ]
+    held = [run for run, count in counts if offset < count]
+    if not held:
+        raise NotFoundError(
+            f"node {node.number} ({node.name}) has {max((count for _, count in counts), default=0)} records "
+            f"in partition {split}; offset {offset} is not there (offsets count from 0)"
+        )
+    return held
+
+
+def has_records(node: TopologyNode) -> bool:
+    """False for an operator that rows only pass."""
+    return node.relation != contract.CARRIED
+
+
+def check_has_records(node: TopologyNode) -> None:
+    """Raises InvalidQueryError."""
+    if not has_records(node) and node.kind != "operator" and node.reason:
+        raise InvalidQueryError(
+            f"the records of node {node.number} ({node.name}) are not known. {node.reason}"
+        )
+    if not has_records(node):
+        raise InvalidQueryError(
+            f"node {node.number} ({node.name}) has no records of its own: rows pass it on their way from a "
+            "source to an output; begin or end there"
+        )
+
+
+def no_such_key(node: TopologyNode, key: str | None) -> NotFoundError:
+    return NotFoundError(f"node {node.number} ({node.name}) has no record with the key {key!r}")
