@@ -32,13 +32,13 @@ from typing import Any
 
 from examples.fetch_nycflights13 import TablesNotInstalled, fetch
 from lineage_page import built_folder
+from lineage_service.devstack.ports import choose_port
+from lineage_service.devstack.process import tail
+from lineage_service.devstack.progress import Reporter, console_reporter
+from lineage_service.devstack.servers import SERVERS, running
+from lineage_service.devstack.state import read_state
 from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
-from lineage_service.stack.ports import choose_port
-from lineage_service.stack.process import tail
-from lineage_service.stack.progress import Reporter, console_reporter
-from lineage_service.stack.servers import SERVERS, running
-from lineage_service.stack.state import read_state
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = ROOT / "examples" / "wind_delays.py"

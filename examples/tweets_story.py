@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import lineage_cypher
+from lineage_service.devstack.state import read_state, resolve
 from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
-from lineage_service.stack.state import read_state, resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 JOB = ROOT / "perf" / "workloads" / "tweets.py"

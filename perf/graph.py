@@ -35,12 +35,12 @@ import numpy as np
 import psutil
 
 import lineage_cypher
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.graph.rows import BATCH_ROWS, RunColumn, WholeRun
 from lineage_service.graph.run_writer import RunWriter
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.up import start
 from perf.tables import publish
 from spark_agent import contract
 

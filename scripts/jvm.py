@@ -24,8 +24,8 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lineage_service.stack.errors import DownloadError
-from lineage_service.stack.jars import Jar, read_lock
+from lineage_service.devstack.errors import DownloadError
+from lineage_service.devstack.jars import Jar, read_lock
 from scripts.environment import EnvironmentFailed, alone, say
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,8 +119,8 @@ def _client_in_lock() -> Jar:
 
 def _kafka_client() -> Path:
     # Not at the top: what these import is not there where only `is_built` is asked.
-    from lineage_service.stack.download import fetch
-    from lineage_service.stack.progress import Quiet
+    from lineage_service.devstack.download import fetch
+    from lineage_service.devstack.progress import Quiet
 
     jar = _client_in_lock()
     folder = ROOT / ".cache" / "lineage" / "jars"

@@ -1,4 +1,4 @@
-"""Writes lineage_service/stack/*.lock anew: every jar of the local stack with its SHA-256 and size.
+"""Writes lineage_service/devstack/*.lock anew: every jar of the local stack with its SHA-256 and size.
 
 For maintainers, after a version below has changed. Needs Maven on the PATH, which resolves the dependencies;
 users of `lineage up` need no Maven, because the lock says all that there is to know. Run it from anywhere:
@@ -15,7 +15,7 @@ import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
-LOCKS = Path(__file__).parents[1] / "lineage_service" / "stack"
+LOCKS = Path(__file__).parents[1] / "lineage_service" / "devstack"
 
 #: What each program is asked for by name; Maven adds what these need.
 PROGRAMS = {

@@ -32,11 +32,11 @@ from typing import IO, Any
 
 import pyspark
 from confluent_kafka import Consumer, TopicPartition
+from lineage_service.cli.main.stack import down, up
 
+from lineage_service.devstack.errors import StackError
 from lineage_service.kafka.topics import create_topics
 from lineage_service.settings import Settings
-from lineage_service.stack import down, up
-from lineage_service.stack.errors import StackError
 from scripts import brief_jvm
 from scripts.spark_suite_modules import SUITES, THEIRS, Suite, modules_in
 from scripts.spark_suite_report import WAYS, Compared, Run, checkout_version, in_short, page

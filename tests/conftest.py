@@ -24,7 +24,7 @@ from scripts import brief_jvm
 from spark_agent.sql import jvm_gateway
 
 if TYPE_CHECKING:
-    from lineage_service.stack.server import Server
+    from lineage_service.devstack.server import Server
 
 TESTS = Path(__file__).parent
 CACHE = TESTS.parent / ".cache"
@@ -137,9 +137,9 @@ Start = Callable[[str], Mapping[str, str]]
 @pytest.fixture(scope="session")
 def _start_server(jar_folder: Path, new_home: Callable[[Path], None]) -> Iterator[Start]:
     """Starts a server by name; what was started is stopped at the end of the session."""
+    from lineage_service.cli.stack.down import stop
+    from lineage_service.cli.stack.up import start
     from lineage_service.settings import Settings
-    from lineage_service.stack.down import stop
-    from lineage_service.stack.up import start
 
     home = CACHE / f"test-stack-{os.getpid()}"
     with ExitStack() as cleanup:
@@ -160,7 +160,7 @@ def _start_server(jar_folder: Path, new_home: Callable[[Path], None]) -> Iterato
 @pytest.fixture(scope="session")
 def new_home() -> Callable[[Path], None]:
     """new_home(folder): makes it the home of a local stack that will take ports which no other one takes."""
-    from lineage_service.stack.state import StackState, write_state
+    from lineage_service.devstack.state import StackState, write_state
 
     def new_home(folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -171,8 +171,8 @@ def new_home() -> Callable[[Path], None]:
 
 def _ports_of_their_own() -> dict[str, dict[str, int]]:
     """Not the well-known ones: of two stacks that start at once, one would take the other's for its own."""
-    from lineage_service.stack.ports import choose_port
-    from lineage_service.stack.servers import SERVERS
+    from lineage_service.devstack.ports import choose_port
+    from lineage_service.devstack.servers import SERVERS
 
     found: dict[str, dict[str, int]] = {}
     for server in SERVERS:
@@ -184,7 +184,7 @@ def _ports_of_their_own() -> dict[str, dict[str, int]]:
 
 
 def _addresses(request: pytest.FixtureRequest, name: str) -> Mapping[str, str]:
-    from lineage_service.stack.errors import DownloadError, JavaError
+    from lineage_service.devstack.errors import DownloadError, JavaError
 
     try:
         start: Start = request.getfixturevalue("_start_server")
@@ -244,9 +244,9 @@ def _start_container(name: str, cleanup: ExitStack) -> Mapping[str, str]:
     """The same images as docker-compose.yml, on free ports."""
     from testcontainers.core.container import DockerContainer
 
-    from lineage_service.stack.kafka import Kafka
-    from lineage_service.stack.neo4j import Neo4j
-    from lineage_service.stack.ports import HOST, choose_port
+    from lineage_service.devstack.kafka import Kafka
+    from lineage_service.devstack.neo4j import Neo4j
+    from lineage_service.devstack.ports import HOST, choose_port
 
     server: Server = {"kafka": Kafka(), "neo4j": Neo4j()}[name]
     ports = {purpose: choose_port(name, [well_known]) for purpose, well_known in server.ports.items()}

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from lineage_service import cli
+from lineage_service.cli.main import main
 from lineage_service.settings import Settings
 
 Place = tuple[str, str]
@@ -20,7 +20,7 @@ Place = tuple[str, str]
 
 def settings_read_by(command: str) -> set[str]:
     """Names of settings that the command's code reads."""
-    module, _, function = cli.COMMANDS[command].target.partition(":")
+    module, _, function = main.COMMANDS[command].target.partition(":")
     waiting: list[Place] = [(module, function)]
     seen: set[Place] = set()
     read: set[str] = set()

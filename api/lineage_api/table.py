@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.answers_csv import (
+from lineage_service.lineage import RecordPage, Trace
+from lineage_service.tabular import (
     RECORD_COLUMNS,
     TRACE_COLUMNS,
     claim,
@@ -18,7 +19,6 @@ from lineage_service.answers_csv import (
     record_lines,
     trace_lines,
 )
-from lineage_service.lineage import RecordPage, Trace
 
 __all__ = ["MEDIA_TYPE", "RECORD_COLUMNS", "TRACE_COLUMNS", "prefers_csv", "records_as_csv", "trace_as_csv"]
 

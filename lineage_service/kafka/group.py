@@ -24,9 +24,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from lineage_service.devstack.kafka import silent_log
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
 from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError
-from lineage_service.stack.kafka import silent_log
 
 __all__ = ["Group", "GroupState", "KafkaGroup", "MemoryGroup", "Partition", "Standing"]
 

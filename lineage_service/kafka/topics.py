@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from lineage_service.devstack.errors import ServerError
+from lineage_service.devstack.kafka import silent_log
 from lineage_service.kafka.client import NO_OPTIONS, client_of
-from lineage_service.stack.errors import ServerError
-from lineage_service.stack.kafka import silent_log
 from spark_agent import contract
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.up import start
 from spark_agent import contract
 
 TOPICS = (contract.NODE_TOPIC, contract.FLOW_TOPIC)

@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from lineage_service.devstack.download import fetch
+from lineage_service.devstack.jars import read_lock
+from lineage_service.devstack.java import find_java
+from lineage_service.devstack.ports import choose_port
+from lineage_service.devstack.process import tail
+from lineage_service.devstack.progress import Quiet
+from lineage_service.devstack.server import Place, Server
 from lineage_service.settings import Settings
-from lineage_service.stack.download import fetch
-from lineage_service.stack.jars import read_lock
-from lineage_service.stack.java import find_java
-from lineage_service.stack.ports import choose_port
-from lineage_service.stack.process import tail
-from lineage_service.stack.progress import Quiet
-from lineage_service.stack.server import Place, Server
 
 READY_DEADLINE_S = 180.0
 

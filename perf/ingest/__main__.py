@@ -32,10 +32,10 @@ import deltalake
 import duckdb
 import pyarrow
 
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.up import start
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.tables import TABLES
 from perf.capture.__main__ import about_machine

@@ -39,7 +39,7 @@ class Process:
         self.log = log
         with log.open("wb") as told:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "lineage_service.cli", *command],
+                [sys.executable, "-m", "lineage_service.cli.main", *command],
                 cwd=log.parent,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.DEVNULL,

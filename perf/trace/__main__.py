@@ -31,11 +31,11 @@ import neo4j
 import pyarrow
 
 import lineage_cypher
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.graph_export.applications import WholeRuns
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.up import start
 from lineage_service.store.flow_store import DeltaFlowStore
 from perf.capture.__main__ import about_machine
 from perf.capture.drivers import ROOT, JobError

@@ -86,7 +86,10 @@ def _started(
 ) -> subprocess.Popen[bytes]:
     log = cleanup.enter_context((home / f"{command}.log").open("wb"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "lineage_service.cli", command], env=dict(environment), stdout=log, stderr=log
+        [sys.executable, "-m", "lineage_service.cli.main", command],
+        env=dict(environment),
+        stdout=log,
+        stderr=log,
     )
     cleanup.callback(process.wait, _DEADLINE_S)
     cleanup.callback(process.terminate)

@@ -28,9 +28,9 @@ import pytest
 
 from examples import demo as demo_module
 from examples.fetch_nycflights13 import fetch
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.up import start
 from perf.delivery.brokers import closed_port
 from scripts.environment import alone
 from tests.oracle.test_wind_delays_job import BAD_READING, WRONG_LINE
@@ -197,7 +197,7 @@ def test_a_terminal_is_told_the_same(
     [output] = [each["source"] for each in traces["backward"]["start"]]
     question = ["trace", "last", "backward", f"{output['path']}:{output['line']}", "--limit", "10000"]
     answer = subprocess.run(
-        [sys.executable, "-m", "lineage_service.cli", *question, "--json"],
+        [sys.executable, "-m", "lineage_service.cli.main", *question, "--json"],
         env={**os.environ, "LINEAGE_HOME": str(demo.home)},
         capture_output=True,
         check=True,

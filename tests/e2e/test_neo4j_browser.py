@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 
 import lineage_cypher
 from lineage_cypher import browser as browser_files
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
+from lineage_service.devstack.errors import DownloadError, JavaError
 from lineage_service.graph.neo4j_store import GraphRecord, Neo4jGraph
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.errors import DownloadError, JavaError
-from lineage_service.stack.up import start
 from scripts.screenshots import chromium, opened_pages, run_in_browser
 from tests.integration.test_graph_store import node, started
 

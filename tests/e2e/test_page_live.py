@@ -51,7 +51,7 @@ class Service:
 
     def run(self, *command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "lineage_service.cli", *command],
+            [sys.executable, "-m", "lineage_service.cli.main", *command],
             env=self.environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lineage_api.serve import CannotListenError, command
+from lineage_service.cli.serve import CannotListenError, command
 from lineage_service.settings import Settings
 
 _DEADLINE_S = 120
@@ -32,7 +32,7 @@ tracing.open_questions = lambda settings: questions()
 tracing.open_materializer = lambda settings: None
 sys.modules["lineage_service.tracing"] = tracing
 
-from lineage_api.serve import command
+from lineage_service.cli.serve import command
 
 host, *more = sys.argv[2].split()
 changes = dict(each.split("=") for each in more)

@@ -13,10 +13,10 @@ from typing import NoReturn
 
 import pytest
 
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
+from lineage_service.devstack.errors import DownloadError, JavaError
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.errors import DownloadError, JavaError
-from lineage_service.stack.up import start
 from tests.e2e.clone import TUTORIAL, Clone, newcomers_environment, steps
 
 #: What more than one page says, in the same words.

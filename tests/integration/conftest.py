@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lineage_service.stack.ports import HOST, choose_port, is_free
+from lineage_service.devstack.ports import HOST, choose_port, is_free
 
 READY_DEADLINE_S = 240.0
 

@@ -92,7 +92,7 @@ class Bench:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
         environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
         process = subprocess.Popen(
-            [sys.executable, "-m", "lineage_service.cli", "consume", *flags],
+            [sys.executable, "-m", "lineage_service.cli.main", "consume", *flags],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.completeness import completeness_of
 from lineage_service.lineage import TraceQuery
-from lineage_service.maintain import Wishes, one_pass
 from lineage_service.monitoring.incomplete import Unfinished
 from lineage_service.store import delta_table
 from lineage_service.store.errors import StoreUnavailableError

@@ -52,7 +52,7 @@ class Desk:
     def run(self, *argv: str, code: int = 0, servers: str = "") -> str:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
         result = subprocess.run(
-            [sys.executable, "-m", "lineage_service.cli", "dead-letters", *argv]
+            [sys.executable, "-m", "lineage_service.cli.main", "dead-letters", *argv]
             + ["--kafka-bootstrap-servers", servers or self.servers, "--consumer-group", self.group]
             + [flag for kind in ("node", "flow") for flag in (f"--{kind}-topic", self.topics[kind])]
             + ["--dead-letter-topic", self.topics["dead"]],

@@ -87,7 +87,7 @@ def serving(bench: Bench, **changes: Any) -> Iterator[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
     chosen = settings_of(bench, api_port=0, **changes).model_dump(exclude_defaults=True)
     environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
-    command = [sys.executable, "-m", "lineage_service.cli", "serve"]
+    command = [sys.executable, "-m", "lineage_service.cli.main", "serve"]
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -169,7 +169,7 @@ def test_status_says_what_waits_and_that_nobody_ever_consumed(bench: Bench) -> N
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
     environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
     status = subprocess.run(
-        [sys.executable, "-m", "lineage_service.cli", "status"],
+        [sys.executable, "-m", "lineage_service.cli.main", "status"],
         env={**environment, "COLUMNS": "200"},
         capture_output=True,
         text=True,

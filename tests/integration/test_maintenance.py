@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service import cli, maintain
+from lineage_service.cli.main import main, maintain
+from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.graph.neo4j_store import GraphUnavailableError
-from lineage_service.maintain import Wishes, one_pass
 from lineage_service.store import delta_table, maintenance
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
@@ -494,7 +494,7 @@ def test_the_command_maintains_the_store_that_is_named(
     store = DeltaFlowStore(folder)
     fill(store)
     fill(store, "app-2", prefix="b")
-    assert cli.main(["maintain", "--store", str(folder), "--delete", "app-2"]) == 0
+    assert main.main(["maintain", "--store", str(folder), "--delete", "app-2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["app-2", "app-1"]
     assert state(store) == oracle(APP)
@@ -506,5 +506,5 @@ def test_the_command_maintains_the_store_that_is_named(
 def test_wishes_that_cannot_be_understood_exit_with_2(
     argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["maintain", *argv]) == 2
+    assert main.main(["maintain", *argv]) == 2
     assert capsys.readouterr().err.startswith("lineage maintain: ")

@@ -43,7 +43,7 @@ def folder(kafka: Any, group: str, tmp_path: Path) -> Path:
 
     printed = run(str(ROOT / "examples" / "own_program.py"), "orders.csv", "sums.csv", f"sums-{group}")
     assert printed == f"sums-{group}\n"
-    run("-m", "lineage_service.cli", "consume", "--until-complete", f"sums-{group}")
+    run("-m", "lineage_service.cli.main", "consume", "--until-complete", f"sums-{group}")
     return tmp_path
 
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import pytest
 import yaml
 
-from lineage_service.stack.ports import HOST, choose_port
+from lineage_service.devstack.ports import HOST, choose_port
 from spark_agent import contract
 from tests.integration.test_consume import Bench, bench_of, manifest, some_blocks, wait_until
 from tests.integration.test_lag import metrics_url, serving

@@ -10,8 +10,8 @@ import pyarrow.fs
 import pytest
 from pyarrow.fs import LocalFileSystem, S3FileSystem, SubTreeFileSystem
 
+from lineage_service.devstack.ports import HOST, choose_port
 from lineage_service.lineage import RecordQuery, SourceRow, TraceQuery
-from lineage_service.stack.ports import HOST, choose_port
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from tests.file_applications import APP, SOURCE, questions_of, splits_of
 

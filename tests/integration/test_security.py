@@ -15,13 +15,13 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 from neo4j.exceptions import DriverError, Neo4jError
 
+from lineage_service.devstack.errors import DownloadError, JavaError
+from lineage_service.devstack.java import find_java
+from lineage_service.devstack.kafka import Kafka
+from lineage_service.devstack.neo4j import Neo4j
+from lineage_service.devstack.ports import HOST
+from lineage_service.devstack.server import Server
 from lineage_service.graph.neo4j_store import GraphRefusedError, Neo4jGraph
-from lineage_service.stack.errors import DownloadError, JavaError
-from lineage_service.stack.java import find_java
-from lineage_service.stack.kafka import Kafka
-from lineage_service.stack.neo4j import Neo4j
-from lineage_service.stack.ports import HOST
-from lineage_service.stack.server import Server
 from lineage_service.store.flow_store import DeltaFlowStore
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
@@ -186,7 +186,7 @@ def lineage(
     }
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
     environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
-    command = [sys.executable, "-m", "lineage_service.cli", *arguments]
+    command = [sys.executable, "-m", "lineage_service.cli.main", *arguments]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False
     )

@@ -22,10 +22,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
+from lineage_service.devstack.errors import DownloadError, JavaError
 from lineage_service.settings import Settings
-from lineage_service.stack.down import stop
-from lineage_service.stack.errors import DownloadError, JavaError
-from lineage_service.stack.up import start
 from spark_agent import contract
 
 
@@ -51,7 +51,7 @@ class Stack:
 
     def command(self, *argv: str) -> list[str]:
         jars = ["--jars", str(self._jars)] if argv[0] == "up" else []
-        return [sys.executable, "-m", "lineage_service.cli", *argv, "--home", str(self.home), *jars]
+        return [sys.executable, "-m", "lineage_service.cli.main", *argv, "--home", str(self.home), *jars]
 
     def lineage(self, *argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

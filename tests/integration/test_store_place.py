@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.lineage import RecordQuery, TraceQuery, UnavailableError
-from lineage_service.maintain import Wishes, one_pass
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore
 from lineage_service.store.location import KEEP_COPIES_S, StorePlace

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from lineage_service.stack.errors import DownloadError, JavaError
+from lineage_service.devstack.errors import DownloadError, JavaError
 from tests.soak.servers import Servers
 from tests.soak.world import World
 

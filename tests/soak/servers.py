@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lineage_service.stack.neo4j import Neo4j
+from lineage_service.devstack.neo4j import Neo4j
 from perf.delivery.brokers import Broker
 from perf.delivery.own_server import OwnServer, free_ports
 

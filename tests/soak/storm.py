@@ -230,7 +230,7 @@ class Storm:
 
     def _maintain(self) -> None:
         """A compaction beside the consumers, of whatever is complete; it dies like all others."""
-        command = ("lineage_service.cli", "maintain", "--quiet-hours", "0.001")
+        command = ("lineage_service.cli.main", "maintain", "--quiet-hours", "0.001")
         dies_at = time.monotonic() + self._chance.choice((3.0, 5.0, 15.0))
         self._dying.append((dies_at, self.world.start(*command, neo4j_uri="")))
 
@@ -267,7 +267,7 @@ class Storm:
         report.differences += graph_differences(uri, world.applications, self._prefix)
         if world.dead_letters() != world.poison:
             report.differences.append("the dead letters are not the poison that was sent")
-        serve = world.start("lineage_service.cli", "serve", api_port=0)
+        serve = world.start("lineage_service.cli.main", "serve", api_port=0)
         address = world.folder / "home" / "api.json"
         wait_until(address.exists, serve)
         api = json.loads(address.read_text())["url"]

@@ -157,7 +157,7 @@ class World:
         environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
         environment["PYTHONFAULTHANDLER"] = "1"
         member = Member(
-            command or ("lineage_service.cli", "consume"),
+            command or ("lineage_service.cli.main", "consume"),
             environment,
             self.folder / f"process-{len(self.members)}.log",
         )

@@ -18,7 +18,7 @@ import pyspark
 import pytest
 from pyspark import TaskContext, cloudpickle
 
-from lineage_service.stack.ports import choose_port
+from lineage_service.devstack.ports import choose_port
 from spark_agent import contract
 from spark_agent.worker import capture
 from tests.spark import naive

@@ -20,7 +20,7 @@ import pytest
 from pyspark import SparkConf, SparkContext
 
 from lineage_api.app import create_app
-from lineage_service.stack.errors import DownloadError, JavaError
+from lineage_service.devstack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
 from spark_agent import contract
 from spark_agent.delivery import producer

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 from pyspark.sql import SparkSession
 
-from lineage_service.stack.errors import DownloadError, JavaError
+from lineage_service.devstack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker
 from tests.spark.application import messages_of
 from tests.spark.taps import PARTITIONS, TAP, Taps

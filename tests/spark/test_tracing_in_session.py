@@ -50,7 +50,7 @@ class Servers:
     def start(self, *command: str) -> None:
         with (self.home / f"{command[0]}.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "lineage_service.cli", *command],
+                [sys.executable, "-m", "lineage_service.cli.main", *command],
                 env=self.environment,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -243,8 +243,15 @@ def test_the_example_and_the_engine_on_spark_answer_at_a_terminal(servers: Serve
         f"{part}:{row + 1}  North,15",
     ]
     question = ["trace", "last", "backward", f"{part}:{row + 1}", "--json"]
-    here = run(sys.executable, "-m", "lineage_service.cli", *question)
+    here = run(sys.executable, "-m", "lineage_service.cli.main", *question)
     on_spark = run(
-        sys.executable, "-m", "lineage_service.cli", *question, "--engine", "spark", "--master", "local[1]"
+        sys.executable,
+        "-m",
+        "lineage_service.cli.main",
+        *question,
+        "--engine",
+        "spark",
+        "--master",
+        "local[1]",
     )
     assert json.loads(on_spark) == json.loads(here)

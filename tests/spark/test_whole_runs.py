@@ -209,7 +209,7 @@ def dying(transaction, steps):
         os.kill(os.getpid(), signal.SIGKILL)
     return found
 graph_runs.run_steps = dying
-from lineage_service.cli import main
+from lineage_service.cli.main import main
 sys.exit(main())
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 import lineage_cypher
 from lineage_cypher import browser
-from lineage_service.browser_files import command
+from lineage_service.cli.browser_files import command
 from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service import cli
-from lineage_service.installation import install_command
+from lineage_service.cli.installation import install_command
+from lineage_service.cli.main import main
 from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
 from tests.settings_read import settings_read_by
@@ -30,8 +30,8 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def probe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Probe]:
     module = types.ModuleType("probe_of_test_cli")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    entry = cli.Entry(f"{module.__name__}:command", "used by this test", tuple(Settings.model_fields))
-    monkeypatch.setitem(cli.COMMANDS, "probe", entry)
+    entry = main.Entry(f"{module.__name__}:command", "used by this test", tuple(Settings.model_fields))
+    monkeypatch.setitem(main.COMMANDS, "probe", entry)
 
     def install(command: Callable[[Settings, argparse.Namespace], int]) -> None:
         module.command = command  # type: ignore[attr-defined]
@@ -47,19 +47,19 @@ def seen_settings(probe: Probe, *argv: str) -> Settings:
         return 0
 
     probe(command)
-    assert cli.main(["probe", *argv]) == 0
+    assert main.main(["probe", *argv]) == 0
     return seen[0]
 
 
 def test_help_shows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--help"]) == 0
+    assert main.main(["--help"]) == 0
     output = capsys.readouterr().out
-    for name, entry in cli.COMMANDS.items():
+    for name, entry in main.COMMANDS.items():
         assert f"{name} " in output
         assert entry.help in output
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", main.COMMANDS)
 def test_every_command_is_documented(name: str) -> None:
     page = Path(__file__).parents[2] / "docs" / "operations.md"
     assert f"`lineage {name}`" in page.read_text(encoding="utf-8").partition("\n## What")[0]
@@ -67,7 +67,7 @@ def test_every_command_is_documented(name: str) -> None:
 
 def test_help_imports_nothing_but_the_standard_library() -> None:
     program = (
-        "import sys; from lineage_service.cli import main; before = set(sys.modules); main(['--help']);"
+        "import sys; from lineage_service.cli.main import main; before = set(sys.modules); main(['--help']);"
         "print('LOADED', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     result = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
@@ -85,13 +85,13 @@ def test_help_imports_nothing_but_the_standard_library() -> None:
 
 @pytest.mark.parametrize("name", ["up", "down", "status"])
 def test_a_command_can_be_found_and_shows_its_flags(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([name, "--help"]) == 0
+    assert main.main([name, "--help"]) == 0
     output = capsys.readouterr().out
     assert "--only" in output
 
 
 def test_the_table_names_modules_of_our_packages() -> None:
-    for entry in cli.COMMANDS.values():
+    for entry in main.COMMANDS.values():
         module, _, function = entry.target.partition(":")
         package = module.partition(".")[0]
         assert package in ("lineage_service", "lineage_api")
@@ -103,7 +103,7 @@ def test_the_table_names_modules_of_our_packages() -> None:
 def test_arguments_that_cannot_be_understood_exit_with_2(
     argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(argv) == 2
+    assert main.main(argv) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("lineage")
@@ -125,21 +125,21 @@ def test_arguments_that_cannot_be_understood_exit_with_2(
 def test_a_mistyped_word_is_answered_with_the_nearest_one(
     argv: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(argv) == 2
+    assert main.main(argv) == 2
     assert f": did you mean {word}?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", main.COMMANDS)
 def test_help_shows_the_settings_that_the_command_reads_and_no_other(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main([name, "--help"]) == 0
+    assert main.main([name, "--help"]) == 0
     shown = set(re.findall(r"^  --([a-z0-9-]+) VALUE", capsys.readouterr().out, re.M))
     assert shown == {each.replace("_", "-") for each in settings_read_by(name) | {"home"}}
 
 
 def test_a_flag_of_another_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["show", "last", "0", "--maven-repository", "x"]) == 2
+    assert main.main(["show", "last", "0", "--maven-repository", "x"]) == 2
     assert "lineage show: there is no --maven-repository" in capsys.readouterr().err
 
 
@@ -163,12 +163,12 @@ def test_a_broker_that_is_none_is_refused_in_one_line(
     probe: Probe, servers: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     probe(lambda settings, options: 0)
-    assert cli.main(["probe", "--kafka-bootstrap-servers", servers]) == 1
+    assert main.main(["probe", "--kafka-bootstrap-servers", servers]) == 1
     assert "is no host:port of a broker" in capsys.readouterr().err
 
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--version"]) == 0
+    assert main.main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("lineage-master")
 
 
@@ -195,7 +195,7 @@ def test_the_commands_own_flags_come_without_the_settings(probe: Probe) -> None:
         return 7
 
     probe(command)
-    assert cli.main(["probe", "--api-port", "1"]) == 7
+    assert main.main(["probe", "--api-port", "1"]) == 7
     assert vars(seen[0]) == {}
 
 
@@ -204,7 +204,7 @@ def test_invalid_settings_are_one_line_and_exit_with_2(
 ) -> None:
     monkeypatch.setenv("LINEAGE_TRACE_SECONDS", "soon")
     probe(lambda settings, options: 0)
-    assert cli.main(["probe", "--api-port", "many"]) == 2
+    assert main.main(["probe", "--api-port", "many"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "--api-port or LINEAGE_API_PORT is 'many'" in error
@@ -218,7 +218,7 @@ def test_a_foreseeable_error_is_one_line_and_exits_with_1(
         raise UnavailableError("the flow store does not answer")
 
     probe(command)
-    assert cli.main(["probe"]) == 1
+    assert main.main(["probe"]) == 1
     assert capsys.readouterr().err == "lineage: the flow store does not answer\n"
 
 
@@ -228,7 +228,7 @@ def test_an_unforeseen_error_is_not_hidden(probe: Probe) -> None:
 
     probe(command)
     with pytest.raises(ZeroDivisionError):
-        cli.main(["probe"])
+        main.main(["probe"])
 
 
 def test_ctrl_c_exits_quietly_with_130(probe: Probe, capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +236,7 @@ def test_ctrl_c_exits_quietly_with_130(probe: Probe, capsys: pytest.CaptureFixtu
         raise KeyboardInterrupt
 
     probe(command)
-    assert cli.main(["probe"]) == 130
+    assert main.main(["probe"]) == 130
     assert capsys.readouterr() == ("", "")
 
 
@@ -244,9 +244,9 @@ def test_a_missing_package_is_named_with_what_to_install(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    for name in [name for name in sys.modules if name.startswith("lineage_service.stack.")]:
+    for name in [name for name in sys.modules if name.startswith("lineage_service.devstack.")]:
         monkeypatch.delitem(sys.modules, name)
-    assert cli.main(["status"]) == 1
+    assert main.main(["status"]) == 1
     assert (
         capsys.readouterr().err == f"lineage: `lineage status` needs the module psutil: {install_command()}\n"
     )
@@ -255,8 +255,8 @@ def test_a_missing_package_is_named_with_what_to_install(
 def test_a_missing_module_of_our_own_is_no_reason_to_install_another_package(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(cli.COMMANDS, "probe", cli.Entry("lineage_api.absent:command", "for tests"))
-    assert cli.main(["probe"]) == 1
+    monkeypatch.setitem(main.COMMANDS, "probe", main.Entry("lineage_api.absent:command", "for tests"))
+    assert main.main(["probe"]) == 1
     assert capsys.readouterr().err == (
         "lineage: `lineage probe` does not find lineage_api.absent, which is its own: "
         "install lineage-master again\n"
@@ -265,7 +265,7 @@ def test_a_missing_module_of_our_own_is_no_reason_to_install_another_package(
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "lineage_service.cli", "status", "--home", str(tmp_path)],
+        [sys.executable, "-m", "lineage_service.cli.main", "status", "--home", str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -284,5 +284,5 @@ def test_a_time_without_an_end_or_a_beginning_is_refused(
 ) -> None:
     monkeypatch.setenv(f"LINEAGE_{name}", value)
     probe(lambda settings, options: 0)
-    assert cli.main(["probe"]) == 2
+    assert main.main(["probe"]) == 2
     assert f"LINEAGE_{name} is '{value}'" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from lineage_service import cli
+from lineage_service.cli.main import main
 from lineage_service.settings import Settings
 from spark_agent.client.http import DEFAULT, address_nearby
 from spark_agent.contract.home import lineage_home
@@ -95,7 +95,7 @@ def test_a_user_without_a_folder_is_asked_for_one(user: Path, monkeypatch: pytes
 def test_who_only_asks_makes_nothing_and_is_told_where_it_was_looked(
     user: Path, argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cli.main([*argv, "--kafka-bootstrap-servers", "127.0.0.1:1"] if argv == ["status"] else argv)
+    main.main([*argv, "--kafka-bootstrap-servers", "127.0.0.1:1"] if argv == ["status"] else argv)
     said = capsys.readouterr()
     told = (said.out + said.err).replace("\n", "")
     assert str(user / ".local/share/lineage-master") in told
@@ -109,10 +109,10 @@ def test_a_store_of_an_earlier_version_below_this_folder_is_named_once(
 ) -> None:
     former = Path.cwd() / ".cache/lineage"
     (former / "flows/events").mkdir(parents=True)
-    assert cli.main(["apps"]) == 0
+    assert main.main(["apps"]) == 0
     assert capsys.readouterr().err.count(f"LINEAGE_HOME={former}\n") == 1
-    assert cli.main(["apps", "--store", "/elsewhere"]) == 0
+    assert main.main(["apps", "--store", "/elsewhere"]) == 0
     assert capsys.readouterr().err == ""
     (user / ".local/share/lineage-master/flows").mkdir(parents=True)
-    cli.main(["apps"])
+    main.main(["apps"])
     assert "earlier" not in capsys.readouterr().err

@@ -6,7 +6,7 @@ import confluent_kafka
 import pytest
 from pydantic import SecretStr
 
-from lineage_service.cli import main
+from lineage_service.cli.main import main
 from lineage_service.kafka.client import KafkaConfigError, client_of, options
 from lineage_service.settings import Settings
 from spark_agent.contract import kafka_config

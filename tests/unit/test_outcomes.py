@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lineage_service.cli.query.output import error_text
 from lineage_service.lineage import ApplicationError, NodeError
 from lineage_service.monitoring.incomplete import Unfinished
 from lineage_service.outcomes import LOST_AFTER_MS, actions_of, outcome_of
-from lineage_service.terminal.output import error_text
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.model.summaries import LOST, Summaries
 from spark_agent import contract

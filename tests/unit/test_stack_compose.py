@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from lineage_service.devstack.servers import SERVERS
 from lineage_service.kafka.topics import topic_partitions
 from lineage_service.settings import Settings
-from lineage_service.stack.servers import SERVERS
 from scripts import jvm, page
 
 ROOT = Path(__file__).parents[2]

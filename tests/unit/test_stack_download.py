@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.stack import download
-from lineage_service.stack.download import fetch
-from lineage_service.stack.errors import DownloadError
-from lineage_service.stack.jars import Jar
-from lineage_service.stack.progress import Quiet
+from lineage_service.devstack import download
+from lineage_service.devstack.download import fetch
+from lineage_service.devstack.errors import DownloadError
+from lineage_service.devstack.jars import Jar
+from lineage_service.devstack.progress import Quiet
 
 
 def make_jar(artifact: str, content: bytes) -> Jar:

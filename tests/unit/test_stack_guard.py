@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.stack.errors import BusyError, HomeError
-from lineage_service.stack.guard import alone
+from lineage_service.devstack.errors import BusyError, HomeError
+from lineage_service.devstack.guard import alone
 
 HOLDER = """
 import sys
 from pathlib import Path
-from lineage_service.stack.guard import alone
+from lineage_service.devstack.guard import alone
 with alone(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.stack.errors import LockError
-from lineage_service.stack.jars import Jar, parse_lock, read_lock
-from lineage_service.stack.server import Server
-from lineage_service.stack.servers import SERVERS
+from lineage_service.devstack.errors import LockError
+from lineage_service.devstack.jars import Jar, parse_lock, read_lock
+from lineage_service.devstack.server import Server
+from lineage_service.devstack.servers import SERVERS
 
 CONTENT = b"a small jar"
 JAR = Jar(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.stack.errors import JavaError
-from lineage_service.stack.java import find_java
+from lineage_service.devstack.errors import JavaError
+from lineage_service.devstack.java import find_java
 
 
 def fake_java(folder: Path, says: str, exit_code: int = 0) -> Path:

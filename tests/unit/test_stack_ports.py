@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from lineage_service.stack.errors import PortError
-from lineage_service.stack.ports import choose_port, is_free
+from lineage_service.devstack.errors import PortError
+from lineage_service.devstack.ports import choose_port, is_free
 
 
 def test_the_preferred_port_is_taken_when_free() -> None:

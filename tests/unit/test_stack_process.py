@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lineage_service.stack import process
+from lineage_service.devstack import process
 
 MARK = "-Dmark=of-this-test"
 IDLE = "import time; print('started', flush=True); time.sleep(60)"

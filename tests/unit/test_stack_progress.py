@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from lineage_service.stack.progress import Bars, Lines, console_reporter
+from lineage_service.devstack.progress import Bars, Lines, console_reporter
 
 
 def test_where_nobody_watches_a_wait_is_a_line_every_three_seconds() -> None:

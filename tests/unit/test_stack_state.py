@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lineage_service.devstack.errors import HomeError
+from lineage_service.devstack.state import StackState, Started, read_state, resolve, write_state
 from lineage_service.settings import Settings
-from lineage_service.stack.errors import HomeError
-from lineage_service.stack.state import StackState, Started, read_state, resolve, write_state
 
 KAFKA = Started(
     name="kafka",

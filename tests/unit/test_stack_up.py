@@ -7,15 +7,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from lineage_service.cli.main.stack import up
 
+from lineage_service.cli.stack.down import stop
+from lineage_service.cli.stack.up import start
+from lineage_service.devstack import process, servers
+from lineage_service.devstack.errors import HomeError, ServerError
+from lineage_service.devstack.kafka import accepts
+from lineage_service.devstack.server import Place
+from lineage_service.devstack.state import StackState, read_state
 from lineage_service.settings import Settings
-from lineage_service.stack import process, servers, up
-from lineage_service.stack.down import stop
-from lineage_service.stack.errors import HomeError, ServerError
-from lineage_service.stack.kafka import accepts
-from lineage_service.stack.server import Place
-from lineage_service.stack.state import StackState, read_state
-from lineage_service.stack.up import start
 
 #: A server of three lines: listens at once, or dies at once with a word, or does nothing.
 LISTENS = (

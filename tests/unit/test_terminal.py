@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lineage_service.cli.main.query import start
 from rich.console import Console
 
 from lineage_api.app import create_app
-from lineage_service import cli
+from lineage_service.cli.main import main
+from lineage_service.cli.query.output import plain, print_line, print_table, table
+from lineage_service.cli.query.records import line_of
 from lineage_service.lineage import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
-from lineage_service.terminal import start
-from lineage_service.terminal.output import plain, print_line, print_table, table
-from lineage_service.terminal.records import line_of
 from lineage_service.testing.queries import MemoryQuestions
 from tests.unit.api_client import Client
 from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
@@ -53,7 +53,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryQuestions:
 
 
 def said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
-    assert cli.main(list(argv)) == 0
+    assert main.main(list(argv)) == 0
     return capsys.readouterr().out
 
 
@@ -75,7 +75,7 @@ def test_csv_is_what_the_api_answers(
 
 
 def test_csv_says_beside_the_table_what_has_no_place_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["trace", APP, "forward", "/data/weather.csv:2", "--limit", "1", "--csv"]) == 0
+    assert main.main(["trace", APP, "forward", "/data/weather.csv:2", "--limit", "1", "--csv"]) == 0
     answer = capsys.readouterr()
     assert "there are more: --cursor 1" in answer.err
     assert "--cursor" not in answer.out
@@ -164,7 +164,7 @@ def test_last_of_no_applications_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: MemoryQuestions())
-    assert cli.main(["graph", "last", "--home", "/h"]) == 1
+    assert main.main(["graph", "last", "--home", "/h"]) == 1
     assert "no applications in /h/flows (home /h): run a job" in capsys.readouterr().err
     assert said(capsys, "apps", "--home", "/h", "--store", "/s") == "no applications in /s (home /h)\n"
 
@@ -180,7 +180,7 @@ def test_an_application_that_is_called_last_is_the_one_that_is_meant(
 def test_an_unknown_application_is_told_with_the_store_that_was_asked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.main(["graph", "nobody", "--home", "/h"]) == 1
+    assert main.main(["graph", "nobody", "--home", "/h"]) == 1
     assert capsys.readouterr().err == "lineage: no application nobody is known in /h/flows (home /h)\n"
 
 
@@ -261,7 +261,7 @@ def test_applications_can_be_found_by_name(capsys: pytest.CaptureFixture[str]) -
 def test_a_question_without_an_answer_is_one_line(
     argv: tuple[str, ...], said_of_it: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(list(argv)) == 1
+    assert main.main(list(argv)) == 1
     answer = capsys.readouterr()
     assert answer.out == ""
     assert answer.err.count("\n") == 1
@@ -270,7 +270,7 @@ def test_a_question_without_an_answer_is_one_line(
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "10001", "٣"])
 def test_a_limit_that_is_none_is_refused(limit: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["show", APP, "0", "--limit", limit]) == 2
+    assert main.main(["show", APP, "0", "--limit", limit]) == 2
     assert "is no whole number from 1 to 10000" in capsys.readouterr().err
 
 

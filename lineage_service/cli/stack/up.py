@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from lineage_service.stack import process
-from lineage_service.stack.download import fetch
-from lineage_service.stack.errors import HomeError, ServerError
-from lineage_service.stack.guard import alone, usable
-from lineage_service.stack.jars import read_lock
-from lineage_service.stack.java import find_java
-from lineage_service.stack.ports import choose_port, is_free
-from lineage_service.stack.progress import Quiet, Reporter, console_reporter
-from lineage_service.stack.server import Server
-from lineage_service.stack.servers import NAMES, answers, place_of, running, selected
-from lineage_service.stack.state import StackState, Started, read_state, write_state
+from lineage_service.devstack import process
+from lineage_service.devstack.download import fetch
+from lineage_service.devstack.errors import HomeError, ServerError
+from lineage_service.devstack.guard import alone, usable
+from lineage_service.devstack.jars import read_lock
+from lineage_service.devstack.java import find_java
+from lineage_service.devstack.ports import choose_port, is_free
+from lineage_service.devstack.progress import Quiet, Reporter, console_reporter
+from lineage_service.devstack.server import Server
+from lineage_service.devstack.servers import NAMES, answers, place_of, running, selected
+from lineage_service.devstack.state import StackState, Started, read_state, write_state
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from lineage_service.stack.errors import LockError
+from lineage_service.devstack.errors import LockError
 
 _LINE = re.compile(
     r"(?P<group>[\w.-]+):(?P<artifact>[\w.-]+):(?P<version>[\w.-]+)(:(?P<classifier>[\w.-]+))?"

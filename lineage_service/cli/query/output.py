@@ -19,8 +19,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lineage_service.answers_csv import csv_text
 from lineage_service.lineage import ApplicationError, NodeError
+from lineage_service.tabular import csv_text
 
 __all__ = [
     "Output",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lineage_service.stack.errors import HomeError
+from lineage_service.devstack.errors import HomeError
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

@@ -1,6 +1,6 @@
 """`lineage browser`: writes Neo4j Browser's style and saved queries, to be dropped on its window.
 
-The local stack's Browser has the style already (`stack/neo4j.py`); saved queries Browser takes from people
+The local stack's Browser has the style already (`devstack/neo4j.py`); saved queries Browser takes from people
 only, since it keeps them in the web browser.
 """
 
@@ -10,10 +10,10 @@ import argparse
 from pathlib import Path
 
 from lineage_cypher import browser
+from lineage_service.devstack.progress import console_reporter
+from lineage_service.devstack.state import read_state
 from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings
-from lineage_service.stack.progress import console_reporter
-from lineage_service.stack.state import read_state
 
 __all__ = ["command", "configure"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from lineage_service.cli.query.output import plain
 from lineage_service.lineage import Record
-from lineage_service.terminal.output import plain
 
 __all__ = ["line_of"]
 

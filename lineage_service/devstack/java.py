@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lineage_service.stack.errors import JavaError
+from lineage_service.devstack.errors import JavaError
 
 #: Kafka 4 brokers and Neo4j 5 both ask for it; so does PySpark 4.
 MINIMUM_VERSION = 17

@@ -6,7 +6,7 @@ import random
 import socket
 from collections.abc import Callable, Collection
 
-from lineage_service.stack.errors import PortError
+from lineage_service.devstack.errors import PortError
 
 HOST = "127.0.0.1"
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lineage_service.stack import process
-from lineage_service.stack.guard import alone, usable
-from lineage_service.stack.progress import Quiet, Reporter, console_reporter
-from lineage_service.stack.servers import NAMES, running, selected
-from lineage_service.stack.state import read_state, write_state
+from lineage_service.devstack import process
+from lineage_service.devstack.guard import alone, usable
+from lineage_service.devstack.progress import Quiet, Reporter, console_reporter
+from lineage_service.devstack.servers import NAMES, running, selected
+from lineage_service.devstack.state import read_state, write_state
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

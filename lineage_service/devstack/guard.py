@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lineage_service.stack.errors import BusyError, HomeError
+from lineage_service.devstack.errors import BusyError, HomeError
 
 #: A command that is just ending is worth this wait; one that downloads is not.
 _PATIENCE_S = 1.0

@@ -6,11 +6,7 @@ import argparse
 
 from rich.console import Console
 
-from lineage_service.answers_csv import NODE_COLUMNS, node_lines, sources_of
-from lineage_service.lineage import Graph, Node
-from lineage_service.newest import application_named
-from lineage_service.settings import Settings
-from lineage_service.terminal.output import (
+from lineage_service.cli.query.output import (
     Output,
     add_format_flags,
     error_text,
@@ -19,7 +15,11 @@ from lineage_service.terminal.output import (
     table,
     without_folders,
 )
-from lineage_service.terminal.start import add_application, asking
+from lineage_service.cli.query.start import add_application, asking
+from lineage_service.lineage import Graph, Node
+from lineage_service.newest import application_named
+from lineage_service.settings import Settings
+from lineage_service.tabular import NODE_COLUMNS, node_lines, sources_of
 
 __all__ = ["command", "configure"]
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lineage_cypher import browser
-from lineage_service.stack.kafka import accepts
-from lineage_service.stack.ports import HOST
-from lineage_service.stack.server import Place, java_command
+from lineage_service.devstack.kafka import accepts
+from lineage_service.devstack.ports import HOST
+from lineage_service.devstack.server import Place, java_command
 
 _OPTIONS = (
     "-Xmx512m",

@@ -8,11 +8,7 @@ from datetime import datetime
 
 from rich.console import Console
 
-from lineage_service.answers_csv import APPLICATION_COLUMNS, application_lines
-from lineage_service.lineage import Application
-from lineage_service.settings import Settings
-from lineage_service.store.flow_store import NoStoreError, place_text
-from lineage_service.terminal.output import (
+from lineage_service.cli.query.output import (
     Output,
     add_format_flags,
     error_text,
@@ -20,7 +16,11 @@ from lineage_service.terminal.output import (
     print_table,
     table,
 )
-from lineage_service.terminal.start import asking
+from lineage_service.cli.query.start import asking
+from lineage_service.lineage import Application
+from lineage_service.settings import Settings
+from lineage_service.store.flow_store import NoStoreError, place_text
+from lineage_service.tabular import APPLICATION_COLUMNS, application_lines
 
 __all__ = ["command", "configure"]
 

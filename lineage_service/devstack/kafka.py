@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lineage_service.stack.errors import ServerError
-from lineage_service.stack.ports import HOST
-from lineage_service.stack.server import Place, java_command
+from lineage_service.devstack.errors import ServerError
+from lineage_service.devstack.ports import HOST
+from lineage_service.devstack.server import Place, java_command
 
 _OPTIONS = (
     "-Xmx512m",

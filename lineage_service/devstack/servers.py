@@ -6,11 +6,11 @@ from pathlib import Path
 
 import psutil
 
-from lineage_service.stack import process
-from lineage_service.stack.kafka import Kafka
-from lineage_service.stack.neo4j import Neo4j
-from lineage_service.stack.server import Place, Server
-from lineage_service.stack.state import StackState
+from lineage_service.devstack import process
+from lineage_service.devstack.kafka import Kafka
+from lineage_service.devstack.neo4j import Neo4j
+from lineage_service.devstack.server import Place, Server
+from lineage_service.devstack.state import StackState
 
 SERVERS: tuple[Server, ...] = (Kafka(), Neo4j())
 NAMES = tuple(server.name for server in SERVERS)

@@ -9,20 +9,20 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from lineage_service.answers_csv import TRACE_COLUMNS, trace_lines
-from lineage_service.lineage import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
-from lineage_service.newest import application_named
-from lineage_service.settings import Settings
-from lineage_service.store.flow_store import existing_store
-from lineage_service.terminal.output import Output, add_format_flags, plain, print_line
-from lineage_service.terminal.records import line_of
-from lineage_service.terminal.start import (
+from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
+from lineage_service.cli.query.records import line_of
+from lineage_service.cli.query.start import (
     add_application,
     add_page_flags,
     asking,
     start_of,
     whole_number,
 )
+from lineage_service.lineage import InvalidQueryError, TimeBudgetError, Trace, TraceQuery
+from lineage_service.newest import application_named
+from lineage_service.settings import Settings
+from lineage_service.store.flow_store import existing_store
+from lineage_service.tabular import TRACE_COLUMNS, trace_lines
 
 __all__ = ["command", "configure"]
 

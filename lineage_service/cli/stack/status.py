@@ -13,10 +13,10 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from lineage_service.devstack.kafka import accepts
+from lineage_service.devstack.servers import NAMES, answers, running, selected
+from lineage_service.devstack.state import read_state
 from lineage_service.lineage import LineageError
-from lineage_service.stack.kafka import accepts
-from lineage_service.stack.servers import NAMES, answers, running, selected
-from lineage_service.stack.state import read_state
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

@@ -17,9 +17,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
-from lineage_service.stack.errors import DownloadError
-from lineage_service.stack.jars import Jar
-from lineage_service.stack.progress import Reporter
+from lineage_service.devstack.errors import DownloadError
+from lineage_service.devstack.jars import Jar
+from lineage_service.devstack.progress import Reporter
 
 _THREADS = 8
 _TRIES = 4

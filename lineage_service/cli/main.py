@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lineage_service.arguments import Parser
+from lineage_service.cli.arguments import Parser
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -51,16 +51,16 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "up": Entry(
-        "lineage_service.stack.up:command",
+        "lineage_service.cli.stack.up:command",
         "start the local stack: Kafka and Neo4j on this machine",
         ("maven_repository", *_TOPICS),
     ),
-    "down": Entry("lineage_service.stack.down:command", "stop the local stack; its data stays"),
+    "down": Entry("lineage_service.cli.stack.down:command", "stop the local stack; its data stays"),
     "status": Entry(
-        "lineage_service.stack.status:command", "what of the local stack runs, where, and its lag", _LAG
+        "lineage_service.cli.stack.status:command", "what of the local stack runs, where, and its lag", _LAG
     ),
     "consume": Entry(
-        "lineage_service.consume:command",
+        "lineage_service.cli.consume:command",
         "write lineage from Kafka into the stores, until stopped",
         (
             *_LAG,
@@ -75,32 +75,34 @@ COMMANDS: dict[str, Entry] = {
         ),
     ),
     "dead-letters": Entry(
-        "lineage_service.dead_letter_office:command",
+        "lineage_service.cli.dead_letters:command",
         "list the messages that could not be used, or replay them: list | replay",
         (*_KAFKA, *_TOPICS, "consumer_group"),
     ),
     "maintain": Entry(
-        "lineage_service.maintain:command",
+        "lineage_service.cli.maintain:command",
         "compact the flow store, and delete what is old or unwanted",
         ("store", *_NEO4J),
     ),
-    "apps": Entry("lineage_service.terminal.apps:command", "list the applications, newest first", _STORE),
-    "graph": Entry("lineage_service.terminal.graph:command", "show the operations of an application", _STORE),
+    "apps": Entry("lineage_service.cli.query.apps:command", "list the applications, newest first", _STORE),
+    "graph": Entry(
+        "lineage_service.cli.query.graph:command", "show the operations of an application", _STORE
+    ),
     "show": Entry(
-        "lineage_service.terminal.show:command", "show or search the records of an operation", _STORE
+        "lineage_service.cli.query.show:command", "show or search the records of an operation", _STORE
     ),
     "trace": Entry(
-        "lineage_service.terminal.trace:command", "what a record was made of, or what became of it", _STORE
+        "lineage_service.cli.query.trace:command", "what a record was made of, or what became of it", _STORE
     ),
     "values": Entry(
-        "lineage_service.terminal.values:command", "what a record looked like on its way", _STORE
+        "lineage_service.cli.query.values:command", "what a record looked like on its way", _STORE
     ),
     "browser": Entry(
-        "lineage_service.browser_files:command",
+        "lineage_service.cli.browser_files:command",
         "write a style and saved queries for Neo4j Browser into a folder",
     ),
     "serve": Entry(
-        "lineage_api.serve:command",
+        "lineage_service.cli.serve:command",
         "answer questions about lineage: the HTTP API and the web page",
         (
             *_LAG,
@@ -161,7 +163,7 @@ def _run(argv: Sequence[str]) -> int:
 
 def _missing(module: str) -> str:
     """What the absence of a module means, and the command that mends it."""
-    from lineage_service.installation import install_command
+    from lineage_service.cli.installation import install_command
 
     if module.partition(".")[0] in _OWN:
         return f"does not find {module}, which is its own: install lineage-master again"
@@ -191,7 +193,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help="show the version, and what is installed of it")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from lineage_service.installation import contents, version
+        from lineage_service.cli.installation import contents, version
 
         print(f"lineage-master {version() or '(a source folder that is not installed)'}")
         for part, state in contents().items():
@@ -236,9 +238,9 @@ def _call(
 ) -> int:
     from pydantic import ValidationError
 
+    from lineage_service.devstack.state import resolve
     from lineage_service.kafka.client import with_ports
     from lineage_service.lineage import LineageError
-    from lineage_service.stack.state import resolve
 
     flags = {name: vars(options).pop(name) for name in settings_class.model_fields if name in options}
     try:

@@ -1,0 +1,1 @@
+"""Queries at a terminal: `lineage apps | graph | trace | show | values`."""
