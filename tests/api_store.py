@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from examples import own_program
 from lineage_api.access import Access
 from lineage_api.app import create_app
-from lineage_api.freshness import tags_of
+from lineage_api.etags import tags_of
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.graph_export.trace_writer import Materializer
 from lineage_service.kafka.group import MemoryGroup

@@ -17,7 +17,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from lineage_api import problems
 from lineage_api.access import Access, Door
 from lineage_api.endpoints import LookAtLag, Materialize, Tag, router
-from lineage_api.freshness import CodedTags
+from lineage_api.etags import CodedTags
 from lineage_api.limits import Gate, HeadAsGet, Limits
 from lineage_api.openapi import completed
 from lineage_api.page import add_page

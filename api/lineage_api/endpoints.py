@@ -16,8 +16,8 @@ from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from lineage_api import bodies, models, table
-from lineage_api.freshness import CACHEABLE, is_held
+from lineage_api import bodies, csv, models
+from lineage_api.etags import CACHEABLE, is_held
 from lineage_api.parameters import (
     ApplicationId,
     ApplicationParameters,
@@ -66,7 +66,7 @@ _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
 
 
 def _csv() -> dict[int | str, dict[str, Any]]:
-    content = {table.MEDIA_TYPE: {"schema": {"type": "string"}}}
+    content = {csv.MEDIA_TYPE: {"schema": {"type": "string"}}}
     return {200: {"content": content, "description": "JSON, or CSV with `Accept: text/csv`."}}
 
 
@@ -225,8 +225,8 @@ def list_records(
     """The records of one node, page by page."""
     page = questions.records(app, parameters.query(node))
     link = _link(request, page.next, app)
-    if table.prefers_csv(accept):
-        return _not_stored(table.records_as_csv(page), link)
+    if csv.prefers_csv(accept):
+        return _not_stored(csv.records_as_csv(page), link)
     return _json(page, {"Vary": "Accept", **link})
 
 
@@ -251,8 +251,8 @@ def trace(
     """
     answer = questions.trace(app, parameters.query())
     link = _link(request, answer.next, app)
-    if table.prefers_csv(accept):
-        return _not_stored(table.trace_as_csv(answer), link)
+    if csv.prefers_csv(accept):
+        return _not_stored(csv.trace_as_csv(answer), link)
     return _json(answer, {"Vary": "Accept", **link})
 
 

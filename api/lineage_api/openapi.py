@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from lineage_api import problems, table
+from lineage_api import csv, problems
 from lineage_api.access import OPEN_PATHS
 
 __all__ = ["EXAMPLES_FILE", "completed"]
@@ -90,8 +90,8 @@ def _complete(operation: dict[str, Any], *, is_open: bool, is_locked: bool) -> N
     content = responses["200"]["content"]
     if name in _examples()["answers"]:
         content["application/json"]["example"] = _examples()["answers"][name]
-    if table.MEDIA_TYPE in content:
-        content[table.MEDIA_TYPE]["example"] = _examples()["csv"][name]
+    if csv.MEDIA_TYPE in content:
+        content[csv.MEDIA_TYPE]["example"] = _examples()["csv"][name]
     if name == "get_metrics":
         for each in content.values():
             each["example"] = _examples()["metrics"]

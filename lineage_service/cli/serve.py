@@ -25,7 +25,7 @@ from fastapi import FastAPI
 
 from lineage_api.access import from_settings
 from lineage_api.app import VERSION, create_app
-from lineage_api.freshness import tags_of
+from lineage_api.etags import tags_of
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_TARGET
 from lineage_service.lineage import LineageError
 from lineage_service.settings import Settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lineage_api.app import create_app
-from lineage_api.freshness import tags_of
+from lineage_api.etags import tags_of
 from lineage_service.tracing.query.service import LineageQuestions
 from perf.api.clients import Answered, Question, ask, target
 from perf.api.report import Result, markdown, rows_of, wrong_of

@@ -12,8 +12,8 @@ import pytest
 from fastapi import FastAPI
 
 from lineage_api.app import create_app
+from lineage_api.csv import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
 from lineage_api.page import HEADERS, add_page
-from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
 from lineage_page import built_folder
 from lineage_service.kafka.group import MemoryGroup
 from lineage_service.lineage import RecordPage

@@ -18,10 +18,10 @@ from fastapi.openapi.models import OpenAPI
 from lineage_api import models
 from lineage_api.access import OPEN_PATHS, Access
 from lineage_api.app import create_app
+from lineage_api.csv import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_api.parameters import RecordParameters, TraceParameters
 from lineage_api.problems import PROBLEMS
-from lineage_api.table import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_service import lineage
 from lineage_service.testing.queries import MemoryQuestions
 from tests.api_examples import examples

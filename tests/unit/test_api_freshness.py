@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lineage_api.app import create_app
-from lineage_api.freshness import is_held, tags_of
+from lineage_api.etags import is_held, tags_of
 from lineage_service.decode.batches import event_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions

@@ -244,7 +244,11 @@ def test_a_missing_package_is_named_with_what_to_install(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    for name in [name for name in sys.modules if name.startswith("lineage_service.devstack.")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("lineage_service.devstack.", "lineage_service.cli.stack."))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     assert main.main(["status"]) == 1
     assert (
