@@ -32,8 +32,8 @@ from typing import IO, Any
 
 import pyspark
 from confluent_kafka import Consumer, TopicPartition
-from lineage_service.cli.main.stack import down, up
 
+from lineage_service.cli.stack import down, up
 from lineage_service.devstack.errors import StackError
 from lineage_service.kafka.topics import create_topics
 from lineage_service.settings import Settings

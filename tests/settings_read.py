@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from lineage_service.cli.main import main
+from lineage_service.cli import main
 from lineage_service.settings import Settings
 
 Place = tuple[str, str]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service.cli.main import main, maintain
+from lineage_service.cli import main, maintain
 from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.graph.neo4j_store import GraphUnavailableError
 from lineage_service.store import delta_table, maintenance

@@ -65,7 +65,7 @@ with SparkContext(appName="secured") as sc:
 SQL_JOB = """
 import sys
 from pyspark.sql import SparkSession
-from spark_agent import settings
+from spark_agent.delivery import settings
 from tests.spark.taps import Taps
 
 spark = SparkSession.builder.getOrCreate()

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.columns.column_cache import record_texts
+from lineage_service.tracing.columns import record_texts
 from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
 
 _COLUMNS = TABLES["records"].names[1:]

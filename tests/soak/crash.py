@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from lineage_service.cli.main import main as cli
+from lineage_service.cli import main as cli
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
 from lineage_service.kafka.subscription import KafkaSubscription

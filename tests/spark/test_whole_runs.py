@@ -200,15 +200,15 @@ def test_an_application_beyond_the_budget_is_counted_and_left(finished: Finished
 #: `lineage consume` with small batches, which dies in the transaction of its n-th batch of flows.
 CONSUMER = """
 import os, signal, sys
-from lineage_service import graph_rows, graph_runs
-graph_rows.BATCH_ROWS, graph_runs.CLAIM_S = 40, 1.0
-left, run_steps = iter(range(int(sys.argv.pop(1)))), graph_runs.run_steps
+from lineage_service.graph import rows, run_writer
+rows.BATCH_ROWS, run_writer.CLAIM_S = 40, 1.0
+left, run_steps = iter(range(int(sys.argv.pop(1)))), run_writer.run_steps
 def dying(transaction, steps):
     found = run_steps(transaction, steps)
     if steps[0][0] != "application/hold" and next(left, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return found
-graph_runs.run_steps = dying
+run_writer.run_steps = dying
 from lineage_service.cli.main import main
 sys.exit(main())
 """

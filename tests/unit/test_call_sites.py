@@ -139,7 +139,7 @@ class Waiting:
 PY4J = "/env/site-packages/py4j/java_gateway.py", "__call__"
 COUNT = "/env/site-packages/pyspark/sql/dataframe.py", "count"
 COLLECT = "/env/site-packages/pyspark/sql/dataframe.py", "collect"
-AGENT = f"{call_sites._OURS}sql/queries.py", "_read"
+AGENT = f"{call_sites.AGENT_FOLDER}/sql/runtime/queries.py", "_read"
 
 
 @pytest.fixture

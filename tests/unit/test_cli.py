@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from lineage_service.cli import main
 from lineage_service.cli.installation import install_command
-from lineage_service.cli.main import main
 from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
 from tests.settings_read import settings_read_by

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from lineage_service.cli.main import main
+from lineage_service.cli import main
 from lineage_service.settings import Settings
 from spark_agent.client.http import DEFAULT, address_nearby
 from spark_agent.contract.home import lineage_home

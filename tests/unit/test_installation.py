@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.cli.main import installation
+from lineage_service.cli import installation
 
 
 def installed_from(folder: Path, origin: dict[str, object] | None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ assert message.topic() == "topic" and error.name() == "_PURGE_QUEUE"
 def run(code: str, *path: Path) -> None:
     places = os.pathsep.join(map(str, (*path, *filter(None, sys.path))))
     subprocess.run(
-        [sys.executable, "-c", f"import sys\nfrom spark_agent import kafka_client\n{code}"],
+        [sys.executable, "-c", f"import sys\nfrom spark_agent.delivery import kafka_client\n{code}"],
         env={**os.environ, "PYTHONPATH": places},
         check=True,
     )

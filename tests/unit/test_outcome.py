@@ -16,7 +16,7 @@ from spark_agent.driver import outcome
 #: As a session does it: what is known when it stops, and what the interpreter's exit says.
 PROGRAM = """
 import atexit, sys
-from spark_agent import outcome
+from spark_agent.driver import outcome
 
 def say(when, error):
     text = "well" if error is None else f"{type(error).__name__} {error}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lineage_service.cli.main.stack import up
 
+from lineage_service.cli.stack import up
 from lineage_service.cli.stack.down import stop
 from lineage_service.cli.stack.up import start
 from lineage_service.devstack import process, servers

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lineage_service.cli.main.query import start
 from rich.console import Console
 
 from lineage_api.app import create_app
-from lineage_service.cli.main import main
+from lineage_service.cli import main
+from lineage_service.cli.query import start
 from lineage_service.cli.query.output import plain, print_line, print_table, table
 from lineage_service.cli.query.records import line_of
 from lineage_service.lineage import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
