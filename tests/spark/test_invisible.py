@@ -458,7 +458,7 @@ def error_of(job: Callable[[], Any]) -> tuple[str, list[str]]:
             "…",
             frames.sub("", text),
         )
-        seen = re.search("spark_agent/(operators|rdd|shuffle)", "".join(traceback.format_exception(error)))
+        seen = re.search("spark_agent/(worker|driver)/", "".join(traceback.format_exception(error)))
         text += f"\n{seen}" if seen else ""
         return type(error).__name__, text.splitlines()
     pytest.fail(f"no error, but {result!r}")

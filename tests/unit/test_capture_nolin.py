@@ -11,11 +11,11 @@ import pytest
 from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator, ExternalMerger
 
-import spark_agent
 from perf.capture import nolin
 from perf.capture.broker import flows_of
 from spark_agent import contract
 from spark_agent.contract import Block
+from spark_agent.worker import operators
 from spark_agent.worker.capture import Pipeline
 from spark_agent.worker.operators import aggregate, narrow, shuffle
 
@@ -29,7 +29,7 @@ SIDED = [(number % 5, (1 + number % 2, number)) for number in range(40)] + [(6, 
 
 def agents(name: str) -> Any:
     """The agent's operator of this name, whichever module has it."""
-    modules = [each.name for each in pkgutil.iter_modules(spark_agent.__path__, "spark_agent.")]
+    modules = [each.name for each in pkgutil.iter_modules(operators.__path__, f"{operators.__name__}.")]
     found = [getattr(importlib.import_module(module), name, None) for module in modules]
     return next(each for each in found if each is not None)
 
