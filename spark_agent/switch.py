@@ -27,9 +27,9 @@ def start_if_wanted(context: Any, conf_text: str) -> None:
     enabled = conf.get(settings.ENABLED, None)
     is_wanted = settings.flag(enabled or "") is True
     if is_wanted and not (_listens_cloudera(conf) and not _names_of_ours(names)):
-        from spark_agent.driver import session
+        from spark_agent import agent
 
-        session.start(context, names)
+        agent.start(context, names)
         return
     notices = Notices(context, is_quiet=settings.flag(conf.get(settings.QUIET, "")) is True)
     if is_wanted:

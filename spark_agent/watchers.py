@@ -74,12 +74,10 @@ def _watch_connect(session_class):
         session = stock(self)
         try:
             options = dict(self._options)
-            if "spark_agent.driver.session" in sys.modules or any(
-                "lineage" in name.lower() for name in options
-            ):
-                from spark_agent.sql.runtime import connect
+            if "spark_agent.agent" in sys.modules or any("lineage" in name.lower() for name in options):
+                from spark_agent import agent
 
-                connect.start_if_wanted(session, options)
+                agent.follow_connect(session, options)
         except Exception as error:  # noqa: BLE001 - as above
             _say_off(None, error)
         return session

@@ -18,13 +18,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lineage_service.completeness import Completeness, completeness_of
-from lineage_service.devstack.errors import ServerError
 from lineage_service.ingest.consumer import Consumer, Limits
 from lineage_service.kafka import client as kafka_client
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
 from lineage_service.kafka.group_claim import claim
 from lineage_service.kafka.subscription import KafkaSubscription, no_broker
-from lineage_service.kafka.topics import create_topics, topic_partitions
+from lineage_service.kafka.topics import TopicError, create_topics, topic_partitions
 from lineage_service.lineage import LineageError, UnavailableError
 from lineage_service.monitoring.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
 from lineage_service.monitoring.metrics_server import metrics_server
@@ -190,7 +189,7 @@ def _prepare_topics(settings: Settings, client: Mapping[str, str]) -> None:
     try:
         if missing:
             create_topics(servers, missing, options=client)
-    except ServerError as error:  # a broker that forbids it; what others make later is found later
+    except TopicError as error:  # a broker that forbids it; what others make later is found later
         logger.warning("going on without topics %s: %s", ", ".join(missing), error)
 
 

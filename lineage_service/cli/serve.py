@@ -49,10 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
+    from lineage_service.cli.stores import open_materializer, open_questions
     from lineage_service.monitoring.lag import open_lag
     from lineage_service.monitoring.metrics import LagMetrics, new_registry
     from lineage_service.store.flow_store import open_store
-    from lineage_service.tracing import open_materializer, open_questions
 
     with _listener(settings.api_host, settings.api_port) as listener:
         access, token_file = from_settings(settings, listener.getsockname()[0])

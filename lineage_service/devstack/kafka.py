@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import logging
 import socket
 import subprocess
 import uuid
@@ -13,6 +12,7 @@ from pathlib import Path
 from lineage_service.devstack.errors import ServerError
 from lineage_service.devstack.ports import HOST
 from lineage_service.devstack.server import Place, java_command
+from lineage_service.kafka.client import silent_log
 
 _OPTIONS = (
     "-Xmx512m",
@@ -51,11 +51,6 @@ share.coordinator.state.topic.num.partitions=4
 group.initial.rebalance.delay.ms=0
 broker.session.timeout.ms=4000
 """
-
-#: For Kafka clients: keeps their remarks about a broker that just starts or stops off the terminal.
-silent_log = logging.getLogger(__name__)
-silent_log.addHandler(logging.NullHandler())
-silent_log.propagate = False
 
 
 class Kafka:

@@ -5,6 +5,7 @@ Promises that what librdkafka refuses of these options is said in one line. Know
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,12 @@ from spark_agent.contract import broker_addresses, kafka_config
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
-__all__ = ["NO_OPTIONS", "SESSION", "KafkaConfigError", "client_of", "options", "with_ports"]
+__all__ = ["NO_OPTIONS", "SESSION", "KafkaConfigError", "client_of", "options", "silent_log", "with_ports"]
+
+#: For Kafka clients: keeps their remarks about a broker that just starts or stops off the terminal.
+silent_log = logging.getLogger(__name__)
+silent_log.addHandler(logging.NullHandler())
+silent_log.propagate = False
 
 NO_OPTIONS: Mapping[str, str] = {}
 #: A member that was killed is replaced after this time; the default is 45 s. Every consumer has it, also one

@@ -24,8 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from lineage_service.devstack.kafka import silent_log
-from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
+from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of, silent_log
 from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError
 
 __all__ = ["Group", "GroupState", "KafkaGroup", "MemoryGroup", "Partition", "Standing"]

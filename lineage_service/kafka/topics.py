@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from lineage_service.devstack.errors import ServerError
-from lineage_service.devstack.kafka import silent_log
-from lineage_service.kafka.client import NO_OPTIONS, client_of
+from lineage_service.kafka.client import NO_OPTIONS, client_of, silent_log
+from lineage_service.lineage import LineageError
 from spark_agent import contract
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
 _TIMEOUT_S = 30.0
+
+
+class TopicError(LineageError):
+    """The broker did not make a topic."""
 
 
 def topic_partitions(settings: Settings) -> dict[str, int]:
@@ -35,7 +38,7 @@ def create_topics(
 
     `options` are further ones of the client: TLS, passwords.
 
-    Raises ServerError when the broker refuses or does not answer within 30 s.
+    Raises TopicError when the broker refuses or does not answer within 30 s.
     """
     if not partitions:
         return []
@@ -52,7 +55,7 @@ def create_topics(
             created.append(name)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise ServerError(
+                raise TopicError(
                     f"the broker at {bootstrap_servers} did not make topic {name}: {error.args[0].str()}"
                 ) from error
     return created

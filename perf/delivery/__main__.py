@@ -194,8 +194,8 @@ from pyspark import SparkContext
 starting, seen = SparkContext._do_init, []
 def _do_init(self, *args, **kwargs):
     starting(self, *args, **kwargs)
-    if "spark_agent.driver.session" in sys.modules:
-        seen.append(sys.modules["spark_agent.driver.session"].active())
+    if "spark_agent.agent" in sys.modules:
+        seen.append(sys.modules["spark_agent.agent"].active().session)
 SparkContext._do_init = _do_init
 runpy.run_path(sys.argv[0], run_name="__main__")
 if seen:

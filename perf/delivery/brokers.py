@@ -25,8 +25,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from lineage_service.devstack.kafka import Kafka, silent_log
+from lineage_service.devstack.kafka import Kafka
 from lineage_service.devstack.ports import HOST, choose_port
+from lineage_service.kafka.client import silent_log
 from perf.delivery.own_server import READY_DEADLINE_S, OwnServer, free_ports
 
 #: Topics whose names begin so may be read, but not written to; or not be made.

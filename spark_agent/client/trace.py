@@ -19,8 +19,9 @@ from functools import partial, reduce
 from typing import Any
 from urllib.parse import unquote
 
+from spark_agent import agent
+from spark_agent.agent import Agent
 from spark_agent.client.http import ApiClient, TraceError, address_nearby
-from spark_agent.driver import session as sessions
 from spark_agent.sql.files.numbered_rows import numbered
 from spark_agent.sql.rerun.rerun import REASONS, CannotRunAgainError
 
@@ -46,17 +47,17 @@ def trace(
     another address than that of spark.lineage.api. Waits at most `wait_s` until what the application has
     done so far can be asked for, and warns when it is not. Raises TraceError.
     """
-    active = sessions.active()
+    active = agent.active()
     if application is None:
         if active is None:
             raise TraceError(
                 "lineage is off in this session: start it with spark.lineage.enabled=true, or name the "
                 "application of an earlier one"
             )
-        application = active.application_id
-    named = api or (active.api if active is not None else "")
+        application = active.session.application_id
+    named = api or (active.session.api if active is not None else "")
     client = ApiClient(named or address_nearby(os.environ))
-    running = active if active is not None and application == active.application_id else None
+    running = active if active is not None and application == active.session.application_id else None
     job = _job(client, application, running, wait_s)
     if isinstance(of, (str, os.PathLike)):
         path = os.fspath(of)
@@ -74,25 +75,27 @@ def trace(
     return LineageRecords(job, frozenset({node_id}))
 
 
-def _job(client: ApiClient, application: str, running: sessions.Session | None, wait_s: float) -> _Job:
+def _job(client: ApiClient, application: str, running: Agent | None, wait_s: float) -> _Job:
     """What is stored of an application, after a wait for what a running one has done so far."""
     if running is not None:
-        running.sessions.settle()
-        missing = client.wait_for(application, running.committed_runs, running.emitted_events, wait_s)
+        running.spark_sessions.settle()
+        missing = client.wait_for(
+            application, running.session.committed_runs, running.session.emitted_events, wait_s
+        )
         if missing:
             warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=3)
     graph = client.get("applications", application, "graph")
     return _Job(client, application, {node["node_id"]: node for node in graph["nodes"]}, graph["edges"])
 
 
-def _runs_again(running: sessions.Session, path: str) -> Callable[[int], tuple[int, str]] | None:
+def _runs_again(running: Agent, path: str) -> Callable[[int], tuple[int, str]] | None:
     """For an output of a query whose records were not captured: what runs it again for a row."""
-    return partial(running.sessions.run_again, path) if running.sessions.wrote(path) else None
+    return partial(running.spark_sessions.run_again, path) if running.spark_sessions.wrote(path) else None
 
 
 def _found_again(
     client: ApiClient,
-    running: sessions.Session,
+    running: Agent,
     again: Callable[[int], tuple[int, str]],
     wait_s: float,
     row: int,
@@ -104,8 +107,8 @@ def _found_again(
         raise TraceError(str(error)) from None
     if bound:
         warnings.warn(f"this lineage is a bound: {bound}", stacklevel=4)
-    job = _job(client, running.application_id, running, wait_s)
-    return LineageRecords(job, frozenset({f"{running.application_id}#{node}"}))
+    job = _job(client, running.session.application_id, running, wait_s)
+    return LineageRecords(job, frozenset({f"{running.session.application_id}#{node}"}))
 
 
 @dataclass(frozen=True)
@@ -382,11 +385,9 @@ def _numbered(spark: Any, path: str) -> Any:
 
 def _leave_out(frame: Any) -> None:
     """Asking is no part of the job: what is made of the answer is not captured."""
-    from spark_agent.driver import session
-
-    active = session.active()
+    active = agent.active()
     if active is not None:
-        active.sessions.leave_out(frame)
+        active.spark_sessions.leave_out(frame)
 
 
 def _spark() -> Any:
@@ -397,8 +398,8 @@ def _spark() -> Any:
 
 def _unseen() -> Any:
     """What is done for an answer is no part of the job's lineage."""
-    active = sessions.active()
-    return nullcontext() if active is None else active.inner_job()
+    active = agent.active()
+    return nullcontext() if active is None else active.session.inner_job()
 
 
 def _start(**parameters: Any) -> Start:

@@ -1,8 +1,7 @@
 """The driver's side of one application: its nodes, its events and the manifests of its accepted runs.
 
-`start` is called once for each SparkContext whose conf asks for lineage, `Session.stop` when that context
-stops or the interpreter ends. Promises that neither raises into the user's program and that every patch is
-undone on stop.
+Promises that nothing but a DeliveryError that the user asked for is raised into the user's program, and that
+every patch is undone on stop. Knows nothing of DataFrames.
 """
 
 from __future__ import annotations
@@ -13,22 +12,19 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from spark_agent import contract
 from spark_agent.delivery import kafka_errors, producer, settings
 from spark_agent.delivery.notices import Notices
 from spark_agent.delivery.producer import Delivery
-from spark_agent.driver import monkeypatch, outcome, summaries
+from spark_agent.driver import monkeypatch, outcome, summaries, value_filters
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.gaps import Gaps, UnclaimedRuns
 from spark_agent.driver.heartbeat import Heartbeat
 from spark_agent.driver.nodes import Frame, Node
-from spark_agent.driver.rdd import install
-from spark_agent.driver.shipping import ship_agent
-from spark_agent.sql.runtime.spark_sessions import Sessions
-from spark_agent.worker import capture, value_streams
+from spark_agent.worker import capture
 from spark_agent.worker.capture import Manifests, Pipeline, Plan
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
@@ -42,36 +38,6 @@ END_WAIT_S = 1.0
 
 #: A library of the JVM (MLlib, say) has computed an RDD of Python's, and no action of PySpark's asked for it.
 _OF_JVM = "records went to a job that a library of the JVM ran: what it made of them is not followed"
-
-_active: Session | None = None
-_latest: Session | None = None  # stopped or not
-
-
-def active() -> Session | None:
-    """The session of the running SparkContext, if lineage is on."""
-    return _active
-
-
-def start(context: Any, names: Sequence[str] = ()) -> None:
-    """Begin to capture `context`, a new SparkContext. Never raises.
-
-    `names` are the keys of its conf that may be meant for the agent.
-    """
-    global _active, _latest
-    session: Session | None = None
-    try:
-        session = Session(context, names)
-        install.install(session)
-        session.sessions.install()
-        ship_agent(context)  # first: executors without it could not run the job's tasks
-        session.begin()
-        _active = _latest = session
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-        is_quiet = settings.flag(context._conf.get(settings.QUIET, "")) is True
-        notices = session.notices if session is not None else Notices(context, is_quiet=is_quiet)
-        notices.say(f"off for {context.applicationId}: the agent could not start ({error!r})")
-        if session is not None:
-            session.undo()
 
 
 class Session:
@@ -116,7 +82,12 @@ class Session:
         parameter = Manifests()
         parameter.publish = self._publish_manifest
         self.manifests = Accumulator(MANIFESTS_ACCUMULATOR, [], parameter)
-        self.sessions = Sessions(self)
+        #: Called when the application ends, once the patches are undone.
+        self.on_stop: list[Callable[[], None]] = []
+        #: Why the queries of SparkSessions are not followed; empty where they are.
+        self.dataframes_off = ""
+        #: Is this the last application of the program, so that the program's end is its own?
+        self.is_latest = False
 
     # -- begin and end -------------------------------------------------------------------------------
 
@@ -185,7 +156,6 @@ class Session:
 
     def stop(self, *, at_exit: bool = False) -> None:
         """Publish the end and the counters, undo the patches. Does nothing the second time."""
-        global _active
         with self._lock:
             if self._is_stopped:
                 return
@@ -196,9 +166,8 @@ class Session:
             atexit.unregister(self._correct_end)
         self._heartbeat.stop()
         self.undo()
-        self.sessions.end()
-        if _active is self:
-            _active = None
+        for end in self.on_stop:
+            end()
         if self._unclaimed.has_any():
             self.gap(_OF_JVM)
         self._wait_for_topics()
@@ -237,7 +206,7 @@ class Session:
 
         Of several applications of one program only the last is judged by the program's end.
         """
-        if self is _latest:
+        if self.is_latest:
             before = self._end
             self._tell_end(outcome.at_exit())
             if self._end != before:
@@ -511,8 +480,8 @@ class Session:
                 reason="made outside of the RDD operations that are captured",
             )
             dataset._lineage_node = node
-            if self.sessions.why_off:  # else borders know the RDDs of DataFrames
-                self.gap(self.sessions.why_off, node.number)
+            if self.dataframes_off:  # else borders know the RDDs of DataFrames
+                self.gap(self.dataframes_off, node.number)
         return node
 
     @contextlib.contextmanager
@@ -618,7 +587,9 @@ class Session:
             reads_sides=pipeline.input_node.has_sides,
             writes_tags=writes_tags,
             nodes=nodes,
-            value_nodes=value_streams.chosen(self.settings, pipeline.nodes) if self.settings.detailed else (),
+            value_nodes=value_filters.filtered_operations(self.settings, pipeline.nodes)
+            if self.settings.detailed
+            else (),
             user_nodes=tuple(node.number for node in pipeline.nodes if node.name.startswith("mapPartitions")),
             names=self._names(pipeline.nodes) if self.settings.redact else (),
             problem=self._flow_problem or (sender.silence() if sender is not None else ""),

@@ -8,19 +8,14 @@ service unpickles nothing, so what has no form as text, number or JSON goes as i
 from __future__ import annotations
 
 import importlib
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.delivery.settings import AgentSettings
-    from spark_agent.driver.nodes import Node
     from spark_agent.worker.capture import Run
 
 #: A column leaves before it holds more: below the block limit even if UTF-8 has four bytes of each character.
@@ -38,41 +33,9 @@ PAIR_CHARACTERS = 2 * 6 * SHORT_IN_PAIR + 8
 #: Texts are said by code unless nearly all of the first so many differ.
 TRIED, DIFFERENT = 4_096, 0.9
 
-#: A cell of a notebook in a pattern for places.
-_CELL = re.compile(r"^(!?)In \[([0-9*?]+)\]")
 
 Redact = Callable[[str, str, Any], Any]
 """(name of the operation, `key` or `value`, the key or value) -> what may leave in its place."""
-
-
-def chosen(settings: AgentSettings, nodes: Iterable[Node]) -> tuple[int, ...]:
-    """The public operations whose values the filters let through. Decided on the driver, once for a chain."""
-    return tuple(
-        node.number
-        for node in nodes
-        if node.kind == "operator"
-        and node.operation is None
-        and _matches(settings.values_nodes, node.name)
-        and _matches(
-            _cells_literally(settings.values_call_sites), node.call_site, os.path.basename(node.call_site)
-        )
-    )
-
-
-def _cells_literally(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """With the brackets of cells as they are: in a pattern `[12]` would be one of these characters."""
-    return tuple(_CELL.sub(r"\1In [[]\2]", pattern) for pattern in patterns)
-
-
-def _matches(patterns: tuple[str, ...], *names: str) -> bool:
-    """Some name matches one of the patterns, or there are only those with `!`; and none of these matches."""
-    wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
-    refused = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-    return _match(wanted, names) and not _match(refused, names)
-
-
-def _match(patterns: list[str], names: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
 
 @dataclass

@@ -27,10 +27,10 @@ from pathlib import Path
 from lineage_service.settings import Settings
 from tests.unit.flights_and_weather import questions
 
-tracing = types.ModuleType("lineage_service.tracing")
+tracing = types.ModuleType("lineage_service.cli.stores")
 tracing.open_questions = lambda settings: questions()
 tracing.open_materializer = lambda settings: None
-sys.modules["lineage_service.tracing"] = tracing
+sys.modules["lineage_service.cli.stores"] = tracing
 
 from lineage_service.cli.serve import command
 
@@ -65,9 +65,9 @@ def started(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[su
 
 @pytest.fixture
 def without_stores(monkeypatch: pytest.MonkeyPatch) -> None:
-    stores = type(sys)("lineage_service.tracing")
+    stores = type(sys)("lineage_service.cli.stores")
     stores.open_questions = stores.open_materializer = None
-    monkeypatch.setitem(sys.modules, "lineage_service.tracing", stores)
+    monkeypatch.setitem(sys.modules, "lineage_service.cli.stores", stores)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_agent.driver import session as sessions
+from spark_agent import agent
 from tests.spark import test_dataframe_sources
 from tests.spark.application import Application, run_application
 from tests.spark.dataframe_oracle import check_bounds, written
@@ -168,7 +168,7 @@ def many(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Many:
     write_lines(many.folder / "lines")
 
     def job(context: SparkContext) -> None:
-        spark, active = SparkSession.builder.getOrCreate(), sessions.active()
+        spark, active = SparkSession.builder.getOrCreate(), agent.active()
         assert active is not None
         seen = context.accumulator(0)
 
@@ -181,14 +181,14 @@ def many(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Many:
         words = lines.select(F.explode(F.split("value", " ")).alias("word"))
         for name, query in QUERIES.items():
             query(words).write.csv(str(many.folder / name))
-        active.sessions.settle()
+        active.spark_sessions.settle()
         for name in QUERIES:
             for (file, at), (line,) in written(many.folder / name):
                 word = line.partition(",")[0]
                 if word in WORDS or name in ("count of counts", "counts alone"):
                     asked, before = Asked((file, at), (line,)), seen.value
                     path = str(many.folder / name / file)
-                    asked.node, asked.bound = active.sessions.run_again(path, at)
+                    asked.node, asked.bound = active.spark_sessions.run_again(path, at)
                     many.asked[name, word] = asked
                     many.lines[name, word] = seen.value - before
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.driver import session as sessions
+from spark_agent import agent
 from spark_agent.sql.rerun.rerun import CannotRunAgainError
 from tests.spark import relational as r
 from tests.spark import (
@@ -128,15 +128,15 @@ def run_and_ask(bootstrap_servers: str, folder: Path, cases: Mapping[str, Case],
     asked: dict[str, list[Asked]] = {}
 
     def ask(name: str, output: Path) -> None:
-        active = sessions.active()
+        active = agent.active()
         assert active is not None
-        active.sessions.settle()
+        active.spark_sessions.settle()
         rows = written(output, header=cases[name].header)
         asked[name] = [Asked(*rows[len(rows) // 2])] if rows else []
         for each in asked[name]:
             file, at = each.place
             try:
-                each.node, each.bound = active.sessions.run_again(str(output / file), at)
+                each.node, each.bound = active.spark_sessions.run_again(str(output / file), at)
             except CannotRunAgainError as error:
                 each.error = str(error)
 

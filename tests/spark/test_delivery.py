@@ -20,12 +20,11 @@ from confluent_kafka.admin import AdminClient
 from pyspark import SparkConf, SparkContext
 
 from perf.delivery.brokers import closed_port, silent_listener
-from spark_agent import contract
+from spark_agent import agent, contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.producer import Delivery, Sender
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.wait_budget import Patience
-from spark_agent.driver import session
 from spark_agent.worker.capture import DeliveryError
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
@@ -68,13 +67,13 @@ def run(
     }
     context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
     context.setLogLevel("OFF")
-    running = session.active()
+    running = agent.active()
     assert running is not None
     try:
         result = job(context)
     finally:
         context.stop()
-    return result, running._counters
+    return result, running.session._counters
 
 
 def test_what_arrives_is_counted_and_nothing_dropped(kafka: Any) -> None:

@@ -22,7 +22,7 @@ from pyspark import SparkConf, SparkContext
 from lineage_api.app import create_app
 from lineage_service.devstack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
-from spark_agent import contract
+from spark_agent import agent, contract
 from spark_agent.delivery import producer
 from spark_agent.driver import session
 from tests.spark.application import application_of, messages_of
@@ -201,7 +201,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
         begin = time.monotonic()
         context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
         context.setLogLevel("OFF")
-        done.application_id, running = context.applicationId, session.active()
+        done.application_id, running = context.applicationId, agent.active()
         try:
             with striking(folder, failure, broker):
                 job(context, folder)
@@ -214,7 +214,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
             str(part.relative_to(folder)): part.read_text().splitlines() for part in folder.glob("*/part-*")
         }
         if running is not None:
-            done.counters = running._counters
+            done.counters = running.session._counters
         return done
 
     return run

@@ -20,7 +20,7 @@ import pytest
 from pyspark import RDD, BarrierTaskContext, SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark_agent.driver import session
+from spark_agent import agent
 
 rdd_module = sys.modules[RDD.__module__]  # pyspark.core.rdd, and pyspark.rdd before PySpark 4
 PipelinedRDD = rdd_module.PipelinedRDD
@@ -589,7 +589,7 @@ def test_off_means_that_nothing_is_patched(kafka: Any) -> None:
         with a_context(kafka, **conf) as context:
             assert changing(attributes()) == stock
             assert type(numbers(context).map(str).func).__module__ == "builtins"
-            assert session.active() is None
+            assert agent.active() is None
 
 
 def test_a_stopped_context_leaves_nothing_patched_and_another_can_start(kafka: Any) -> None:
@@ -599,11 +599,11 @@ def test_a_stopped_context_leaves_nothing_patched_and_another_can_start(kafka: A
             patched = [name for name, value in attributes().items() if not is_stock(name, value)]
             assert {"RDD.map", "RDD.collect", "PipelinedRDD.__init__", "SparkContext.stop"} <= set(patched)
             assert numbers(context).map(str).collect() == [str(i) for i in range(24)]
-            running = session.active()
+            running = agent.active()
             assert running is not None
         assert changing(attributes()) == stock
-        assert session.active() is None
-        counters = dict(running._counters)
+        assert agent.active() is None
+        counters = dict(running.session._counters)
         assert counters.pop("driver_waited_ms") >= 0
         assert counters == {
             "runs": 4, "blocks": 0, "dropped": 0, "cut": 0, "withheld": 0, "events_lost": 0,
@@ -619,10 +619,10 @@ def test_a_session_that_cannot_begin_leaves_nothing_patched(
     def broken(_context: Any) -> None:
         raise OSError("no place for the archive")
 
-    monkeypatch.setattr(session, "ship_agent", broken)
+    monkeypatch.setattr(agent, "ship_agent", broken)
     with a_context(kafka, spark_lineage_enabled="true") as context:
         assert changing(attributes()) == stock
-        assert session.active() is None
+        assert agent.active() is None
         assert numbers(context).map(str).count() == 24
 
 
@@ -633,7 +633,7 @@ def test_the_hook_imports_nothing_but_sys() -> None:
     # -S: without the .pth file, which would have imported it before.
     done = subprocess.run(
         [sys.executable, "-S", "-c", script],
-        env={"PYTHONPATH": str(Path(session.__file__).parents[1])},
+        env={"PYTHONPATH": str(Path(agent.__file__).parents[1])},
         capture_output=True,
         text=True,
         check=True,
@@ -643,7 +643,7 @@ def test_the_hook_imports_nothing_but_sys() -> None:
 
 def test_a_pyspark_that_is_there_before_the_hook_is_watched_too() -> None:
     script = "from pyspark import SparkContext; import spark_agent.hook; print(SparkContext._lineage_hooked)"
-    folders = [Path(session.__file__).parents[1], *map(Path, sys.path)]
+    folders = [Path(agent.__file__).parents[1], *map(Path, sys.path)]
     done = subprocess.run(
         [sys.executable, "-S", "-c", script],
         env={"PYTHONPATH": ":".join(map(str, folders))},

@@ -20,7 +20,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from perf.delivery.brokers import closed_port
-from spark_agent.driver import session
+from spark_agent import agent
 from spark_agent.sql import jvm_gateway
 
 DEADLINE_S = 900.0
@@ -146,7 +146,7 @@ def test_values_that_are_none_are_one_line_each(said: Any) -> None:
 
 def test_beside_cloudera_s_listeners_the_agent_is_off_and_says_so(said: Any) -> None:
     def job(context: SparkContext) -> None:
-        assert session.active() is None
+        assert agent.active() is None
         assert context.parallelize([1]).count() == 1
 
     # Of a query: the class that a context would load as a listener is not on this machine.

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from pyspark import SparkConf, SparkContext
 
-from spark_agent import TraceError, trace
+from spark_agent import TraceError, agent, trace
 from spark_agent.client import trace as client
-from spark_agent.driver import session as sessions
+from spark_agent.driver.session import Session
 from tests.spark.application import part_rows
 from tests.spark.pipelines import write
 
@@ -140,12 +140,12 @@ NORTH = {("orders.csv", 1, 2, "North,paid,10"), ("orders.csv", 4, 5, "North,paid
 
 
 def test_an_rdd_goes_back_to_the_rows_it_was_made_of(ran: Ran) -> None:
-    before = sessions.active().committed_runs  # type: ignore[union-attr]
+    before = agent.active().session.committed_runs  # type: ignore[union-attr]
     rows = trace(ran.sums).key("North").go_back_all().rows()
     assert rows.columns == ["path", "row", "line", "text"]
     assert found(rows) == NORTH
     assert found(trace(ran.sums).backward(key="North")) == NORTH
-    assert sessions.active().committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
+    assert agent.active().session.committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
 
 
 def test_an_output_folder_is_chosen_from_by_its_rows(ran: Ran) -> None:
@@ -216,7 +216,7 @@ def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: p
 
 
 def test_what_is_not_stored_in_time_is_said(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions.Session, "committed_runs", 1_000_000)
+    monkeypatch.setattr(Session, "committed_runs", 1_000_000)
     with pytest.warns(UserWarning, match="of its 1000000 runs are stored"):
         trace(ran.sums, wait_s=0.1)
 

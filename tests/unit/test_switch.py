@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_agent import switch
-from spark_agent.driver import session
+from spark_agent import agent, switch
 
 CLOUDERA = {
     "spark.lineage.enabled": "true",
@@ -27,7 +26,7 @@ def decide(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], Said]:
     def decide(conf: dict[str, str]) -> Said:
         started: list[object] = []
         stream = io.StringIO()
-        monkeypatch.setattr(session, "start", lambda *arguments: started.append(arguments))
+        monkeypatch.setattr(agent, "start", lambda *arguments: started.append(arguments))
         monkeypatch.setattr(sys, "stderr", stream)
         text = "\n".join(f"{name}={value}" for name, value in conf.items())
         switch.start_if_wanted(SimpleNamespace(applicationId="app", _conf=conf), text)

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lineage_service.cli.stores import open_questions
 from lineage_service.lineage import InvalidQueryError, NotFoundError, Questions, UnknownApplicationError
 from lineage_service.newest import LAST, NoApplicationError
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import place_text
-from lineage_service.tracing import open_questions
 
 __all__ = ["add_application", "add_page_flags", "asking", "start_of", "whole_number"]
 

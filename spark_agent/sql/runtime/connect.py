@@ -14,14 +14,13 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.delivery import settings
 from spark_agent.delivery.producer import logger
-from spark_agent.driver import session as sessions
 from spark_agent.driver.call_sites import call_site
+from spark_agent.driver.session import Session
 from spark_agent.sql import tables
 from spark_agent.sql.tables import Place
 
@@ -43,16 +42,16 @@ _MOST_PARTS = 10_000
 
 @dataclass(frozen=True)
 class _Conf:
-    options: dict[str, Any]
+    options: Mapping[str, Any]
 
     def get(self, key: str, default: str | None = None) -> Any:
         return self.options.get(key, default)
 
 
-class _Client:
+class Client:
     """What a Session asks of a SparkContext, of a client that has none."""
 
-    def __init__(self, connect_session: Any, options: dict[str, Any]) -> None:
+    def __init__(self, connect_session: Any, options: Mapping[str, Any]) -> None:
         import pyspark
 
         self.applicationId = f"connect-{connect_session.session_id}"
@@ -62,11 +61,11 @@ class _Client:
         self._conf = _Conf(options)
 
 
-class _Application:
+class Application:
     """What some Connect sessions belong to. One of its own ends with the last of them."""
 
-    def __init__(self, session: sessions.Session, *, is_own: bool) -> None:
-        self.session, self._is_own = session, is_own
+    def __init__(self, session: Session, unfollowed: Unfollowed, *, is_own: bool) -> None:
+        self.session, self.unfollowed, self._is_own = session, unfollowed, is_own
         self._lock = threading.Lock()
         self._open: set[str] = set()
 
@@ -82,22 +81,9 @@ class _Application:
             self.session.stop()
 
 
-def start_if_wanted(connect_session: Any, options: dict[str, Any]) -> None:
-    """Tell of what a new Connect session executes. `options` are those of its builder."""
-    session = sessions.active()
-    is_own = session is None
-    if session is None:
-        if settings.flag(str(options.get(settings.ENABLED, ""))) is not True:
-            return
-        names = [name for name in options if "lineage" in name.lower()]
-        session = sessions.Session(_Client(connect_session, options), names)
-        session.begin()
-    _follow(connect_session, _Application(session, is_own=is_own))
-
-
-def _follow(connect_session: Any, application: _Application) -> None:
+def follow(connect_session: Any, application: Application) -> None:
     """Watch one session. What it is asked to send goes out whatever becomes of this."""
-    stock_stop, session = connect_session.stop, application.session
+    stock_stop = connect_session.stop
 
     def stop() -> None:
         application.closed(connect_session)
@@ -107,17 +93,17 @@ def _follow(connect_session: Any, application: _Application) -> None:
     application.opened(connect_session)
     client = connect_session.client
     for name in _SENDING:
-        setattr(client, name, _sending(getattr(client, name), session.sessions.unfollowed, _REASON))
+        setattr(client, name, _sending(getattr(client, name), application.unfollowed, _REASON))
     for name in ("newSession", "cloneSession"):
         if hasattr(connect_session, name):
             setattr(connect_session, name, _another(getattr(connect_session, name), application))
 
 
-def _another(stock: Callable[..., Any], application: _Application) -> Callable[..., Any]:
+def _another(stock: Callable[..., Any], application: Application) -> Callable[..., Any]:
     def another(*args: Any, **kwargs: Any) -> Any:
         made = stock(*args, **kwargs)
         try:
-            _follow(made, application)
+            follow(made, application)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
             application.session.gap(f"a Spark Connect session is not followed ({error!r})")
         return made

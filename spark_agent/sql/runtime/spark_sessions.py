@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _END_WAIT_MS = 5_000
 
 
+_NO_LINEAGE = "DataFrames and SQL have no lineage in this application"
 _SWITCHED_OFF = (
     "DataFrames and SQL were switched off (spark.lineage.dataframes=false): queries are not followed"
 )
@@ -33,8 +34,7 @@ _SWITCHED_OFF = (
 class Sessions:
     """The SparkSessions of one application.
 
-    `why_off` says why the queries of a SparkSession are not followed; empty where they are.
-    `unfollowed` tells of queries that are not.
+    `unfollowed` tells of queries that are not followed; why they are not is `dataframes_off` of the session.
     """
 
     def __init__(self, session: Session) -> None:
@@ -43,7 +43,6 @@ class Sessions:
         self._queries: Queries | None = None
         self.unfollowed = Unfollowed(session)
         self._last: Any = None  # session of the JVM
-        self.why_off = ""
 
     def install(self) -> None:
         """Patch SparkSession, so that each one is attached when it is made, and what starts a stream."""
@@ -61,23 +60,23 @@ class Sessions:
 
     def _note(self, java_session: Any) -> None:
         """DataFrames are switched off: whether the session was used is looked at in the end."""
-        self._last, self.why_off = java_session, _SWITCHED_OFF
+        self._last, self._session.dataframes_off = java_session, _SWITCHED_OFF
 
     def _attach(self, java_session: Any) -> None:
         try:
             with self._lock:
-                if self._queries is None and not self.why_off:
-                    self.why_off = "DataFrames and SQL have no lineage in this application"
+                if self._queries is None and not self._session.dataframes_off:
+                    self._session.dataframes_off = _NO_LINEAGE
                     self._queries = Queries(self._session, load(self._session.context), self.unfollowed)
-                    self.why_off = ""
+                    self._session.dataframes_off = ""
             if self._queries is not None:
                 self._queries.attach(java_session)
                 return
         except JvmUnavailableError as error:
-            self.why_off = str(error)
+            self._session.dataframes_off = str(error)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-            self.why_off = f"DataFrames and SQL have no lineage in this application: {error!r}"
-        self.unfollowed.watch(java_session, self.why_off)
+            self._session.dataframes_off = f"{_NO_LINEAGE}: {error!r}"
+        self.unfollowed.watch(java_session, self._session.dataframes_off)
 
     def leave_out(self, frame: Any) -> None:
         """Capture nothing of queries that read a DataFrame of ours. Never raises."""
@@ -101,7 +100,7 @@ class Sessions:
         Raises CannotRunAgainError.
         """
         if self._queries is None:
-            raise CannotRunAgainError("DataFrames and SQL have no lineage in this application")
+            raise CannotRunAgainError(_NO_LINEAGE)
         return self._queries.run_again(path, row)
 
     def _wait_for_listeners(self) -> None:
@@ -110,10 +109,10 @@ class Sessions:
 
     def end(self) -> None:
         """Publish what the JVM still tells. Never raises."""
-        if self._queries is not None or self.why_off:
+        if self._queries is not None or self._session.dataframes_off:
             self._wait_for_listeners()
         if self._queries is not None:
             self._queries.end()
         self.unfollowed.end()
         if self._last is not None:
-            tell_of_executions(self._session, self._last, self.why_off)
+            tell_of_executions(self._session, self._last, self._session.dataframes_off)

@@ -1,0 +1,35 @@
+"""What commands read and write: the flow store as `Questions`, and traces into the graph.
+
+What they need is imported when it is opened: a command that only prints its help needs none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lineage_service.lineage import Materialized, Questions, TraceQuery
+    from lineage_service.settings import Settings
+
+
+def open_questions(settings: Settings, *, makes_store: bool = True) -> Questions:
+    """The lineage of the flow store that `settings` names. Where there is none, one is made; those who only
+    ask say no to that, and get a NoStoreError.
+    """
+    from lineage_service.store.flow_store import existing_store, open_store
+    from lineage_service.tracing.query.service import LineageQuestions
+
+    store = open_store(settings) if makes_store else existing_store(settings)
+    return LineageQuestions(store, time_budget_s=settings.trace_seconds)
+
+
+def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materialized] | None:
+    """Puts a trace into Neo4j, or None when no Neo4j is configured."""
+    from lineage_service.graph.neo4j_store import from_settings
+    from lineage_service.graph_export.trace_writer import Materializer
+
+    graph = from_settings(settings)
+    return (
+        None if graph is None else Materializer(open_questions(settings), graph, settings.graph_max_records)
+    )
