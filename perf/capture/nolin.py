@@ -18,9 +18,10 @@ from pyspark.serializers import FramedSerializer, pack_long
 from spark_agent.driver import session
 from spark_agent.driver.rdd import batch_headers, transformations
 from spark_agent.driver.rdd import install as rdd
-from spark_agent.worker.capture import Operator, Pipeline
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators import shuffle
 from spark_agent.worker.operators.narrow import report
+from spark_agent.worker.pipeline import Pipeline
 from spark_agent.worker.position_streams import FOREVER, restarting
 
 #: Stands for the key of a batch that has no records. (The agent sees the end by the codes that it noted.)

@@ -30,6 +30,10 @@ QUEUE_MESSAGES = 10_000
 STEP_S = 0.1
 
 
+class DeliveryError(RuntimeError):
+    """Lineage could not be delivered and spark.lineage.onError=fail."""
+
+
 class Delivery:
     """Counts what became of the messages of one run. `problem` says why the last of `failed` did."""
 

@@ -18,14 +18,16 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.delivery import kafka_errors, producer, settings
 from spark_agent.delivery.notices import Notices
-from spark_agent.delivery.producer import Delivery
+from spark_agent.delivery.producer import Delivery, DeliveryError
 from spark_agent.driver import monkeypatch, outcome, summaries, value_filters
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.gaps import Gaps, UnclaimedRuns
 from spark_agent.driver.heartbeat import Heartbeat
 from spark_agent.driver.nodes import Frame, Node
-from spark_agent.worker import capture
-from spark_agent.worker.capture import Manifests, Pipeline, Plan
+from spark_agent.worker import task_run
+from spark_agent.worker.manifests import Manifests
+from spark_agent.worker.pipeline import Capture, Pipeline
+from spark_agent.worker.plan import ACTION, KEEPING, Plan
 
 #: Far above any id that a SparkContext counts up to, so that the ids of the user's accumulators stay.
 MANIFESTS_ACCUMULATOR = 1 << 40
@@ -258,7 +260,7 @@ class Session:
             return
         self._wait_for_topics()
         if lost := self._settle():
-            raise capture.DeliveryError(
+            raise DeliveryError(
                 f"the lineage of {self.application_id} is incomplete, and spark.lineage.onError=fail: "
                 f"{lost} events are lost; {self._problem()}"
             )
@@ -379,12 +381,12 @@ class Session:
         """What is not followed, each reason once, in the order in which it was found out."""
         return list(self._gaps.reasons)
 
-    def commit(self, run: capture.Run, action: int) -> None:
+    def commit(self, run: task_run.Run, action: int) -> None:
         """Close and publish a run of the driver itself, which serves the action of this number."""
         dropped, problem = run.close()
         self._publish_manifest(run.manifest(dropped, problem, action))
         if dropped and self.settings.on_error == "fail":
-            raise capture.DeliveryError(
+            raise DeliveryError(
                 f"the lineage of {self.application_id} is incomplete, and spark.lineage.onError=fail: "
                 f"{dropped} of {run.blocks} blocks of the driver are lost; {problem}"
             )
@@ -516,8 +518,8 @@ class Session:
         """Jobs that this thread starts serve the action of this number; None: that of before."""
         with contextlib.ExitStack() as properties:
             if action is not None:
-                properties.enter_context(self.property_set(capture.ACTION, action))
-            properties.enter_context(self.property_set(capture.KEEPING, self._is_keeping()))
+                properties.enter_context(self.property_set(ACTION, action))
+            properties.enter_context(self.property_set(KEEPING, self._is_keeping()))
             yield
 
     def _is_keeping(self) -> str | None:
@@ -568,10 +570,10 @@ class Session:
             self._unclaimed.end_inner_job()
             self._local.is_inner = before
 
-    def captured(self, pipeline: Pipeline, *, writes_tags: bool = False) -> capture.Capture:
+    def captured(self, pipeline: Pipeline, *, writes_tags: bool = False) -> Capture:
         """What the executors run for `pipeline`."""
         if getattr(self._local, "is_inner", False):
-            return capture.Capture(pipeline.functions, None)
+            return Capture(pipeline.functions, None)
         nodes = tuple(node.number for node in pipeline.nodes)
         ours = [node.number for node in pipeline.nodes if node.is_published]
         partitions = self.flow_partitions
@@ -594,7 +596,7 @@ class Session:
             names=self._names(pipeline.nodes) if self.settings.redact else (),
             problem=self._flow_problem or (sender.silence() if sender is not None else ""),
         )
-        return capture.Capture(pipeline.functions, plan)
+        return Capture(pipeline.functions, plan)
 
     def _names(self, nodes: Iterable[Node]) -> tuple[str, ...]:
         """The name of the public operation that each node is or belongs to."""

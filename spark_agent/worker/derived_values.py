@@ -12,12 +12,13 @@ import dis
 import functools
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_agent import contract
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.value_streams import (
     DICTIONARY_BYTES,
     SHORT,
@@ -27,7 +28,7 @@ from spark_agent.worker.value_streams import (
 )
 
 if TYPE_CHECKING:
-    from spark_agent.worker.capture import Run
+    from spark_agent.worker.plan import Plan
     from spark_agent.worker.position_streams import Stream
 
 _LOADS = json.loads
@@ -125,33 +126,53 @@ def _is_argument(step: dis.Instruction, code: CodeType) -> bool:
 # -- values that are told -----------------------------------------------------------------------------
 
 
-def prepare(run: Run, functions: Sequence[Any]) -> frozenset[int]:
-    """The nodes of a chain whose values are told: nobody else need make their texts.
+class Derived(NamedTuple):
+    """What of a chain is said by what is sent anyway.
+
+    `documents`: node -> its values, each said by the document that it reads. `keys`: a combine's node ->
+    values said by its keys. `nodes`: whose values are; nobody else need make their texts.
+    """
+
+    documents: Mapping[int, TextStream]
+    keys: Mapping[int, KeyTexts]
+    nodes: frozenset[int]
+
+
+def nothing() -> Derived:
+    return Derived({}, {}, frozenset())
+
+
+def prepare(plan: Plan, functions: Sequence[Any], texts_of: Callable[[int, str], TextStream]) -> Derived:
+    """What of a chain is derived. `texts_of(node, relation)` makes a stream of the run.
 
     Not where only some records have values, or a redaction function is asked about each.
     """
-    from spark_agent.worker.operators.aggregate import Combine
-    from spark_agent.worker.operators.narrow import Map
-
-    plan = run.plan
-    if not plan.value_nodes or plan.settings.redact or run.ways is not None:
-        return frozenset()
-    wanted = set(plan.value_nodes)
+    if not plan.value_nodes or plan.settings.redact or plan.settings.values_sample < 1:
+        return nothing()
+    remaining = set(plan.value_nodes)
+    documents, keys_of = {}, {}
     for index, (node, function) in enumerate(zip(plan.nodes, functions, strict=True)):
-        if type(function) is Map and node in wanted and parses_json(function.function):
-            run.documents[node] = run.texts(node, contract.VALUES)
-            wanted.remove(node)
+        role = _role(function)
+        if role == "map" and node in remaining and parses_json(function.function):
+            documents[node] = texts_of(node, contract.VALUES)
+            remaining.remove(node)
         before = functions[index - 1] if index else None
-        pair = pair_made(before.function) if type(function) is Combine and type(before) is Map else None
+        if before is None or role != "combine" or _role(before) != "map":
+            continue
+        pair = pair_made(before.function)
         if pair is None:
             continue
-        made, read = plan.nodes[index - 1], plan.nodes[index - 2] if index > 1 else None
-        pairs = run.texts(made, contract.VALUES) if made in wanted else None
-        keys = run.texts(read, contract.VALUES) if pair.is_of_argument and read in wanted else None
+        paired, read = plan.nodes[index - 1], plan.nodes[index - 2] if index > 1 else None
+        pairs = texts_of(paired, contract.VALUES) if paired in remaining else None
+        keys = texts_of(read, contract.VALUES) if pair.is_of_argument and read in remaining else None
         if pairs is not None or keys is not None:
-            run.keys_tell[node] = KeyTexts(pair.constant, pairs, keys, plan.settings.values_max_characters)
-            wanted -= {each.node for each in (pairs, keys) if each is not None}
-    return frozenset(plan.value_nodes) - wanted
+            keys_of[node] = KeyTexts(pair.constant, pairs, keys, plan.settings.values_max_characters)
+            remaining -= {stream.node for stream in (pairs, keys) if stream is not None}
+    return Derived(documents, keys_of, frozenset(plan.value_nodes) - remaining)
+
+
+def _role(function: Any) -> str:
+    return function.role if isinstance(function, Operator) else ""
 
 
 def noting(texts: TextStream, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:

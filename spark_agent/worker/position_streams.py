@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.worker.capture import Run
+    from spark_agent.worker.block_sink import BlockSink
 
 FOREVER = 1 << 62
 #: Operators hand their positions over after this many inputs; between 2,048 and 8,192 is flat.
@@ -92,7 +92,7 @@ class Stream:
         "_base",
         "_names",
         "_relation",
-        "_run",
+        "_sink",
         "buffers",
         "follower",
         "node",
@@ -100,12 +100,12 @@ class Stream:
         "total_out",
     )
 
-    def __init__(self, run: Run, node: int, relation: str) -> None:
-        self._run = run
+    def __init__(self, sink: BlockSink, node: int, relation: str) -> None:
+        self._sink = sink
         self.node = node
         self._relation = relation
         names = contract.BLOCK_COLUMNS[relation]
-        if relation == contract.SPANS and node in (run.plan.input_node, *run.plan.sides):
+        if relation == contract.SPANS and node in (sink.plan.input_node, *sink.plan.sides):
             names += contract.OPTIONAL_COLUMNS[relation]  # spans of what other runs wrote
         self._names = names
         self.buffers: tuple[list[int], ...] = tuple([] for _ in names)
@@ -114,13 +114,13 @@ class Stream:
         self.total_out = 0
         #: follower(column, first input): is told what leaves. Of streams of one column alone.
         self.follower: Callable[[Sequence[int], int], None] | None = None
-        if run.ways is not None:
-            run.ways.opened(self, relation)
+        if sink.observer is not None:
+            sink.observer.opened(self, relation)
 
     def flush(self) -> None:
         """Move the buffers into compact arrays; ship a block when they are full."""
-        if self._run.ways is not None:
-            self._run.ways.flushing(self)
+        if self._sink.observer is not None:
+            self._sink.observer.flushing(self)
         for index, buffer in enumerate(self.buffers):
             if buffer:
                 column = self._arrays[index]
@@ -141,7 +141,7 @@ class Stream:
             named = dict(zip(self._names, piece, strict=True))
             if self.follower is not None:
                 self.follower(piece[0], self.total_in)
-            self._run.emit(self.node, self._relation, self.total_in, self.total_out, named)
+            self._sink.emit(self.node, self._relation, self.total_in, self.total_out, named)
             covered_in, covered_out = _coverage(self._relation, named)
             self.total_in += covered_in
             self.total_out += covered_out

@@ -13,13 +13,14 @@ when an output comes out. From run to run the tags of the batches carry a bit fo
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.worker.operator import is_partition_bound, looks_back
 
 if TYPE_CHECKING:
-    from spark_agent.worker.capture import Piece, Run
+    from spark_agent.worker.plan import Piece, Plan
     from spark_agent.worker.position_streams import Stream
     from spark_agent.worker.value_streams import TextStream
 
@@ -203,20 +204,23 @@ class Coded(Rule):
         return self.of_code(position)
 
 
-def ways(run: Run) -> Ways | None:
-    """The ways through `run`, None where every value is captured, or none."""
-    settings = run.plan.settings
+def ways(plan: Plan, split: int, records_read: Callable[[], int]) -> Ways | None:
+    """The ways through a run, None where every value is captured, or none.
+
+    `records_read` says how many records the run has read so far.
+    """
+    settings = plan.settings
     if not settings.detailed or settings.values_sample >= 1:
         return None
-    return Ways(run, int(settings.values_sample * (1 << 32)))
+    return Ways(plan, split, records_read, int(settings.values_sample * (1 << 32)))
 
 
 class Ways:
     """The chosen ways through one run."""
 
-    def __init__(self, run: Run, threshold: int) -> None:
-        self._run = run
-        self._head = (Sided if run.plan.reads_sides else Head)(run.split, threshold)
+    def __init__(self, plan: Plan, split: int, records_read: Callable[[], int], threshold: int) -> None:
+        self._plan, self._records_read = plan, records_read
+        self._head = (Sided if plan.reads_sides else Head)(split, threshold)
         self._passages: dict[int, Passage] = {}  # node -> what its function reads
         self._rules: dict[int, Rule] = {}  # node -> how its outputs are decided
         self._made: dict[int, Passage] = {}  # node -> its outputs
@@ -224,16 +228,16 @@ class Ways:
 
     def read(self, records: Iterable[Any], function: Any) -> Passage:
         """The input of the chain, whose first function is `function`."""
-        return Passage(records, self._head, is_kept=_looks_back(function), texts=None)
+        return Passage(records, self._head, is_kept=looks_back(function), texts=None)
 
     def read_batch(self, bits: bytes | None) -> None:
         """The next records are a tagged batch; `bits` if its writer knew about ways."""
-        self._head.read_batch(self._run.inputs.count, bits)
+        self._head.read_batch(self._records_read(), bits)
 
     def read_product(self, left: Piece, right: Piece) -> None:
         """The next records are the pairs of two tagged batches: on a way where one of both is."""
         pairs = (a or b for a in _each(left) for b in _each(right))
-        self._head.read_batch(self._run.inputs.count, _packed(pairs))
+        self._head.read_batch(self._records_read(), _packed(pairs))
 
     def reading(self, node: int) -> Passage:
         """What the function of `node` reads."""
@@ -245,7 +249,7 @@ class Ways:
         """
         passage = records if isinstance(records, Passage) else next(reversed(self._passages.values()))
         self._passages[node] = passage
-        self._rules[node] = AnyRead(passage) if _is_bound(function) else Rule(passage)
+        self._rules[node] = AnyRead(passage) if is_partition_bound(function) else Rule(passage)
         if node in self._early:
             self.opened(*self._early.pop(node))
 
@@ -259,14 +263,14 @@ class Ways:
         is_tagged: bool = False,
     ) -> Passage:
         """What `node` gave, on the way to the function `following`, or out of the run in tagged batches."""
-        is_kept = is_tagged or _looks_back(following)
+        is_kept = is_tagged or looks_back(following)
         made = Passage(records, self._rules[node], is_kept=is_kept, texts=texts)
         self._made[node] = made
         return made
 
     def left(self, number: int, first: int, count: int) -> tuple[int, bytes]:
         """(run number for the tag, bits that follow it) of the next records that leave the run."""
-        passage = self._made[self._run.plan.nodes[-1]]
+        passage = self._made[self._plan.nodes[-1]]
         bits = _packed(passage.passed(position) for position in range(first, first + count))
         passage.forget(first + count)
         return with_bits(number, bits)
@@ -307,20 +311,6 @@ class Ways:
     def drained(self, node: int, position: int) -> None:
         """All inputs of `node` before `position` have left."""
         self._passages[node].forget(position)
-
-
-def _looks_back(function: Any) -> bool:
-    """May an output of `function` come from another input than the one that was read last?"""
-    from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
-
-    return function is not None and not isinstance(function, (Map, Filter, FlatMap))
-
-
-def _is_bound(function: Any) -> bool:
-    """Is it not known what of a partition went into an output? Its streams, if it opens any, know better."""
-    from spark_agent.worker.capture import Operator
-
-    return not isinstance(function, Operator) or function.relation == contract.PARTITION
 
 
 def _bit(bits: bytes, at: int) -> bool:

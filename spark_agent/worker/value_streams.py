@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spark_agent import contract
 
 if TYPE_CHECKING:
-    from spark_agent.worker.capture import Run
+    from spark_agent.worker.block_sink import BlockSink, Tally
 
 #: A column leaves before it holds more: below the block limit even if UTF-8 has four bytes of each character.
 MAX_COLUMN_CHARACTERS = 200_000
@@ -36,15 +35,6 @@ TRIED, DIFFERENT = 4_096, 0.9
 
 Redact = Callable[[str, str, Any], Any]
 """(name of the operation, `key` or `value`, the key or value) -> what may leave in its place."""
-
-
-@dataclass
-class Tally:
-    """What one run could not send as it was; its manifest says it."""
-
-    cut: int = 0
-    withheld: int = 0
-    problem: str = ""  # says nothing of any value
 
 
 class Dictionary(dict[Any, int]):
@@ -87,8 +77,8 @@ class TextStream:
         "_documents",
         "_outputs",
         "_relation",
-        "_run",
         "_shipped",
+        "_sink",
         "_tally",
         "_texts",
         "_values",
@@ -97,14 +87,14 @@ class TextStream:
         "node",
     )
 
-    def __init__(self, run: Run, node: int, relation: str) -> None:
-        settings = run.plan.settings
-        self._run = run
+    def __init__(self, sink: BlockSink, node: int, relation: str) -> None:
+        settings = sink.plan.settings
+        self._sink = sink
         self.node = node
         self._relation = relation
         is_value = relation == contract.VALUES
         self.limit = settings.values_max_characters if is_value else contract.MAX_TEXT_CHARACTERS
-        self._tally = run.tally
+        self._tally = sink.tally
         self._texts: list[contract.Text] = []
         self._documents = contract.Documents()  # texts behind these that are told by a document
         self._outputs: list[int] = []  # their positions, where not every output has a text
@@ -116,7 +106,7 @@ class TextStream:
         #: add(value): the text of the next output.
         self.add: Callable[[Any], None] = self._add
         if settings.redact:
-            name = dict(zip(run.plan.nodes, run.plan.names, strict=False)).get(node, "")
+            name = dict(zip(sink.plan.nodes, sink.plan.names, strict=False)).get(node, "")
             self.add = self._redacting(settings.redact, name, "value" if is_value else "key")
 
     def _add(self, value: Any) -> None:
@@ -170,16 +160,16 @@ class TextStream:
 
     def through(self, records: Iterable[Any]) -> Iterator[Any]:
         """The records, with the text of each one added as it passes."""
-        if self._run.plan.settings.redact:
+        if self._sink.plan.settings.redact:
             return map(self.note, records)
-        is_different = (self._run.plan.application_id, self.node) in self.different
+        is_different = (self._sink.plan.application_id, self.node) in self.different
         if not is_different:
             self._dictionary = Dictionary()
         return self._passing(self._keeping(), records)
 
     def keys_through(self, pairs: Iterable[Any], *, differ: bool = True) -> Iterator[Any]:
         """As `through`, with the text of the key of each pair. The keys that leave a merge all differ."""
-        if self._run.plan.settings.redact:
+        if self._sink.plan.settings.redact:
             return map(self.note_key, pairs)
         if not differ:
             self._dictionary = Dictionary()
@@ -295,7 +285,7 @@ class TextStream:
         is_different = self._dictionary is not None and len(self._dictionary) > DIFFERENT * len(self._codes)
         self._ship()
         if is_different:
-            self.different.add((self._run.plan.application_id, self.node))
+            self.different.add((self._sink.plan.application_id, self.node))
             self._dictionary = None
 
     def note_at(self, position: int, record: Any) -> None:
@@ -317,14 +307,14 @@ class TextStream:
             count = len(texts)
         if count:
             base = 0 if self._outputs else self._shipped
-            self._run.emit(self.node, self._relation, 0, base, {**columns, "text": texts})
+            self._sink.emit(self.node, self._relation, 0, base, {**columns, "text": texts})
             self._shipped += count
             self._texts, self._outputs, self._characters = [], [], 0
             self._documents = contract.Documents()
 
     def ship_coded(self, first: int, codes: Sequence[int], texts: list[contract.Text]) -> None:
         """The texts of the outputs from `first` on, the next ones, by code."""
-        self._run.emit(self.node, self._relation, 0, first, {"code": codes, "text": texts})
+        self._sink.emit(self.node, self._relation, 0, first, {"code": codes, "text": texts})
         self._shipped = first + len(codes)
 
     def close(self) -> None:

@@ -16,11 +16,12 @@ from pyspark.shuffle import Aggregator
 from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.worker import capture, derived_values
-from spark_agent.worker.capture import Capture, Plan
+from spark_agent.worker import derived_values, task_run
 from spark_agent.worker.operators import narrow
 from spark_agent.worker.operators.aggregate import Combine
 from spark_agent.worker.operators.narrow import FlatMap, Map, Order
+from spark_agent.worker.pipeline import Capture
+from spark_agent.worker.plan import Plan
 from spark_agent.worker.value_streams import TextStream
 
 pytestmark = pytest.mark.thorough
@@ -64,9 +65,9 @@ def captured(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(producer, "sender_in_worker", lambda *_given: sender)
         patch.setattr(TextStream, "different", set())
-        patch.setattr(capture, "current", None)
+        patch.setattr(task_run, "current", None)
         outputs = list(Capture(tuple(functions), plan)(0, iter(records)))
-        run = capture.current
+        run = task_run.current
         assert run is not None
         assert run.close() == (0, "")
     return outputs, sender, run.tally.cut
@@ -252,6 +253,6 @@ def test_keys_tell_values_of_chosen_operations_alone() -> None:
     for kept in ((1,), (2,), (1, 2), ()):
         settings = AgentSettings(bootstrap_servers="", detailed=True)
         plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=(1, 2, 3, 4), value_nodes=kept)
-        run = capture.Run(plan, 0, None)
+        run = task_run.Run(plan, 0, None)
         assert derived_values.prepare(run, chain) == set(kept)
         assert set(run.keys_tell) == ({3} if kept else set())

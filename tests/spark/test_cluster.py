@@ -20,7 +20,7 @@ from pyspark import TaskContext, cloudpickle
 
 from lineage_service.devstack.ports import choose_port
 from spark_agent import contract
-from spark_agent.worker import capture
+from spark_agent.worker import task_run
 from tests.spark import naive
 from tests.spark.application import Application, part_rows
 from tests.spark.naive import Data
@@ -62,8 +62,8 @@ def once(folder: Path, name: str) -> bool:
 
 def send_blocks() -> None:
     """What this attempt has captured so far leaves, as that of a longer task would have."""
-    if capture.current is not None:
-        capture.current.close()
+    if task_run.current is not None:
+        task_run.current.close()
 
 
 def kill_executor() -> None:

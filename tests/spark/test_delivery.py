@@ -22,10 +22,9 @@ from pyspark import SparkConf, SparkContext
 from perf.delivery.brokers import closed_port, silent_listener
 from spark_agent import agent, contract
 from spark_agent.delivery import producer
-from spark_agent.delivery.producer import Delivery, Sender
+from spark_agent.delivery.producer import Delivery, DeliveryError, Sender
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.wait_budget import Patience
-from spark_agent.worker.capture import DeliveryError
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
 MOST_WAITED_MS = 10_000

@@ -16,8 +16,8 @@ from perf.capture.broker import flows_of
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.worker import operators
-from spark_agent.worker.capture import Pipeline
 from spark_agent.worker.operators import aggregate, narrow, shuffle
+from spark_agent.worker.pipeline import Pipeline
 
 SERIALIZER = CPickleSerializer()
 PAIRS = [(number % 7, number) for number in range(5_000)]

@@ -23,15 +23,19 @@ from pyspark.shuffle import Aggregator, ExternalSorter
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery import producer
+from spark_agent.delivery.producer import DeliveryError
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.worker import capture, position_streams, value_sampling, value_streams
-from spark_agent.worker.capture import Capture, CapturingSerializer, DeliveryError, Operator, Plan
+from spark_agent.worker import position_streams, task_run, value_sampling, value_streams
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators import join, narrow
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Merge
 from spark_agent.worker.operators.join import Join
 from spark_agent.worker.operators.narrow import Filter, FlatMap, Map, Order, Sort
 from spark_agent.worker.operators.save import TextSink
 from spark_agent.worker.operators.shuffle import TAG, ShuffleWrite, TaggedSerializer
+from spark_agent.worker.pipeline import Capture
+from spark_agent.worker.plan import Plan
+from spark_agent.worker.serializer import CapturingSerializer
 
 Flows = dict[int, list[Any]]
 """Output position -> its input positions; (run, position) where the input is of another run."""
@@ -162,7 +166,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
         chain = Capture(functions, a_plan(len(functions), **given))
         serializer = CapturingSerializer(ListSerializer(), manifests)
         serializer.dump_stream(chain(3, iter(records)), stream)
-        assert capture.current is None
+        assert task_run.current is None
         (manifest,) = manifests
         return Task(stream, made, manifest)
 
@@ -493,8 +497,8 @@ def test_positions_beyond_32_bits_may_be_followed_by_small_ones(task: Start) -> 
 
     class Placed(Operator):
         def __call__(self, split: int, records: Any) -> Any:
-            assert capture.current is not None
-            stream = capture.current.stream(self.node, contract.POSITIONS)
+            assert task_run.current is not None
+            stream = task_run.current.stream(self.node, contract.POSITIONS)
             for position in rows:
                 stream.extend([(position,)])
             return records
@@ -507,8 +511,8 @@ def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
 
     class Wide(Operator):
         def __call__(self, split: int, records: Any) -> Any:
-            assert capture.current is not None
-            spans = capture.current.stream(INPUT, contract.SPANS)
+            assert task_run.current is not None
+            spans = task_run.current.stream(INPUT, contract.SPANS)
             spans.extend((1, (1 << 33) - k, 0, (1 << 52) + k * 7919 % 4096) for k in range(count))
             return records
 
@@ -846,7 +850,7 @@ def test_a_users_generator_is_finalised_when_the_task_ends(task: Start) -> None:
 def test_without_a_run_an_operator_does_the_plain_thing(
     make: Callable[[], Operator], records: list[Any], given: list[Any]
 ) -> None:
-    assert capture.current is None
+    assert task_run.current is None
     assert list(Capture((make(),), None)(0, iter(records))) == given
 
 
@@ -876,8 +880,8 @@ def test_a_block_that_cannot_be_written_is_counted_as_dropped(
 def test_a_fault_at_the_end_of_a_run_is_counted_and_not_raised(task: Start) -> None:
     class Faulty(Operator):
         def __call__(self, split: int, records: Any) -> Any:
-            assert capture.current is not None
-            capture.current.at_close(lambda: [][1])
+            assert task_run.current is not None
+            task_run.current.at_close(lambda: [][1])
             return records
 
     done = task(range(10), Faulty())
@@ -895,7 +899,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
     fail = AgentSettings(bootstrap_servers="nowhere:1", on_error="fail")
     with pytest.raises(DeliveryError, match=r"split 3.*onError=fail: 1 of 1 blocks.*Kafka at nowhere:1"):
         task(range(10), Filter(bool), sender=refusing, settings=fail)
-    assert capture.current is None
+    assert task_run.current is None
 
 
 def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1073,4 +1077,4 @@ def test_without_sampling_there_are_no_ways() -> None:
         AgentSettings(bootstrap_servers="", detailed=True),
         AgentSettings(bootstrap_servers="", values_sample=0.5),
     ):
-        assert capture.Run(a_plan(1, settings=settings), 0, None).ways is None
+        assert task_run.Run(a_plan(1, settings=settings), 0, None).ways is None

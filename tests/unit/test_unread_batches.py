@@ -26,11 +26,12 @@ from pyspark.serializers import (
 )
 
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.worker import capture
-from spark_agent.worker.capture import Piece, Plan, Run
+from spark_agent.worker import task_run
 from spark_agent.worker.operators import passthrough
 from spark_agent.worker.operators.passthrough import Pass, PassTagged, batches_in, count, untagged
 from spark_agent.worker.operators.shuffle import TAG, PairsOfBatches, TaggedSerializer
+from spark_agent.worker.plan import Piece, Plan
+from spark_agent.worker.task_run import Run
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -143,7 +144,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         nodes=(1,),
     )
     run = Run(plan, 0, None)
-    monkeypatch.setattr(capture, "current", run)
+    monkeypatch.setattr(task_run, "current", run)
     return run
 
 
@@ -181,7 +182,7 @@ def test_a_batch_that_cannot_be_counted_passes_and_the_lineage_of_its_split_is_l
 
 
 def test_without_a_run_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "current", None)
+    monkeypatch.setattr(task_run, "current", None)
     monkeypatch.setattr(passthrough, "count", lambda batch: pytest.fail("counted"))
     given = [b"a", b"b"]
     assert Pass(1)(0, given) is given
@@ -239,7 +240,7 @@ def test_a_batch_that_cannot_be_counted_is_tagged_as_of_no_run(run: Run) -> None
 
 
 def test_without_a_run_tags_come_and_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "current", None)
+    monkeypatch.setattr(task_run, "current", None)
     monkeypatch.setattr(passthrough, "count", lambda batch: pytest.fail("counted"))
     tagged = list(PassTagged(reads=False, writes=True)(0, [b"a"]))
     assert tagged == [TAG.pack(0, 0) + b"a"]

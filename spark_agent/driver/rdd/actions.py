@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.delivery import producer
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node, failed, inexact
 from spark_agent.driver.rdd.batch_headers import can_be_piped, is_pipelinable, name_runs, piped
-from spark_agent.worker.capture import ACTION, Plan, Run, hiding
 from spark_agent.worker.operators.narrow import Tag
 from spark_agent.worker.operators.passthrough import plain_form
+from spark_agent.worker.plan import ACTION, Plan
+from spark_agent.worker.task_run import Run
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import like, rdd_module
-from spark_agent.worker.capture import Operator, hiding
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.narrow import Order
 from spark_agent.worker.operators.passthrough import (
     Pass,

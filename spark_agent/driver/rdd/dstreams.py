@@ -10,9 +10,9 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import is_rdd, like
 from spark_agent.driver.rdd.batch_headers import has_tags, piped
-from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
 from spark_agent.driver.nodes import inexact
 from spark_agent.driver.rdd import actions, batch_headers, dstreams, persistence, sources, transformations
 from spark_agent.worker import text_reader
-from spark_agent.worker.capture import CapturingSerializer, Operator, Pipeline, hiding
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.passthrough import Pass, PassTagged
 from spark_agent.worker.operators.save import TextSink
 from spark_agent.worker.operators.shuffle import TaggedSerializer
+from spark_agent.worker.pipeline import Pipeline
+from spark_agent.worker.serializer import CapturingSerializer
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node
 from spark_agent.driver.rdd.batch_headers import name_runs
-from spark_agent.worker.capture import hiding
 from spark_agent.worker.operators.passthrough import batches_in
 from spark_agent.worker.operators.shuffle import MaybeTagged
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import like
-from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

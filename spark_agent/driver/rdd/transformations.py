@@ -12,6 +12,7 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
@@ -24,7 +25,7 @@ from spark_agent.driver.rdd.batch_headers import (
     same_batches,
     side_of_product,
 )
-from spark_agent.worker.capture import Operator, hiding
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.worker.operators.join import Join, Side, Subtract
 from spark_agent.worker.operators.narrow import Filter, FlatMap, Known, LastRead, Map, Order, Sort, Whole

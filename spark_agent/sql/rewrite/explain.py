@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery.producer import logger
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import frame_class, like
-from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.driver.monkeypatch import Patches

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.delivery.producer import logger
+from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
 from spark_agent.sql.catalyst import Catalyst, Plan
 from spark_agent.sql.runtime.persisted import KeptNodes
 from spark_agent.sql.runtime.rdd_reads import ReadAgain
-from spark_agent.worker.capture import hiding
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -12,8 +12,8 @@ from itertools import chain, count, islice
 from typing import Any, NamedTuple
 
 from spark_agent import contract
-from spark_agent.worker import capture, derived_values
-from spark_agent.worker.capture import Operator
+from spark_agent.worker import derived_values, task_run
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.narrow import Order, report
 from spark_agent.worker.position_streams import CHUNK, Stream
 
@@ -34,6 +34,7 @@ class Combine(Operator):
     `functions` are an Aggregator's, or `Functions`.
     """
 
+    role = "combine"
     records_between_looks = 2 * CHUNK
 
     def __init__(self, functions: Any, memory: float, serializer: Any, order: Order) -> None:
@@ -57,7 +58,7 @@ class Combine(Operator):
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         merger = self.merger()
-        if capture.current is None:
+        if task_run.current is None:
             self.stock(merger)(records)
             return merger.items()  # type: ignore[no-any-return]
         return _merge(self, merger, records)
@@ -113,6 +114,8 @@ class Combine(Operator):
 class CombineLists(Combine):
     """The map side of groupByKey: a Combine of values into lists, without a call for each."""
 
+    role = ""
+
     def take_in(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
     ) -> None:
@@ -130,14 +133,16 @@ class CombineLists(Combine):
 class Merge(Combine):
     """The reduce side of combineByKey: input k went into output code[k]; the outputs' keys are noted."""
 
+    role = ""
+
     def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
         return merger.mergeCombiners  # type: ignore[no-any-return] # PySpark's is not typed
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         merged = super().__call__(split, records)
-        if capture.current is None:
+        if task_run.current is None:
             return merged
-        return capture.current.texts(self.order.node, contract.KEYS).keys_through(merged)
+        return task_run.current.texts(self.order.node, contract.KEYS).keys_through(merged)
 
     def take_in(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -175,7 +180,7 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
     """
     from pyspark.shuffle import get_used_memory
 
-    run = capture.current
+    run = task_run.current
     assert run is not None
     codes: dict[Any, int] = defaultdict(count().__next__)
     combined: list[Any] = []
@@ -183,7 +188,7 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
     buffer = stream.buffers[0]
     source = iter(records)
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
-    told = run.keys_tell.get(operation.node)
+    told = run.derived.keys.get(operation.node)
     if told is not None:
         told.follow(stream, codes)
     while True:
@@ -221,7 +226,7 @@ def _merge_spilled(
     stock: Callable[[Iterable[Any]], None],
 ) -> Iterator[Any]:
     """Go on with the stock merger, which gives its outputs in another order: `order` says in which."""
-    run = capture.current
+    run = task_run.current
     assert run is not None
     append = stream.buffers[0].append
 

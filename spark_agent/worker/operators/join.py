@@ -13,8 +13,8 @@ from itertools import chain, count, islice, product, repeat
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.worker import capture
-from spark_agent.worker.capture import Operator
+from spark_agent.worker import task_run
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.narrow import Map
 from spark_agent.worker.position_streams import CHUNK, Stream
 from spark_agent.worker.value_sampling import ON_A_WAY, SIDES
@@ -24,12 +24,14 @@ class Side(Map):
     """Gives a pair's value its side. Where values are sampled it also says which records are on a chosen way:
     the union of both sides goes through the JVM, which knows of records only."""
 
+    role = ""
+
     def __init__(self, side: int) -> None:
         super().__init__(lambda pair: (pair[0], (side, pair[1])))
         self.side = side
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        run, side = capture.current, self.side
+        run, side = task_run.current, self.side
         if run is None or run.ways is None:
             return super().__call__(split, records)
         passage = run.ways.reading(self.node)
@@ -51,14 +53,14 @@ class BySides(Operator):
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         from pyspark.shuffle import ExternalGroupBy
 
-        run = capture.current
+        run = task_run.current
         if run is None or run.ways is not None:  # then records may be marked
             records = ((key, (side & SIDES, value)) for key, (side, value) in records)
         merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
         _group(merger, records)
         return self.outputs(merger.items(), run)
 
-    def outputs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
+    def outputs(self, groups: Iterable[Any], run: task_run.Run | None) -> Iterator[Any]:
         raise NotImplementedError
 
 
@@ -100,7 +102,7 @@ class Join(BySides):
         super().__init__(aggregator, memory, serializer)
         self.keep_left, self.keep_right = keep_left, keep_right
 
-    def outputs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
+    def outputs(self, groups: Iterable[Any], run: task_run.Run | None) -> Iterator[Any]:
         stream = run.stream(self.node, contract.GATHER) if run is not None else None
         # Who follows the ways of chosen records asks at each output what it was made of.
         at_once = CHUNK if run is None or run.ways is None else 1
@@ -179,7 +181,7 @@ def _flush(stream: Stream | None, counts: list[int], inputs: list[int]) -> None:
 class Subtract(BySides):
     """subtractByKey: the records of the left side whose key the right side does not have."""
 
-    def outputs(self, groups: Iterable[Any], run: capture.Run | None) -> Iterator[Any]:
+    def outputs(self, groups: Iterable[Any], run: task_run.Run | None) -> Iterator[Any]:
         stream = run.stream(self.node, contract.POSITIONS) if run is not None else None
         for key, group in groups:
             kept: list[tuple[int, Any]] = []

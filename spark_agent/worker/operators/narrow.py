@@ -13,8 +13,8 @@ from itertools import chain, compress, count, islice, repeat
 from typing import Any, NoReturn
 
 from spark_agent import contract
-from spark_agent.worker import capture, derived_values
-from spark_agent.worker.capture import Operator
+from spark_agent.worker import derived_values, task_run
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
 
 #: So many records of a split are let go of before what was made of them goes on: where records are large
@@ -37,20 +37,22 @@ class Map(Operator):
     """map(f): output k is input k. A record that `f` raised on, if a caller caught it, leaves a gap."""
 
     relation = contract.IDENTITY
+    looks_back = False
+    role = "map"
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        function, run = self.function, capture.current
+        function, run = self.function, task_run.current
         if run is None:
             from pyspark.util import fail_on_stopiteration
 
             return map(fail_on_stopiteration(function), records)
         source, pulled = run.pulling(records)
         gaps: list[int] = []
-        if self.node in run.documents:
-            function = derived_values.noting(run.documents[self.node], function)
+        if self.node in run.derived.documents:
+            function = derived_values.noting(run.derived.documents[self.node], function)
 
         def failed(error: BaseException) -> None:
             gaps.append(pulled() - 1)
@@ -107,11 +109,13 @@ class Filter(Operator):
     so positions are asked for while few records pass, and counted while most do.
     """
 
+    looks_back = False
+
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        function, run = self.function, capture.current
+        function, run = self.function, task_run.current
         if run is None:
             from pyspark.util import fail_on_stopiteration
 
@@ -168,11 +172,13 @@ class Filter(Operator):
 class FlatMap(Operator):
     """flatMap(f): how many outputs each input made; counted as they are pulled unless `f` gave a list."""
 
+    looks_back = False
+
     def __init__(self, function: Callable[[Any], Iterable[Any]]) -> None:
         self.function = function
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        function, run = self.function, capture.current
+        function, run = self.function, task_run.current
         if run is None:
             from pyspark.util import fail_on_stopiteration
 
@@ -246,7 +252,7 @@ class LastRead(Operator):
         self.stock = stock
 
     def __call__(self, split: int, records: Any) -> Iterable[Any]:
-        run = capture.current
+        run = task_run.current
         if run is None:
             return self.stock(split, records)
         counter = Counter()
@@ -278,7 +284,7 @@ class Tag(Operator):
     relation = contract.IDENTITY
 
     def __call__(self, split: int, records: Any) -> Iterator[tuple[Any, int, int]]:
-        return zip(records, repeat(capture.current.number if capture.current else 0), count(), strict=False)
+        return zip(records, repeat(task_run.current.number if task_run.current else 0), count(), strict=False)
 
 
 class Order(Operator):
@@ -300,7 +306,7 @@ class Sort(Operator):
         self.stock = stock
 
     def __call__(self, split: int, records: Any) -> Iterable[Any]:
-        run = capture.current
+        run = task_run.current
         if run is None:
             return self.stock(records)
         placed = self.stock((record[0], record, position) for position, record in enumerate(records))

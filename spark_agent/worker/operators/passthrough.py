@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.worker import capture
-from spark_agent.worker.capture import Operator, Piece
+from spark_agent.worker import task_run
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.shuffle import (
     PairsOfBatches,
     TaggedBatches,
@@ -22,6 +22,7 @@ from spark_agent.worker.operators.shuffle import (
     tag_of,
     untag,
 )
+from spark_agent.worker.plan import Piece
 from spark_agent.worker.position_streams import Told
 
 
@@ -134,7 +135,7 @@ class Pass(Operator):
         self.every = every
 
     def __call__(self, split: int, batches: Iterable[bytes]) -> Iterable[bytes]:
-        run = capture.current
+        run = task_run.current
         if run is None:
             return batches
         records, problems = 0, list[Exception]()
@@ -171,7 +172,7 @@ class PassTagged(Operator):
         self.reads, self.writes, self.pairs = reads, writes, pairs
 
     def __call__(self, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
-        run = capture.current
+        run = task_run.current
         records, problems = 0, list[Exception]()
 
         def counted(batch: bytes) -> int:

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.worker import capture
-from spark_agent.worker.capture import Operator
+from spark_agent.worker import task_run
+from spark_agent.worker.operator import Operator
 
 #: A sink looks for row ends in this many records at once; as many are held, so few.
 LOOK = 64
@@ -28,10 +28,10 @@ class TextSink(Operator):
         self.stock = stock
 
     def __call__(self, split: int, records: Any) -> Iterable[bytes]:
-        run = capture.current
+        run = task_run.current
         return self.stock(split, records) if run is None else self._rows(records, run)
 
-    def _rows(self, records: Iterable[Any], run: capture.Run) -> Iterator[bytes]:
+    def _rows(self, records: Iterable[Any], run: task_run.Run) -> Iterator[bytes]:
         several: list[tuple[int, int]] = []  # (input position, rows)
         passed: list[bytes] = []  # the records since the last look
         seen, wanted = 0, 1

@@ -24,8 +24,9 @@ from pyspark.serializers import (
 )
 
 from spark_agent import contract
-from spark_agent.worker import capture, value_sampling
-from spark_agent.worker.capture import Operator, Piece
+from spark_agent.worker import task_run, value_sampling
+from spark_agent.worker.operator import Operator
+from spark_agent.worker.plan import Piece
 from spark_agent.worker.position_streams import CHUNK, FOREVER
 
 #: The writing run (0: it did not capture) and the written position of the batch's first record.
@@ -49,8 +50,8 @@ class TaggedSerializer(FramedSerializer):  # type: ignore[misc] # PySpark's is n
     def loads(self, tagged: bytes) -> Any:
         run, first, bits, start = untag(tagged)
         batch = self.inner.loads(tagged[start:])
-        if capture.current is not None:
-            capture.current.read_batch(run, first, len(batch), bits)
+        if task_run.current is not None:
+            task_run.current.read_batch(run, first, len(batch), bits)
         return batch
 
 
@@ -71,7 +72,7 @@ def tag_of(count: int, passed: Piece | None = None, *, is_known: bool = True) ->
 
     `passed`: they pass it unread, as this piece. Of a number that is not known (`is_known`) no run is named.
     """
-    run = capture.current
+    run = task_run.current
     if run is None or not is_known:
         return TAG.pack(0, 0)
     first, run.written = run.written, run.written + count
@@ -161,8 +162,8 @@ class PairsOfBatches(Serializer):  # type: ignore[misc] # PySpark's is not typed
     def _load_stream_without_unbatching(self, stream: Any) -> Iterator[Any]:
         lefts, rights = self.left.load_stream(stream), self.right.load_stream(stream)
         for (left, lefts_of_it), (right, rights_of_it) in zip(lefts, rights, strict=False):
-            if capture.current is not None:
-                capture.current.read_product(left, right)
+            if task_run.current is not None:
+                task_run.current.read_product(left, right)
             yield product(lefts_of_it, rights_of_it)
 
     def load_stream(self, stream: Any) -> Iterator[Any]:
@@ -188,7 +189,7 @@ class ShuffleWrite(Operator):
     def __call__(self, split: int, records: Any) -> Iterator[bytes]:
         from pyspark.shuffle import get_used_memory
 
-        run = capture.current
+        run = task_run.current
         number = run.number if run is not None else 0
         stream = run.stream(self.node, contract.POSITIONS) if run is not None else None
         partition, partitions, dumps = self.partition, self.partitions, self.serializer.dumps

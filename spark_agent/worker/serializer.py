@@ -1,0 +1,52 @@
+"""Ends a task run once its records are written: steps 3 to 5 of the protocol of `task_run`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from spark_agent.delivery.producer import DeliveryError
+from spark_agent.delivery.tracebacks import hide_agent
+from spark_agent.worker import task_run
+from spark_agent.worker.task_run import Run
+
+
+class CapturingSerializer:
+    """Writes what the chain gives, then ends the run (steps 3 to 5 of the protocol of `task_run`)."""
+
+    def __init__(self, inner: Any, manifests: Any) -> None:
+        self.inner = inner
+        self.manifests = manifests  # a PySpark accumulator of lists of JSON manifests
+
+    def dump_stream(self, records: Any, stream: Any) -> None:
+        run = task_run.current
+        try:
+            try:
+                self.inner.dump_stream(records, stream)
+            except BaseException as error:
+                hide_agent(error)
+                if run is not None and isinstance(error, OSError):
+                    # The JVM hung up: its task had enough of what has not found room in a cache. Who reads
+                    # this is told that it was computed anew, and is not taken for a reader of the cache.
+                    with contextlib.suppress(Exception):
+                        run.close()
+                raise
+            finally:
+                # PySpark closes a chain's generator here; ours hides it behind a counter.
+                if run is not None and hasattr(run.result, "close"):
+                    run.result.close()
+            if run is not None:
+                self._end(run)
+        finally:
+            task_run.current = None
+            if run is not None:
+                run.forget()
+
+    def _end(self, run: Run) -> None:
+        dropped, problem = run.close()
+        if dropped and run.plan.settings.on_error == "fail":
+            raise DeliveryError(
+                f"lineage of split {run.split} is incomplete, and spark.lineage.onError=fail: {dropped} of "
+                f"{run.blocks} blocks are lost; {problem}"
+            )
+        self.manifests.add([run.manifest(dropped, problem)])
