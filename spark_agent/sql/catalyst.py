@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.sql.types import Expression, Plan, Seq
+
 if TYPE_CHECKING:
     from spark_agent.sql.jvm_gateway import Jvm
-
-Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-Expression = Any  # org.apache.spark.sql.catalyst.expressions.Expression
-Seq = Any  # scala.collection.Seq
-
 
 #: An option of the relations that are of a query that runs again.
 MARKED = "lineage"

@@ -14,8 +14,8 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.delivery.producer import logger
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.sql.files.output_files import Places
 from spark_agent.sql.kafka_options import java_options
+from spark_agent.sql.types import Places
 
 JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
 _PACKAGE = "lineagemaster"

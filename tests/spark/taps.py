@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql import jvm_gateway
-from spark_agent.sql.files.output_files import Places
+from spark_agent.sql.types import Places
 from tests.spark.application import messages_of
 
 TAP, CODES, KEYS = 50, 51, 52

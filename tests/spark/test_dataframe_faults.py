@@ -10,9 +10,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.rewrite import rewriter
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
+from spark_agent.sql.types import Plan
 from tests.spark.application import Application
 from tests.spark.dataframe_oracle import upstream
 

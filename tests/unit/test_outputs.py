@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_agent.sql.files import written_files
-from spark_agent.sql.files.output_files import Places
 from spark_agent.sql.files.outputs import Output, Outputs
+from spark_agent.sql.types import Places
 
 PLACES = Places(key="a key", columns=["p"], values=["p"])
 TWO = {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spark_agent.sql.catalyst import Catalyst, Plan
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.types import Plan
 
 _WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.driver import partitions
-from spark_agent.sql.catalyst import Catalyst, Plan
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.types import Plan
 
 #: Leaves that hold their rows themselves, or make them of nothing.
 _WITHOUT_INPUTS = frozenset(

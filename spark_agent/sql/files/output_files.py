@@ -8,10 +8,8 @@ query, so that the order of the query is not that of the files, or where lines e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan, Seq
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.types import Places, Plan, Seq
 
 #: In numbers of these types two that are different names may be equal: 0.0 and -0.0.
 _FLOATS = frozenset(("float", "double"))
@@ -22,19 +20,6 @@ _OF_LINES = _AS_IT_IS | {"json"}
 
 class UnknownFilesError(Exception):
     """Which rows of its files the rows of an output become cannot be told; the text says why."""
-
-
-@dataclass(frozen=True)
-class Places:
-    """`key` is a long, neither null nor negative, that changes with the file; the rest tells which it is."""
-
-    key: Expression | None = None  # None: all of a task goes into one folder
-    bucket: Expression | None = None
-    columns: list[str] = field(default_factory=list)
-    values: list[Expression] = field(default_factory=list)  # their texts, as they are in names of folders
-    writers: int = 0  # files that a task may have open at a time; 0: rows are sorted, and it has one
-    texts: Any = None  # a java.util.List of those in which the end of a line makes another line; None: none
-    is_alone: bool = False  # it is the only one, and a blank line is no row
 
 
 def of_command(catalyst: Catalyst, command: Plan, options: dict[str, str], format: str) -> Places:

@@ -13,10 +13,11 @@ from typing import Any
 
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import partitions
-from spark_agent.sql.catalyst import Catalyst, Plan
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import output_files as row_places
 from spark_agent.sql.files import written_files
-from spark_agent.sql.files.output_files import Places, UnknownFilesError
+from spark_agent.sql.files.output_files import UnknownFilesError
+from spark_agent.sql.types import Places, Plan
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
 _HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from spark_agent.driver import partitions
-from spark_agent.sql.catalyst import MARKED, Catalyst, Expression, Operator, Plan
+from spark_agent.sql.catalyst import MARKED, Catalyst, Operator
 from spark_agent.sql.rerun.rerunnable_plan import AGAIN
 from spark_agent.sql.rerun.row_index import Columns, Wanted
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.types import Expression, Plan
 
 #: Class of a file format -> what the dataset of the node says.
 _FORMATS = {

@@ -21,7 +21,7 @@ from typing import Any
 
 from spark_agent.delivery.settings import INDEX, LAZY
 from spark_agent.driver import partitions
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan, singleton
+from spark_agent.sql.catalyst import Catalyst, singleton
 from spark_agent.sql.files.input_state import Inputs, Listing, Scan, UncheckedInputError, listing
 from spark_agent.sql.files.numbered_rows import literally, numbered
 from spark_agent.sql.files.scans import FileScans
@@ -37,6 +37,7 @@ from spark_agent.sql.rerun.row_conditions import (
 )
 from spark_agent.sql.rerun.row_index import Columns, RowIndexes, Wanted
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
+from spark_agent.sql.types import Expression, Plan
 
 #: By the level.
 REASONS = {

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files.input_state import parts_of
+from spark_agent.sql.types import Expression, Plan
 
 #: What marks a scan of which all is read.
 AGAIN = "again"

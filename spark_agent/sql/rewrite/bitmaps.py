@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan
+from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.rerun.row_index import COLUMN, Columns
 from spark_agent.sql.rewrite.operators.pass_through import PASSING, REPARTITIONS
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.types import Expression, Plan
 
 
 class Scans(Protocol):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from spark_agent import contract
-from spark_agent.sql.catalyst import Catalyst, Expression, Operator, Plan, Seq
-from spark_agent.sql.files.output_files import Places
+from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.rerun.row_index import Wanted
 from spark_agent.sql.rewrite.descriptions import described
 from spark_agent.sql.rewrite.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
+from spark_agent.sql.types import Expression, Places, Plan, Seq
 
 T = TypeVar("T")
 

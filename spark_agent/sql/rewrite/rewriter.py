@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.sql.catalyst import Catalyst, Plan
-from spark_agent.sql.files.output_files import Places
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.rewrite.operators import aggregates, joins, pass_through, scans, unions
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Scans, Taps, Walk
+from spark_agent.sql.types import Places, Plan
 
 _HANDLERS: dict[str, Handler] = {
     **scans.HANDLERS,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from spark_agent.sql.catalyst import Catalyst, Plan
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.types import Plan
 
 
 class KeptNodes:

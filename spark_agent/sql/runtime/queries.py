@@ -21,9 +21,8 @@ from spark_agent.driver import outcome, partitions
 from spark_agent.driver.call_sites import Callers
 from spark_agent.driver.nodes import failed
 from spark_agent.sql import tables
-from spark_agent.sql.catalyst import Catalyst, Expression, Plan
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import commands, outputs
-from spark_agent.sql.files.output_files import Places
 from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.rerun import rerun
 from spark_agent.sql.rerun.rerun import Again, LazyQueries
@@ -39,6 +38,7 @@ from spark_agent.sql.runtime.rdd_boundary import Borders
 from spark_agent.sql.runtime.rdd_reads import ReadAgain, why_bound
 from spark_agent.sql.runtime.saves import Saves
 from spark_agent.sql.tables import Place, is_of_files
+from spark_agent.sql.types import Expression, Places, Plan
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -20,9 +20,10 @@ from spark_agent.delivery.producer import logger
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
-from spark_agent.sql.catalyst import Catalyst, Plan
+from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.runtime.persisted import KeptNodes
 from spark_agent.sql.runtime.rdd_reads import ReadAgain
+from spark_agent.sql.types import Plan
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql import tables
-from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.runtime.persisted import KeptNodes
 from spark_agent.sql.tables import Place
+from spark_agent.sql.types import Plan
 
 SAVING = "SaveIntoDataSourceCommand"
 _OF_VERSION_1 = "org.apache.spark.sql.connector.write.V1Write"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spark_agent.sql.catalyst import Expression, Plan
 from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk
+from spark_agent.sql.types import Expression, Plan
 
 #: Columns that Spark makes of the conditions of aggregates of one input, to read it once.
 _MERGED = "propagatedFilter"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.rerun.rerunnable_plan import are_same_again
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk, is_hashable
+from spark_agent.sql.types import Plan
 
 _LEFT_IS_KEPT = ("LeftOuter", "LeftSingle", "FullOuter")
 _RIGHT_IS_KEPT = ("RightOuter", "FullOuter")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
+from spark_agent.sql.types import Plan
 
 
 def passing(walk: Walk, plan: Plan) -> Rewritten:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from spark_agent import contract
 from spark_agent.sql import tables
-from spark_agent.sql.catalyst import Expression, Operator, Plan
+from spark_agent.sql.catalyst import Operator
 from spark_agent.sql.rerun.row_index import COLUMN
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
+from spark_agent.sql.types import Expression, Plan
 
 _OF_RDD = "made of an RDD, whose own records are not followed to here"
 #: Leaves whose rows come from elsewhere, where nobody knows from where.

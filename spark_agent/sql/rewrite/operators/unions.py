@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from spark_agent.sql.catalyst import Plan
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
+from spark_agent.sql.types import Plan
 
 #: How Spark counts the rows of the right side of an EXCEPT ALL.
 _COUNTED_OFF = re.compile(r"\[-1 AS vcol#")
