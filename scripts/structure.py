@@ -1,0 +1,138 @@
+"""Measures the structure of the code: rooms (folders), arrows (imports between them), circles, sizes, words.
+
+`python -m scripts.structure` prints a table. Imports in functions and those for type checking only count, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import grimp
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("spark_agent", "lineage_service", "lineage_api", "lineage_cypher", "lineage_page")
+#: Folders that hold a package of another name.
+FOLDERS = {"lineage_api": "api", "lineage_cypher": "cypher", "lineage_page": "ui"}
+#: Names that say nothing of what they are bound to.
+EMPTY_NAMES = frozenset(
+    ("each", "found", "made", "told", "given", "held", "here", "there", "those", "wanted", "known")
+)
+
+
+def package_folder(package: str) -> Path:
+    return ROOT / FOLDERS.get(package, "") / package
+
+
+def modules() -> list[Path]:
+    """The modules of all packages."""
+    return sorted(path for package in PACKAGES for path in package_folder(package).rglob("*.py"))
+
+
+def room(module: str) -> str:
+    """The folder that a module stands in."""
+    return module.rpartition(".")[0] or module
+
+
+def circles(graph: grimp.ImportGraph) -> list[list[str]]:
+    """Modules that import each other over any number of steps: connected components (Tarjan, 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    components: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for imported in sorted(graph.find_modules_directly_imported_by(module)):
+            if imported not in index:
+                visit(imported)
+                low[module] = min(low[module], low[imported])
+            elif imported in stack:
+                low[module] = min(low[module], index[imported])
+        if low[module] == index[module]:
+            component = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(component) > 1:
+                components.append(sorted(component))
+
+    for module in sorted(graph.modules):
+        if module not in index:
+            visit(module)
+    return components
+
+
+def bound_names(tree: ast.AST) -> Iterator[str]:
+    """Every name that the code binds: variables, arguments, functions, imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+
+
+def function_lines(tree: ast.AST) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def sentences(text: str) -> Iterator[list[str]]:
+    """The sentences of a page of Markdown, as words. Code, tables and headings are left out."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text)
+    for paragraph in paragraphs:
+        lines = [line for line in paragraph.splitlines() if not re.match(r"\s*(\||#|!|<)", line)]
+        plain = re.sub(r"`[^`]*`", "code", " ".join(lines))
+        for sentence in re.split(r"(?<=[.!?:])\s+(?=[A-Z`*\[])", plain):
+            words = re.findall(r"[A-Za-z0-9][\w'/.-]*", sentence)
+            if len(words) > 2:
+                yield words
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+def row(name: str, sizes: Iterable[int]) -> str:
+    """Median, 95th percentile and the largest of some sizes."""
+    ordered = sorted(sizes)
+    most = ordered[int(0.95 * (len(ordered) - 1))]
+    return f"| {name} | {statistics.median(ordered):.0f} | {most} | {ordered[-1]} |"
+
+
+def main(_arguments: Sequence[str] = (), say: Callable[[str], object] = print) -> int:
+    sys.path[:0] = [str(ROOT), *(str(ROOT / folder) for folder in FOLDERS.values())]
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    rooms = {room(module) for module in graph.modules}
+    arrows = {
+        (room(module), room(imported))
+        for module in graph.modules
+        for imported in graph.find_modules_directly_imported_by(module)
+        if room(module) != room(imported)
+    }
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
+    names = [name for tree in trees.values() for name in bound_names(tree)]
+    empty = sum(name in EMPTY_NAMES for name in names)
+    say(f"{len(rooms)} rooms, {len(arrows)} arrows, {len(circles(graph))} circles")
+    say(f"{empty} of {len(names)} bound names say nothing ({100 * empty / len(names):.1f} %)\n")
+    say("| | median | 95 % | largest |\n|---|---|---|---|")
+    say(row("lines of a module", (len(path.read_text(encoding="utf-8").splitlines()) for path in trees)))
+    say(row("lines of a function", (lines for tree in trees.values() for lines in function_lines(tree))))
+    for page in pages():
+        lengths = [len(words) for words in sentences(page.read_text(encoding="utf-8"))]
+        if lengths:
+            say(row(f"words of a sentence, {page.relative_to(ROOT)}", lengths))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
