@@ -1,6 +1,6 @@
 """Measures the structure of the code: rooms (folders), arrows (imports between them), circles, sizes, words.
 
-`python -m scripts.structure` prints a table. Imports in functions and those for type checking only count, too.
+`python -m scripts.structure` prints a table. Imports in functions, and those for type checking only, count.
 """
 
 from __future__ import annotations
