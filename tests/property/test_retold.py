@@ -254,5 +254,6 @@ def test_keys_tell_values_of_chosen_operations_alone() -> None:
         settings = AgentSettings(bootstrap_servers="", detailed=True)
         plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=(1, 2, 3, 4), value_nodes=kept)
         run = task_run.Run(plan, 0, None)
-        assert derived_values.prepare(run, chain) == set(kept)
-        assert set(run.keys_tell) == ({3} if kept else set())
+        derived = derived_values.prepare(plan, chain, run.texts)
+        assert derived.nodes == set(kept)
+        assert set(derived.keys) == ({3} if kept else set())

@@ -14,7 +14,8 @@ from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.worker import value_streams
-from spark_agent.worker.value_streams import Tally, TextStream
+from spark_agent.worker.block_sink import Tally
+from spark_agent.worker.value_streams import TextStream
 
 
 class Name(str):

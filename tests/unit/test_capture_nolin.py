@@ -16,6 +16,7 @@ from perf.capture.broker import flows_of
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.worker import operators
+from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators import aggregate, narrow, shuffle
 from spark_agent.worker.pipeline import Pipeline
 
@@ -103,7 +104,7 @@ def test_a_stop_iteration_of_the_users_is_an_error(name: str) -> None:
 
 
 def test_a_job_with_an_operator_that_has_no_mirror_is_refused() -> None:
-    class Zip(narrow.Operator):
+    class Zip(Operator):
         pass
 
     session = nolin.Session.__new__(nolin.Session)

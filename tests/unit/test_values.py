@@ -14,7 +14,9 @@ import pytest
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings, read
 from spark_agent.driver.nodes import Node
-from spark_agent.worker.value_streams import Tally, TextStream, chosen
+from spark_agent.driver.value_filters import filtered_operations
+from spark_agent.worker.block_sink import Tally
+from spark_agent.worker.value_streams import TextStream
 
 SECRET = "4000123412341234"
 
@@ -137,7 +139,7 @@ def numbers_chosen(nodes: str = "*", call_sites: str = "*") -> tuple[int, ...]:
         Node(7, "filter", call_site="In [12]:3"),
         Node(6, "collect", call_site="/home/me/job.py:50", kind="sink"),
     ]
-    return chosen(read(lambda key, default: conf.get(key, default)), given)
+    return filtered_operations(read(lambda key, default: conf.get(key, default)), given)
 
 
 @pytest.mark.parametrize(
