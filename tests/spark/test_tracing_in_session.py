@@ -177,7 +177,7 @@ def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_many_rows_are_read_by_spark_where_they_stand(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "ROWS_FROM_DRIVER", 0)
+    monkeypatch.setattr(client, "ROWS_FROM_DRIVER", 0)
     rows = trace(ran.sums).key("North").go_back_all().rows()
     assert found(rows) == NORTH
     folder = ran.folder / "long [1]"
@@ -210,7 +210,7 @@ def test_what_cannot_be_answered_says_why(ran: Ran, ask: Any, text: str) -> None
 
 
 def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "MOST_STARTS", 2)
+    monkeypatch.setattr(client, "MOST_STARTS", 2)
     with pytest.raises(TraceError, match="choose with filter"):
         trace(ran.folder / "sums").go_back_all()
 
