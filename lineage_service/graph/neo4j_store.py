@@ -292,7 +292,7 @@ class Neo4jGraph:
         )
 
     def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
-        """The protocol is `graph_runs`."""
+        """The protocol is `run_writer`."""
         try:
             RunWriter(self._transact, application_id, claim).write(run)
         except ClaimLostError:

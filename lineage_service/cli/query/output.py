@@ -77,7 +77,7 @@ class Output:
         show: Callable[[Console], None],
         notes: Sequence[str] = (),
     ) -> None:
-        """Answer with a dataclass of `answers`, or a dict of some.
+        """Answer with a dataclass of `lineage`, or a dict of some.
 
         `show` prints it for people; `notes` are what a table cannot say, and go beside one.
         """

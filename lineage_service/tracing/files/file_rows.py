@@ -1,6 +1,6 @@
 """Where the rows of text files begin, by their splits, and which of them hold a text.
 
-`text_files` does the reading; what a partition is made of, others know.
+`row_index` does the reading; what a partition is made of, others know.
 """
 
 from __future__ import annotations

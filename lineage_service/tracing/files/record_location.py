@@ -1,7 +1,7 @@
 """Between records and physical rows: which row of which file a source or sink record is, and back.
 
 A file that is gone, unreadable or another one by now is told in the row's warning, never an error: lineage
-outlives the data. Looks by itself at what it needs of a file only; `text_files` does the reading.
+outlives the data. Looks by itself at what it needs of a file only; `row_index` does the reading.
 """
 
 from __future__ import annotations

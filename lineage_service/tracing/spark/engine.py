@@ -1,4 +1,4 @@
-"""Walks a trace on Spark: the same question and the same answer as `engine`, over sets that Spark holds.
+"""Walks a trace on Spark: the same query and the same result as `local_engine`, over sets that Spark holds.
 
 Nodes are visited in the order of their numbers. To the driver come how many records each run has in a set,
 sets that are no larger than a page, the page that is listed, and the flows between listed records.

@@ -3,7 +3,7 @@
 At capture only the plan is kept, and which files it reads; both are references. For a row, in order:
 
 1. the query that wrote its file is looked up; files that it read and that are not the same now are an error;
-2. the row is read, and becomes a condition on the columns of the query (`output_rows`);
+2. the row is read, and becomes a condition on the columns of the query (`row_conditions`);
 3. the query runs with that condition and with all records captured; Spark's optimiser pushes the condition to
    where rows are read, through groups by their keys and through joins;
 4. if one row meets it, its records are those of the row asked for; if several do, they cannot be told apart,
