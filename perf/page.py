@@ -25,9 +25,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from perf.capture.__main__ import about_machine
 from scripts.screenshots import chromium as find_chromium
-from tests import api_store, many_sources
-from tests.e2e import browser as chromium
-from tests.large_application import LARGE, tell
+from tests.support import api_store
+from tests.support import wide_application as many_sources
+from tests.support.e2e import browser as chromium
+from tests.support.large_application import LARGE, tell
 
 RESULTS = Path(__file__).parent / "results"
 TARGET_MS = 100

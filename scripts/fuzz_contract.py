@@ -26,7 +26,7 @@ def main(argv: list[str]) -> None:
     with atheris.instrument_imports(
         include=["spark_agent", "lineage_service.decode.rows", "lineage_service.graph.rows"]
     ):
-        from tests.mutations import BLOCKS, EVENTS, swallow_block, swallow_event
+        from tests.support.mutations import BLOCKS, EVENTS, swallow_block, swallow_event
     kind, *flags = argv
     corpus = FUZZ / kind
     corpus.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """What the OpenAPI document says beyond what FastAPI finds: examples, security, headers, every refusal.
 
-Examples are real answers (examples.json, made by tests/api_examples.py). Errors are problem details, not
-plain JSON; those that any request may meet stand once, under `components`.
+Examples are real answers (examples.json, made by tests/support/api_examples.py). Errors are problem details,
+not plain JSON; those that any request may meet stand once, under `components`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.e2e.clone import Clone
+    from tests.support.e2e.clone import Clone
 
 
 # Of a module, not of the session: its loop runs in this thread, and other tests start loops of their own.
@@ -23,7 +23,7 @@ def browser(without: Callable[[str, str], NoReturn]) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     from scripts.screenshots import chromium
-    from tests.e2e.browser import AXE, is_page_built, launch
+    from tests.support.e2e.browser import AXE, is_page_built, launch
 
     path = chromium()
     if path is None:
@@ -38,7 +38,7 @@ def browser(without: Callable[[str, str], NoReturn]) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    from tests.e2e.browser import opened
+    from tests.support.e2e.browser import opened
 
     with opened(browser) as made:
         yield made
@@ -51,7 +51,7 @@ def clone(
 ) -> Clone:
     """A clean clone whose wheel is installed with PySpark into an empty environment."""
     from scripts import jvm, page
-    from tests.e2e.clone import installed_clone
+    from tests.support.e2e.clone import installed_clone
 
     try:
         jvm.check_tools()

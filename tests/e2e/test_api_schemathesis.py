@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lineage_api.access import Access
-from tests.api_store import build, service
 from tests.e2e.test_page import served
+from tests.support.api_store import build, service
 
 pytestmark = pytest.mark.thorough
 

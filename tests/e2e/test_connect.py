@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lineage_service.lineage import NotFoundError
-from tests.spark.application import Application, read_application
+from tests.support.spark.application import Application, read_application
 
 #: Two JVMs or more start in each of these.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2100)]

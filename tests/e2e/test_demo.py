@@ -34,7 +34,7 @@ from lineage_service.settings import Settings
 from perf.delivery.brokers import closed_port
 from scripts.environment import alone
 from tests.oracle.test_wind_delays_job import BAD_READING, WRONG_LINE
-from tests.oracle.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
+from tests.support.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
 
 pytestmark = pytest.mark.thorough
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
-from tests.spark.application import messages_of
+from tests.support.spark.application import messages_of
 
 pytestmark = pytest.mark.timeout(1800)
 

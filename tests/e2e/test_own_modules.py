@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.clone import Clone, newcomers_environment
-from tests.spark.application import check_against, part_rows, read_application
+from tests.support.e2e.clone import Clone, newcomers_environment
+from tests.support.spark.application import check_against, part_rows, read_application
 
 #: As people write them today: without `__init__.py`. A package of that name anywhere on the path would win.
 MODULES = {

@@ -16,8 +16,8 @@ from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_service.lineage import Application, Graph, UnavailableError
 from lineage_service.testing.queries import MemoryLineage, MemoryQuestions
-from tests.e2e.browser import opened, served, violations
-from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, materialize, questions
+from tests.support.e2e.browser import opened, served, violations
+from tests.support.flights_and_weather import APP, MARKUP, RUNNING, materialize, questions
 
 NOT_FOUND = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 

@@ -17,8 +17,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lineage_api.app import create_app
-from tests.e2e.browser import long_tasks, served, violations
-from tests.spark.application import run_application
+from tests.support.e2e.browser import long_tasks, served, violations
+from tests.support.spark.application import run_application
 
 pytestmark = pytest.mark.timeout(1800)
 

@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 from playwright.sync_api import expect
 
 from spark_agent import contract
-from tests.lineage_messages import event
+from tests.support.lineage_messages import event
 
 APP = "seen-to-arrive"
 _DEADLINE_S = 240

@@ -11,9 +11,9 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import expect
 
-from tests import api_store
-from tests.e2e.browser import long_tasks, opened, served, violations
-from tests.large_application import LARGE, tell
+from tests.support import api_store
+from tests.support.e2e.browser import long_tasks, opened, served, violations
+from tests.support.large_application import LARGE, tell
 
 
 @pytest.fixture(scope="module")

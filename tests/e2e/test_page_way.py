@@ -19,12 +19,9 @@ from lineage_service.lineage import TimeBudgetError, Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.queries import MemoryQuestions
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.e2e.browser import long_tasks, opened, served, violations
 from tests.integration.test_ghost_links import Applications
-from tests.large_application import LARGE
-from tests.large_application import tell as tell_large
-from tests.many_sources import GROUP, MANY, SINK, SOURCE, tell
-from tests.unit.flights_and_weather import (
+from tests.support.e2e.browser import long_tasks, opened, served, violations
+from tests.support.flights_and_weather import (
     APP,
     CHANGED,
     MARKUP,
@@ -34,6 +31,9 @@ from tests.unit.flights_and_weather import (
     run,
     still_running,
 )
+from tests.support.large_application import LARGE
+from tests.support.large_application import tell as tell_large
+from tests.support.wide_application import GROUP, MANY, SINK, SOURCE, tell
 
 SOURCES = 100_000
 SAVED = f"#/app/{APP}/trace?node=8&partition=0&offset=3"

@@ -25,7 +25,7 @@ _PROGRAM = """
 import argparse, sys, types
 from pathlib import Path
 from lineage_service.settings import Settings
-from tests.unit.flights_and_weather import questions
+from tests.support.flights_and_weather import questions
 
 tracing = types.ModuleType("lineage_service.cli.stores")
 tracing.open_questions = lambda settings: questions()

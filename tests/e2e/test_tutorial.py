@@ -17,7 +17,7 @@ from lineage_service.cli.stack.down import stop
 from lineage_service.cli.stack.up import start
 from lineage_service.devstack.errors import DownloadError, JavaError
 from lineage_service.settings import Settings
-from tests.e2e.clone import TUTORIAL, Clone, newcomers_environment, steps
+from tests.support.e2e.clone import TUTORIAL, Clone, newcomers_environment, steps
 
 #: What more than one page says, in the same words.
 INSTALL = steps()[0][0]

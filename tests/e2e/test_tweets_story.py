@@ -13,7 +13,7 @@ import neo4j as driver
 import pytest
 
 import lineage_cypher
-from tests.e2e.tweets import MOVIE, Story, told
+from tests.support.e2e.tweets import MOVIE, Story, told
 
 pytestmark = pytest.mark.thorough
 

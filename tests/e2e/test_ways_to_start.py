@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
-from tests.spark.application import check_against, part_rows, read_application
+from tests.support.spark.application import check_against, part_rows, read_application
 
 LINES = ["to be or not", "to be", "", "that is the question", "or is it", "to it"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.clone import Clone, copy_of_work_tree, newcomers_environment
+from tests.support.e2e.clone import Clone, copy_of_work_tree, newcomers_environment
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"spark_agent", "lineage_service", "lineage_api", "lineage_cypher", "lineage_page"}

@@ -25,8 +25,8 @@ from lineage_service.kafka.dead_letters import CUT_BYTES, KafkaDeadLetters
 from lineage_service.kafka.subscription import KafkaSubscription, Owner
 from lineage_service.store.flow_store import DeltaFlowStore
 from spark_agent import contract
-from tests.flow_store_suite import rows
-from tests.lineage_messages import APP, block, event
+from tests.support.flow_store_suite import rows
+from tests.support.lineage_messages import APP, block, event
 
 FLOW_PARTITIONS = 4
 DEADLINE_S = 240.0

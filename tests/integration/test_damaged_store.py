@@ -24,9 +24,9 @@ from lineage_service.store.tables import TABLES
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
-from tests.api_store import told
-from tests.flow_store_suite import events, flows, rows, state
-from tests.lineage_messages import APP, block, event
+from tests.support.api_store import told
+from tests.support.flow_store_suite import events, flows, rows, state
+from tests.support.lineage_messages import APP, block, event
 
 BROKEN, SOUND = "broken", "sound"
 TEN_YEARS_S = 10 * 365 * 86_400

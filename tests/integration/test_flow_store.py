@@ -16,8 +16,8 @@ from lineage_service.store.errors import StoreConflictError, StoreUnavailableErr
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.store.tables import ROW_GROUP, TABLES
 from spark_agent import contract
-from tests.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
-from tests.lineage_messages import APP, block, event
+from tests.support.flow_store_suite import SOURCE, FlowStoreSuite, events, flows, rows, state
+from tests.support.lineage_messages import APP, block, event
 
 
 class TestDeltaFlowStore(FlowStoreSuite):

@@ -14,7 +14,7 @@ from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.lineage_messages import event, messages
+from tests.support.lineage_messages import event, messages
 
 ROWS = ["red", "green", "blue", "yellow", "black", "white"]
 

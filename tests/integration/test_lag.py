@@ -32,9 +32,9 @@ from lineage_service.monitoring.metrics_server import CannotListenError, metrics
 from lineage_service.settings import Settings
 from perf.delivery.brokers import closed_port
 from spark_agent import contract
-from tests.group_suite import GroupSuite
 from tests.integration.test_consume import Bench, bench_of, manifest, output_of, some_blocks, wait_until
-from tests.lineage_messages import APP, event
+from tests.support.group_suite import GroupSuite
+from tests.support.lineage_messages import APP, event
 
 Labels = tuple[tuple[str, str], ...]
 

@@ -7,7 +7,7 @@ from lineage_service.lineage import InvalidQueryError, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.lineage_messages import APP, event, messages
+from tests.support.lineage_messages import APP, event, messages
 
 
 def questions(folder: Path, relation: str, records: int) -> LineageQuestions:

@@ -12,7 +12,7 @@ from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter import lineage_api
 from spark_agent.emitter.lineage_api import LineageApi
-from tests.api_wire import APP, Wire, cut_wire, two_sources
+from tests.support.own_program import APP, Wire, cut_wire, two_sources
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
-from tests.flow_store_suite import SOURCE, events, flows, rows, state
-from tests.lineage_messages import APP, block, event
+from tests.support.flow_store_suite import SOURCE, events, flows, rows, state
+from tests.support.lineage_messages import APP, block, event
 
 NOW = 2_000_000_000.0
 CONTEXT = multiprocessing.get_context("spawn")  # a fork would take the library's threads along, dead

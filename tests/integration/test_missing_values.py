@@ -10,7 +10,7 @@ import pytest
 from lineage_service.lineage import TracedNode, TraceQuery, Values
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.file_applications import APP, MAP, questions_of, splits_of
+from tests.support.file_applications import APP, MAP, questions_of, splits_of
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from tests.integration.test_consume import (
     stored_flows,
     wait_until,
 )
-from tests.lineage_messages import APP, event
-from tests.poison import BLOCKS, EVENTS
+from tests.support.lineage_messages import APP, event
+from tests.support.poison import BLOCKS, EVENTS
 
 #: What poison may add to the peak of the memory that good messages take. The largest kinds unpack to 40 MB.
 MARGIN_MB = 200

@@ -23,7 +23,7 @@ from lineage_service.devstack.ports import HOST, choose_port
 from spark_agent import contract
 from tests.integration.test_consume import Bench, bench_of, manifest, some_blocks, wait_until
 from tests.integration.test_lag import metrics_url, serving
-from tests.lineage_messages import event
+from tests.support.lineage_messages import event
 
 OPS = Path(__file__).parents[2] / "ops"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.large_application import LARGE, tell
+from tests.support.large_application import LARGE, tell
 
 
 def test_an_application_that_several_threads_open_first_is_complete_to_all_of_them(tmp_path: Path) -> None:

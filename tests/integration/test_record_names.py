@@ -8,7 +8,7 @@ import pytest
 
 from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.file_applications import APP, MAP, questions_of, splits_of
+from tests.support.file_applications import APP, MAP, questions_of, splits_of
 
 
 @pytest.fixture

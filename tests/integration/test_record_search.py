@@ -12,7 +12,7 @@ from lineage_service.lineage import InvalidQueryError, RecordPage, RecordQuery, 
 from lineage_service.tracing.files import record_location as places
 from lineage_service.tracing.files import row_index
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.file_applications import APP, MAP, SOURCE, questions_of, splits_of
+from tests.support.file_applications import APP, MAP, SOURCE, questions_of, splits_of
 
 
 def ask(asked: LineageQuestions, node: int = SOURCE, **query: Any) -> RecordPage:

@@ -13,7 +13,7 @@ from pyarrow.fs import LocalFileSystem, S3FileSystem, SubTreeFileSystem
 from lineage_service.devstack.ports import HOST, choose_port
 from lineage_service.lineage import RecordQuery, SourceRow, TraceQuery
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
-from tests.file_applications import APP, SOURCE, questions_of, splits_of
+from tests.support.file_applications import APP, SOURCE, questions_of, splits_of
 
 ROWS = [f"row {number}" for number in range(20_000)]
 DATA = "".join(f"{row}\n" for row in ROWS).encode()

@@ -25,7 +25,7 @@ from lineage_service.lineage import (
 from lineage_service.tracing.files import file_systems, row_index
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.file_applications import APP, SOURCE, questions_of, splits_of
+from tests.support.file_applications import APP, SOURCE, questions_of, splits_of
 
 ROWS = [f"row {number}" for number in range(40)]
 DATA = "".join(f"{row}\n" for row in ROWS).encode()

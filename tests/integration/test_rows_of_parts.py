@@ -16,7 +16,7 @@ import pytest
 
 from lineage_service.lineage import NotFoundError, RecordQuery, SourceRow, TraceQuery
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.file_applications import APP, SINK, SOURCE, questions_of
+from tests.support.file_applications import APP, SINK, SOURCE, questions_of
 
 
 def part(path: Path, first: int, start: int = 0, length: int | None = None, **more: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
 from tests.integration.test_consume import Bench, bench_of
-from tests.lineage_messages import APP, event
+from tests.support.lineage_messages import APP, event
 
 ROOT = Path(__file__).parents[2]
 SECRET = "rosebud-7"
@@ -66,7 +66,7 @@ SQL_JOB = """
 import sys
 from pyspark.sql import SparkSession
 from spark_agent.delivery import settings
-from tests.spark.taps import Taps
+from tests.support.spark.taps import Taps
 
 spark = SparkSession.builder.getOrCreate()
 options = settings.read(spark.sparkContext.getConf().get)

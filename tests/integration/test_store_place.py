@@ -20,8 +20,8 @@ from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.query import service
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.flow_store_suite import FlowStoreSuite, flows, state
-from tests.lineage_messages import APP, block, event, messages
+from tests.support.flow_store_suite import FlowStoreSuite, flows, state
+from tests.support.lineage_messages import APP, block, event, messages
 
 
 class FarPlace(StorePlace):

@@ -11,7 +11,7 @@ from lineage_service.lineage import NotFoundError
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.lineage_messages import block, event, messages
+from tests.support.lineage_messages import block, event, messages
 
 
 class Store(DeltaFlowStore):

@@ -14,8 +14,8 @@ from lineage_service.lineage import RecordQuery, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.file_applications import MAP, SINK, SOURCE, questions_of, splits_of
-from tests.lineage_messages import APP, block, event, messages
+from tests.support.file_applications import MAP, SINK, SOURCE, questions_of, splits_of
+from tests.support.lineage_messages import APP, block, event, messages
 
 RUN = 100  # of `questions_of`
 LATER = event(contract.ALIVE, time=7, more=[1]).replace(b'"type":"alive"', b'"type":"type_of_later"')

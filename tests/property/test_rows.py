@@ -23,7 +23,7 @@ from lineage_service.store.tables import (
 )
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
-from tests.lineage_messages import event
+from tests.support.lineage_messages import event
 
 POSITION = st.integers(0, 2**40) | st.integers(0, 40)
 COUNT = st.integers(0, 5)

@@ -15,7 +15,7 @@ from lineage_service.graph_export.application_reader import TooManyFlows, whole_
 from lineage_service.lineage import InvalidQueryError, NotFoundError, Trace, TraceQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.id_applications import (
+from tests.support.id_applications import (
     CACHE,
     FILTER,
     GROUPS,
@@ -32,7 +32,7 @@ from tests.id_applications import (
     tap,
     with_others,
 )
-from tests.lineage_messages import APP
+from tests.support.lineage_messages import APP
 
 _keys = st.sampled_from([0, 3, 1 << 31, 1 << 40, (1 << 63) - 2, (1 << 63) - 1])
 _splits = st.sampled_from([0, 1, 2, 700])

@@ -21,7 +21,7 @@ from lineage_service.tracing.query.service import LineageQuestions
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.local_engine import TraceWalk
 from spark_agent import contract
-from tests.lineage_messages import APP, block, event, messages
+from tests.support.lineage_messages import APP, block, event, messages
 
 WRITERS, EACH, READER = (1, 2, 3, 4), 5, 100
 START = TraceQuery(direction="backward", node="7", partition=0, offset=0)

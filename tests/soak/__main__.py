@@ -10,8 +10,8 @@ from pathlib import Path
 from random import SystemRandom
 
 from tests.conftest import CACHE
-from tests.soak.servers import Servers
-from tests.soak.storm import ROUND_SECONDS, soak
+from tests.support.soak.servers import Servers
+from tests.support.soak.storm import ROUND_SECONDS, soak
 
 
 def main(minutes: float) -> int:

@@ -9,8 +9,8 @@ from typing import NoReturn
 import pytest
 
 from lineage_service.devstack.errors import DownloadError, JavaError
-from tests.soak.servers import Servers
-from tests.soak.world import World
+from tests.support.soak.servers import Servers
+from tests.support.soak.world import World
 
 
 @pytest.fixture(scope="session")

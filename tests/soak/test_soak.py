@@ -22,13 +22,13 @@ from lineage_service.lineage import UnavailableError
 from spark_agent import contract
 from tests.integration.test_graph_runs import links_of, run_of
 from tests.integration.test_graph_store import ended, node, started
-from tests.lineage_messages import block, event
-from tests.soak.applications import FLOW_PARTITIONS, Sent, at_least_once, make
-from tests.soak.crash import POINTS
-from tests.soak.oracle import graph_differences, is_whole, store_differences
-from tests.soak.servers import Servers
-from tests.soak.storm import soak
-from tests.soak.world import Member, World, wait_until
+from tests.support.lineage_messages import block, event
+from tests.support.soak.applications import FLOW_PARTITIONS, Sent, at_least_once, make
+from tests.support.soak.crash import POINTS
+from tests.support.soak.oracle import graph_differences, is_whole, store_differences
+from tests.support.soak.servers import Servers
+from tests.support.soak.storm import soak
+from tests.support.soak.world import Member, World, wait_until
 
 pytestmark = pytest.mark.thorough
 
@@ -135,7 +135,7 @@ def test_a_consumer_that_dies_at_any_point_loses_and_doubles_nothing(world: Worl
             world.send(sent)
         world.send_poison(at % FLOW_PARTITIONS)
         world.flush()
-        member = world.start("tests.soak.crash", point, kafka_config=options, batch_max_bytes=4_000)
+        member = world.start("tests.support.soak.crash", point, kafka_config=options, batch_max_bytes=4_000)
         member.wait()
         assert member.process.returncode == -signal.SIGKILL, f"{point}: {member.said()}"
     last = world.start(kafka_config=options)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
-from tests.spark.application import Application, run_application
-from tests.spark.dataframe_oracle import Ran, run_cases
-from tests.spark.quick_spark import make_spark_home, stop_without_waiting
+from tests.support.spark.application import Application, run_application
+from tests.support.spark.dataframe_oracle import Ran, run_cases
+from tests.support.spark.quick_spark import make_spark_home, stop_without_waiting
 
 # Executors with and without lineage run this Python, not whichever `python3` comes first.
 os.environ["PYSPARK_PYTHON"] = sys.executable

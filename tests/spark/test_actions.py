@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lineage_service.lineage import RecordQuery
-from tests.spark.application import Application, rows_at, run_application
-from tests.spark.pipelines import write
+from tests.support.spark.application import Application, rows_at, run_application
+from tests.support.spark.pipelines import write
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = pytest.mark.timeout(2700)

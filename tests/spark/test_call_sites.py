@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.lineage import Node
-from tests.spark.application import Application
+from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]
 

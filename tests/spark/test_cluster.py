@@ -21,9 +21,9 @@ from pyspark import TaskContext, cloudpickle
 from lineage_service.devstack.ports import choose_port
 from spark_agent import contract
 from spark_agent.worker import task_run
-from tests.spark import naive
-from tests.spark.application import Application, part_rows
-from tests.spark.naive import Data
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import Application, part_rows
+from tests.support.spark.naive_interpreter import Data
 
 Run = Callable[..., tuple[Any, Application]]
 

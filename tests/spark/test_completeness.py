@@ -13,8 +13,8 @@ from pyspark import SparkConf, SparkContext
 
 from lineage_api.app import create_app
 from spark_agent import contract
-from tests.spark.application import application_of, messages_of
-from tests.unit.api_client import Client
+from tests.support.api_client import Client
+from tests.support.spark.application import application_of, messages_of
 
 
 @dataclass(frozen=True, kw_only=True)

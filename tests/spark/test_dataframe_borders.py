@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 
 from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session
-from tests.spark import relational as r
 from tests.spark import test_cluster, test_dataframe_cluster
-from tests.spark.application import Application
-from tests.spark.dataframe_oracle import (
+from tests.spark.test_dataframe_cluster import CLUSTER, fails_at
+from tests.support.spark import relational as r
+from tests.support.spark.application import Application
+from tests.support.spark.dataframe_oracle import (
     Case,
     Ran,
     Tables,
@@ -30,8 +31,7 @@ from tests.spark.dataframe_oracle import (
     without_lineage,
     written,
 )
-from tests.spark.shop import Order, Shop, make_shop
-from tests.spark.test_dataframe_cluster import CLUSTER, fails_at
+from tests.support.spark.shop import Order, Shop, make_shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(2700)

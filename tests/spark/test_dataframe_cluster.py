@@ -13,12 +13,12 @@ from pyspark import SparkContext, TaskContext, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark import relational as r
 from tests.spark import test_cluster
-from tests.spark.application import Application
-from tests.spark.dataframe_oracle import check_forward, check_sources, rows_of_sources, written
-from tests.spark.shop import Shop, make_shop
 from tests.spark.test_cluster import PATIENCE_S, kill_executor, once
+from tests.support.spark import relational as r
+from tests.support.spark.application import Application
+from tests.support.spark.dataframe_oracle import check_forward, check_sources, rows_of_sources, written
+from tests.support.spark.shop import Shop, make_shop
 
 Run = Callable[..., tuple[Any, Application]]
 

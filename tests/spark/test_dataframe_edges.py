@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, sql, without_lineage
-from tests.spark.shop import Basket, Customer, Label, Order, Shop
+from tests.support.spark import relational as r
+from tests.support.spark.dataframe_oracle import Case, Ran, Tables, expect_uncovered, sql, without_lineage
+from tests.support.spark.shop import Basket, Customer, Label, Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(1800)

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.application import Application, part_rows
+from tests.support.spark.application import Application, part_rows
 
 Run = Callable[..., tuple[Any, Application]]
 MODES: list[dict[str, Any]] = [{}, *({"mode": mode} for mode in ("extended", "codegen", "cost", "formatted"))]

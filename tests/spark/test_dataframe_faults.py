@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from spark_agent.sql.rewrite import rewriter
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from spark_agent.sql.types import Plan
-from tests.spark.application import Application
-from tests.spark.dataframe_oracle import upstream
+from tests.support.spark.application import Application
+from tests.support.spark.dataframe_oracle import upstream
 
 
 def raises(walk: Walk, plan: Plan) -> Rewritten:

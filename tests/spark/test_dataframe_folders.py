@@ -13,9 +13,16 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from lineage_service.lineage import NotFoundError
-from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Case, Ran, conf_of, records_of, rows_of_sources, without_lineage
-from tests.spark.shop import Order, Shop
+from tests.support.spark import relational as r
+from tests.support.spark.dataframe_oracle import (
+    Case,
+    Ran,
+    conf_of,
+    records_of,
+    rows_of_sources,
+    without_lineage,
+)
+from tests.support.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(1800)

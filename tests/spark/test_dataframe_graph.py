@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lineage_service.lineage import Graph
-from tests.spark.application import run_application
+from tests.support.spark.application import run_application
 
 # The first test of the module runs the job of all of them.
 pytestmark = pytest.mark.timeout(1800)

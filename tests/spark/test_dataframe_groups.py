@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Case, Ran, sql, without_lineage
-from tests.spark.shop import Order, Shop
+from tests.support.spark import relational as r
+from tests.support.spark.dataframe_oracle import Case, Ran, sql, without_lineage
+from tests.support.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(1800)

@@ -11,7 +11,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from tests.spark.dataframe_oracle import rows_in, rows_of_sources
+from tests.support.spark.dataframe_oracle import rows_in, rows_of_sources
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -83,7 +83,7 @@ TABLES: dict[str, tuple[list[str], str, list[int]]] = {
 
 @pytest.fixture(scope="module")
 def hive(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    from tests.spark.application import run_application
+    from tests.support.spark.application import run_application
 
     folder = tmp_path_factory.mktemp("hive")
     pq.write_table(

@@ -15,8 +15,6 @@ from pyspark.sql import functions as F
 
 from spark_agent import agent
 from tests.spark import test_dataframe_sources
-from tests.spark.application import Application, run_application
-from tests.spark.dataframe_oracle import check_bounds, written
 from tests.spark.test_dataframe_lazy import (
     CASES as LAZY_CASES,
 )
@@ -28,6 +26,8 @@ from tests.spark.test_dataframe_lazy import (
     run_and_ask,
     sources_found,
 )
+from tests.support.spark.application import Application, run_application
+from tests.support.spark.dataframe_oracle import check_bounds, written
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 

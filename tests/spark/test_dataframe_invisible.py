@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, GroupedData, Observation, SparkSession, Windo
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from tests.spark.application import run_application
-from tests.spark.dataframe_oracle import Tables, conf_of
-from tests.spark.shop import TEXT_SCHEMA, Shop, make_shop
 from tests.spark.test_dataframe_sources import counted_group, counted_groups
+from tests.support.spark.application import run_application
+from tests.support.spark.dataframe_oracle import Tables, conf_of
+from tests.support.spark.shop import TEXT_SCHEMA, Shop, make_shop
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = pytest.mark.timeout(1800)

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from spark_agent import contract
 from tests.spark import test_dataframe_cluster
-from tests.spark.application import Application, part_rows, rows_at, run_application, without_kept
 from tests.spark.test_dataframe_cluster import CLUSTER
+from tests.support.spark.application import Application, part_rows, rows_at, run_application, without_kept
 
 pytestmark = pytest.mark.timeout(2700)
 

@@ -11,7 +11,6 @@ import pytest
 
 from spark_agent import agent
 from spark_agent.sql.rerun.rerun import CannotRunAgainError
-from tests.spark import relational as r
 from tests.spark import (
     test_dataframe_borders,
     test_dataframe_edges,
@@ -22,8 +21,9 @@ from tests.spark import (
     test_dataframe_sources,
     test_dataframe_subqueries,
 )
-from tests.spark.application import Application
-from tests.spark.dataframe_oracle import (
+from tests.support.spark import relational as r
+from tests.support.spark.application import Application
+from tests.support.spark.dataframe_oracle import (
     Case,
     Place,
     Ran,

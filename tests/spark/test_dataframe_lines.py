@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.lineage import InvalidQueryError, NotFoundError
-from tests.spark.application import Application
-from tests.spark.dataframe_oracle import rows_of_sources, written
+from tests.support.spark.application import Application
+from tests.support.spark.dataframe_oracle import rows_of_sources, written
 
 Read = Callable[[SparkSession, str], DataFrame]
 
@@ -79,7 +79,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def written_by(tmp_path_factory: pytest.TempPathFactory, kafka: Any) -> tuple[Path, Application]:
-    from tests.spark.application import run_application
+    from tests.support.spark.application import run_application
 
     folder = tmp_path_factory.mktemp("lines")
     (folder / "in").mkdir()

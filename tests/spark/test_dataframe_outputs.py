@@ -13,9 +13,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.spark import relational as r
-from tests.spark.application import Application
-from tests.spark.dataframe_oracle import (
+from tests.support.spark import relational as r
+from tests.support.spark.application import Application
+from tests.support.spark.dataframe_oracle import (
     Case,
     Ran,
     graph_of,
@@ -24,7 +24,7 @@ from tests.spark.dataframe_oracle import (
     upstream,
     without_lineage,
 )
-from tests.spark.shop import Order, Shop
+from tests.support.spark.shop import Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(1800)
@@ -309,7 +309,7 @@ def acted(
     kafka: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Application, dict[str, Any], dict[str, Any]]:
     """(lineage, what the actions gave with it, what they gave without)."""
-    from tests.spark.application import run_application
+    from tests.support.spark.application import run_application
 
     folder = tmp_path_factory.mktemp("actions")
     for at in range(len(ACTIONS)):
@@ -401,7 +401,7 @@ def sources_of(application: Application, sink: str, record: Any, *, is_exact: bo
 def test_show_prints_what_it_prints_without_lineage(
     kafka: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tests.spark.application import run_application
+    from tests.support.spark.application import run_application
 
     pq.write_table(pa.table({"n": NUMBERS}), tmp_path / "shown.parquet")
 

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import DataFrame
 
 from lineage_service.lineage import NotFoundError
-from tests.spark import random_queries
-from tests.spark.dataframe_oracle import Case, Ran, Tables, check_forward, rows_of_sources
-from tests.spark.relational import Data, Sources
-from tests.spark.shop import Shop
+from tests.support.spark import random_queries
+from tests.support.spark.dataframe_oracle import Case, Ran, Tables, check_forward, rows_of_sources
+from tests.support.spark.relational import Data, Sources
+from tests.support.spark.shop import Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(3600)

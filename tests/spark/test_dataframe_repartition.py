@@ -11,9 +11,9 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.application import run_application
-from tests.spark.dataframe_oracle import Tables, conf_of
-from tests.spark.shop import make_shop
+from tests.support.spark.application import run_application
+from tests.support.spark.dataframe_oracle import Tables, conf_of
+from tests.support.spark.shop import make_shop
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from spark_agent.sql.runtime.queries import Queries
-from tests.spark.application import Application
+from tests.support.spark.application import Application
 
 #: A round trip takes up to 0.3 ms, and a query should not wait for longer than 100.
 MOST_CALLS = 150

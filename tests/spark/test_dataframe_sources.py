@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType
 
-from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Case, Ran, Tables, without_lineage
-from tests.spark.shop import TEXT_SCHEMA, Order, Shop
+from tests.support.spark import relational as r
+from tests.support.spark.dataframe_oracle import Case, Ran, Tables, without_lineage
+from tests.support.spark.shop import TEXT_SCHEMA, Order, Shop
 
 # The first test of the module runs the queries of all of them.
 pytestmark = pytest.mark.timeout(1800)

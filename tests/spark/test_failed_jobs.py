@@ -18,7 +18,7 @@ import pytest
 
 from lineage_service.outcomes import LOST_AFTER_MS, outcome_of
 from spark_agent import contract
-from tests.spark.application import messages_of
+from tests.support.spark.application import messages_of
 
 RDD = (
     "from pyspark import SparkContext\n"

@@ -25,8 +25,8 @@ from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
 from spark_agent import agent, contract
 from spark_agent.delivery import producer
 from spark_agent.driver import session
-from tests.spark.application import application_of, messages_of
-from tests.unit.api_client import Client
+from tests.support.api_client import Client
+from tests.support.spark.application import application_of, messages_of
 
 SLOTS = 2
 TIMEOUT_S = 2.0

@@ -18,8 +18,8 @@ from lineage_service.lineage import Trace, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from lineage_service.tracing.spark.api import SparkTracing, local_session
-from tests.lineage_messages import messages
-from tests.spark.application import messages_of, part_rows, rows_at, run_application
+from tests.support.lineage_messages import messages
+from tests.support.spark.application import messages_of, part_rows, rows_at, run_application
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = pytest.mark.timeout(2700)

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from lineage_service.lineage import Direction, NotFoundError, Trace, TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session
-from tests.spark.application import Application, rows_at, run_application
+from tests.support.spark.application import Application, rows_at, run_application
 
 # The first test of the module runs the job of all of them.
 pytestmark = pytest.mark.timeout(1800)

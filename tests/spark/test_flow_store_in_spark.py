@@ -10,8 +10,8 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
 from spark_agent import contract
-from tests.flow_store_suite import events, flows, rows
-from tests.lineage_messages import APP, block, event
+from tests.support.flow_store_suite import events, flows, rows
+from tests.support.lineage_messages import APP, block, event
 
 
 def test_spark_and_duckdb_read_the_tables_fresh_and_compacted(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from lineage_service.lineage import InvalidQueryError, NotFoundError
 from spark_agent.sql import jvm_gateway
 from spark_agent.sql.runtime import spark_sessions, streaming_queries
 from spark_agent.sql.runtime.queries import Queries
-from tests.spark.application import Application, run_application
+from tests.support.spark.application import Application, run_application
 
 SECRETS = ("Hush7-in-the-url", "Hush8-as-an-option")
 URL = f"jdbc:derby:memory:gaps;create=true;user=app;password={SECRETS[0]}"

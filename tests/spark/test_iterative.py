@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from spark_agent.driver.nodes import Node
-from tests.spark import naive
-from tests.spark.application import Application, check_against, part_rows
-from tests.spark.pipelines import pair, show, write
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import Application, check_against, part_rows
+from tests.support.spark.pipelines import pair, show, write
 
 ROUNDS = 8
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark import InheritableThread, TaskContext
 
 from lineage_service.lineage import NotFoundError
-from tests.spark.application import Application, fill_and_fail, part_rows, rows_at, without_kept
+from tests.support.spark.application import Application, fill_and_fail, part_rows, rows_at, without_kept
 
 Run = Callable[..., tuple[Any, Application]]
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.taps import Taps, attributes
+from tests.support.spark.taps import Taps, attributes
 
 NAN = float("nan")
 TEXTS = [None, *(letter * size for letter in ("a", "\0", "ß") for size in range(20)), "ab", "ba", "aab"]

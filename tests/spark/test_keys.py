@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.spark import naive
-from tests.spark.naive import Data
-from tests.spark.pipelines import Pipeline, Traced, trace_pipelines
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.naive_interpreter import Data
+from tests.support.spark.pipelines import Pipeline, Traced, trace_pipelines
 
 
 @dataclass(frozen=True)

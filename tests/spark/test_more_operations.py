@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.spark import naive
-from tests.spark.application import Application
-from tests.spark.naive import Data
-from tests.spark.pipelines import Pipeline, Traced, pair, trace_pipelines, write
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import Application
+from tests.support.spark.naive_interpreter import Data
+from tests.support.spark.pipelines import Pipeline, Traced, pair, trace_pipelines, write
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = pytest.mark.timeout(2700)

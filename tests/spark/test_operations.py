@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.spark import naive
-from tests.spark.application import Application, check_against
-from tests.spark.pipelines import Pipeline, Traced, trace_pipelines, write
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import Application, check_against
+from tests.support.spark.pipelines import Pipeline, Traced, trace_pipelines, write
 
 Run = Callable[..., tuple[Any, Application]]
 

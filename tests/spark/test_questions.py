@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lineage_service.lineage import InvalidQueryError, NotFoundError, RecordQuery, TraceQuery
-from tests.spark.application import Application, run_application
+from tests.support.spark.application import Application, run_application
 
 LINES = ["the quick fox", "the lazy dog", "a quick dog", ""]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pyspark import StorageLevel, TaskContext
 
-from tests.spark.application import Application, part_rows, rows_at
+from tests.support.spark.application import Application, part_rows, rows_at
 
 pytestmark = pytest.mark.thorough
 

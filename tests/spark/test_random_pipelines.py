@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.spark import naive
-from tests.spark.application import check_against, run_application
-from tests.spark.naive import Data
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import check_against, run_application
+from tests.support.spark.naive_interpreter import Data
 
 #: Joins of joins grow fast; every row of the output is traced.
 MOST_ROWS = 40

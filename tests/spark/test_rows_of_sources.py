@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lineage_service.lineage import RecordQuery, SourceRow
-from tests.spark.application import Application
+from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark.application import Application, part_rows, rows_at
+from tests.support.spark.application import Application, part_rows, rows_at
 
 Run = Callable[..., tuple[Any, Application]]
 

@@ -14,7 +14,7 @@ from lineage_service.lineage import InvalidQueryError, LineageError, NotFoundErr
 from lineage_service.tracing.spark.api import SparkTracing, local_session, trace
 from lineage_service.tracing.spark.store import in_hadoop
 from tests.spark import test_more_operations, test_operations
-from tests.spark.application import (
+from tests.support.spark.application import (
     Application,
     ParquetStore,
     fill_and_fail,
@@ -22,7 +22,7 @@ from tests.spark.application import (
     run_application,
     without_kept,
 )
-from tests.spark.pipelines import Traced, trace_pipelines, write
+from tests.support.spark.pipelines import Traced, trace_pipelines, write
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]

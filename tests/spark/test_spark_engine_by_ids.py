@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from lineage_service.lineage import InvalidQueryError, TraceQuery
 from lineage_service.tracing.query.service import LineageQuestions
 from lineage_service.tracing.spark.api import SparkTracing, local_session
-from tests.border_application import SOURCE, TWO_ACTIONS
-from tests.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
-from tests.lineage_messages import APP
+from tests.support.boundary_application import SOURCE, TWO_ACTIONS
+from tests.support.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
+from tests.support.lineage_messages import APP
 
 pytestmark = pytest.mark.timeout(2700)
 

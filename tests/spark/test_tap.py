@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from perf.delivery.brokers import closed_port
 from spark_agent.contract.columns import encode_integers
-from tests.spark.taps import PARTITIONS, TAP, Taps, attributes, check_tap, rows_by_id, task_rows
+from tests.support.spark.taps import PARTITIONS, TAP, Taps, attributes, check_tap, rows_by_id, task_rows
 
 KEY = "xxhash64(k) & 9223372036854775807 as key"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.taps import PARTITIONS, TAP, Taps, check_tap
+from tests.support.spark.taps import PARTITIONS, TAP, Taps, check_tap
 
 # Two JVMs start beside the driver's.
 pytestmark = pytest.mark.timeout(1800)

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from lineage_service.devstack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker
-from tests.spark.application import messages_of
-from tests.spark.taps import PARTITIONS, TAP, Taps
+from tests.support.spark.application import messages_of
+from tests.support.spark.taps import PARTITIONS, TAP, Taps
 
 PATIENCE_S = 5.0
 #: What several waits within the patience may cost on a machine that many tests share.

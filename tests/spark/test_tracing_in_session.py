@@ -21,8 +21,8 @@ from pyspark import SparkConf, SparkContext
 from spark_agent import TraceError, agent, trace
 from spark_agent.client import trace as client
 from spark_agent.driver.session import Session
-from tests.spark.application import part_rows
-from tests.spark.pipelines import write
+from tests.support.spark.application import part_rows
+from tests.support.spark.pipelines import write
 
 pytestmark = pytest.mark.timeout(1800)
 

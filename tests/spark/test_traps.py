@@ -15,9 +15,9 @@ from pyspark import TaskContext
 
 from spark_agent import contract
 from spark_agent.delivery import producer
-from tests.spark import naive
-from tests.spark.application import Application, Row, part_rows, rows_at, run_application
-from tests.spark.naive import Data
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import Application, Row, part_rows, rows_at, run_application
+from tests.support.spark.naive_interpreter import Data
 
 Run = Callable[..., tuple[Any, Application]]
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.serializers import MarshalSerializer
 
 from lineage_service.lineage import RecordQuery
-from tests.spark.application import Application, run_application
+from tests.support.spark.application import Application, run_application
 
 # The first test of the module runs the jobs of all of them.
 pytestmark = pytest.mark.timeout(2700)

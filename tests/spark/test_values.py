@@ -12,7 +12,7 @@ import pytest
 from lineage_service.lineage import RecordQuery
 from spark_agent import contract
 from spark_agent.worker import value_sampling
-from tests.spark.application import Application
+from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]
 CARDS = ["4000111122223333", "4000555566667777"]

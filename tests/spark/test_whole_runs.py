@@ -23,7 +23,7 @@ from lineage_service.graph.rows import WholeRun
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
 from lineage_service.lineage import TraceQuery
 from lineage_service.testing.graph import MemoryGraph
-from tests.spark.application import Application, run_application
+from tests.support.spark.application import Application, run_application
 
 DEADLINE_S = 240.0
 LEFT = [f"k{i % 7} {i}" for i in range(60)]

@@ -23,8 +23,8 @@ from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.queries import MemoryQuestions
 from scripts import page_types
-from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import (
+from tests.support.api_client import Client
+from tests.support.flights_and_weather import (
     APP,
     CHANGED,
     RUNNING,

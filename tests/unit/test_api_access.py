@@ -11,8 +11,8 @@ import pytest
 from lineage_api.access import OPEN_PATHS, TOKEN_FILE, Access, AccessError, from_settings
 from lineage_api.app import create_app
 from lineage_service.settings import Settings
-from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import APP, materialize, questions
+from tests.support.api_client import Client
+from tests.support.flights_and_weather import APP, materialize, questions
 
 TOKEN = "a-token-that-nobody-guesses"
 TRACE = f"/api/applications/{APP}/trace?direction=backward&node=8&partition=0&offset=0"

@@ -24,7 +24,7 @@ from lineage_api.parameters import RecordParameters, TraceParameters
 from lineage_api.problems import PROBLEMS
 from lineage_service import lineage
 from lineage_service.testing.queries import MemoryQuestions
-from tests.api_examples import examples
+from tests.support.api_examples import examples
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -133,7 +133,7 @@ def test_the_token_is_asked_for_where_it_is_in_openapi(openapi):
 def test_the_examples_are_what_the_service_answers(caplog):
     caplog.set_level(logging.CRITICAL)
     kept = json.loads(EXAMPLES_FILE.read_text(encoding="utf-8"))
-    assert examples() == kept, "run `python -m tests.api_examples`, and look at what changed"
+    assert examples() == kept, "run `python -m tests.support.api_examples`, and look at what changed"
 
 
 def test_traces_and_records_offer_csv(openapi):

@@ -13,9 +13,9 @@ from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
-from tests.api_wire import APP, Wire, cut_wire, two_sources
-from tests.lineage_messages import event, messages
-from tests.unit.api_client import Client
+from tests.support.api_client import Client
+from tests.support.lineage_messages import event, messages
+from tests.support.own_program import APP, Wire, cut_wire, two_sources
 
 BASE = f"/api/applications/{APP}"
 TAGGED = (BASE, f"{BASE}/graph")

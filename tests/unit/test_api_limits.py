@@ -12,8 +12,8 @@ import pytest
 from lineage_api.app import create_app
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET
 from lineage_service.testing.queries import MemoryQuestions
-from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import APP, RUNNING, materialize, questions
+from tests.support.api_client import Client
+from tests.support.flights_and_weather import APP, RUNNING, materialize, questions
 
 BASE = f"/api/applications/{APP}"
 TRACE = {"direction": "backward", "node": "8", "partition": 0, "offset": 0}

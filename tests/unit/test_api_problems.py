@@ -16,8 +16,8 @@ from lineage_service.lineage import (
     UnavailableError,
 )
 from lineage_service.testing.queries import MemoryQuestions
-from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import APP, materialize, questions
+from tests.support.api_client import Client
+from tests.support.flights_and_weather import APP, materialize, questions
 
 BASE = f"/api/applications/{APP}"
 START = {"direction": "backward", "node": "8", "partition": "0", "offset": "0"}

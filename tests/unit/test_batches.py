@@ -7,7 +7,7 @@ import pytest
 from lineage_service.decode import batches
 from lineage_service.decode.batches import event_batch, flow_batch, source_of
 from spark_agent import contract
-from tests.lineage_messages import block, event, messages
+from tests.support.lineage_messages import block, event, messages
 
 
 def test_a_source_names_group_topic_and_partition() -> None:

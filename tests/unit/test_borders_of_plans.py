@@ -12,8 +12,8 @@ from lineage_service.lineage import Direction, Trace, TraceQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.border_application import ROWS, SINKS, SOURCE, TWO_ACTIONS, BorderApplication
-from tests.lineage_messages import APP
+from tests.support.boundary_application import ROWS, SINKS, SOURCE, TWO_ACTIONS, BorderApplication
+from tests.support.lineage_messages import APP
 
 
 def traced(

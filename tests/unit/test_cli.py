@@ -15,7 +15,7 @@ from lineage_service.cli import main
 from lineage_service.cli.installation import install_command
 from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
-from tests.settings_read import settings_read_by
+from tests.support.settings_read import settings_read_by
 
 Probe = Callable[[Callable[[Settings, argparse.Namespace], int]], None]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lineage_service.completeness import Receipt, completeness, lost_rows
 from spark_agent import contract
-from tests.lineage_messages import event
+from tests.support.lineage_messages import event
 
 
 def decoded(event_type: str, **fields: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from lineage_service.store.flow_store import Written
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.subscription import MemoryLog, MemorySubscription
 from spark_agent import contract
-from tests.lineage_messages import APP, block, event
+from tests.support.lineage_messages import APP, block, event
 
 FLOW, NODE = "flow", "node"
 

@@ -4,7 +4,7 @@ import pytest
 
 from lineage_service.store.flow_store import FlowStore
 from lineage_service.testing.flow_store import MemoryFlowStore
-from tests.flow_store_suite import FlowStoreSuite
+from tests.support.flow_store_suite import FlowStoreSuite
 
 
 class TestMemoryFlowStore(FlowStoreSuite):

@@ -11,8 +11,8 @@ from lineage_api.models import Graph as GraphModel
 from lineage_service.graph.rows import event_rows
 from lineage_service.lineage import RecordQuery
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.id_applications import FILTER, GROUPS, JOIN, OUTPUT, TWO_GROUPINGS, stored, tap
-from tests.lineage_messages import APP
+from tests.support.id_applications import FILTER, GROUPS, JOIN, OUTPUT, TWO_GROUPINGS, stored, tap
+from tests.support.lineage_messages import APP
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from lineage_service.kafka.group import MemoryGroup
 from lineage_service.kafka.subscription import BrokerUnavailableError
-from tests.group_suite import GroupSuite
+from tests.support.group_suite import GroupSuite
 
 
 class MemoryBench:

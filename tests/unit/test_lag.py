@@ -14,7 +14,7 @@ from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplicat
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.testing.flow_store import MemoryFlowStore
 from spark_agent import contract
-from tests.lineage_messages import APP, block, event, messages
+from tests.support.lineage_messages import APP, block, event, messages
 
 NODE, FLOW, DEAD = "node", "flow", "dead"
 NOW_S = 1_000.0

@@ -13,7 +13,7 @@ import pytest
 import spark_agent
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi, LineageApiError, LineageDeliveryError
-from tests.api_wire import APP, Wire, cut_wire, two_sources
+from tests.support.own_program import APP, Wire, cut_wire, two_sources
 
 
 @pytest.fixture

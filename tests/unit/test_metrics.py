@@ -29,7 +29,7 @@ from lineage_service.store.flow_store import FlowStore
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.subscription import MemoryLog, MemorySubscription
 from spark_agent import contract
-from tests.lineage_messages import block, event, messages
+from tests.support.lineage_messages import block, event, messages
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 Labels = tuple[tuple[str, str], ...]

@@ -10,8 +10,8 @@ from lineage_service.decode.batches import event_batch
 from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.id_applications import FileStore
-from tests.lineage_messages import APP, event, messages
+from tests.support.id_applications import FileStore
+from tests.support.lineage_messages import APP, event, messages
 
 WHY = "level=lazy: run it with the level eager"
 

@@ -12,8 +12,8 @@ from lineage_service.outcomes import LOST_AFTER_MS, actions_of, outcome_of
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.model.summaries import LOST, Summaries
 from spark_agent import contract
-from tests.flow_store_suite import events as batch_of
-from tests.lineage_messages import APP, event
+from tests.support.flow_store_suite import events as batch_of
+from tests.support.lineage_messages import APP, event
 
 ERROR = {"type": "ValueError", "message": "no day", "frame": "job.py:5"}
 

@@ -10,8 +10,8 @@ import pytest
 
 from lineage_service.decode.batches import MAX_REASON_CHARACTERS, event_batch, flow_batch
 from spark_agent import contract
-from tests.lineage_messages import block, event, messages
-from tests.poison import BLOCKS, EVENTS
+from tests.support.lineage_messages import block, event, messages
+from tests.support.poison import BLOCKS, EVENTS
 
 #: For a message of a megabyte. JSON is what takes the most: some fifty times its size, while it is decoded.
 MAX_MEMORY = 64 * 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lineage_service.lineage import InvalidQueryError, NotFoundError, Questions, RecordQuery, TraceQuery
-from tests.unit.flights_and_weather import APP, questions
+from tests.support.flights_and_weather import APP, questions
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from lineage_service.cli.query.output import plain, print_line, print_table, tab
 from lineage_service.cli.query.records import line_of
 from lineage_service.lineage import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
 from lineage_service.testing.queries import MemoryQuestions
-from tests.unit.api_client import Client
-from tests.unit.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
+from tests.support.api_client import Client
+from tests.support.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
 
 #: command line -> what it is over HTTP.
 SAME = {

@@ -17,7 +17,7 @@ from lineage_service.graph_export.applications import WholeRuns, from_settings
 from lineage_service.settings import Settings
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
-from tests.lineage_messages import event
+from tests.support.lineage_messages import event
 
 MAX_FLOWS = 100
 

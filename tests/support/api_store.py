@@ -29,8 +29,8 @@ from lineage_service.testing.graph import MemoryGraph
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
-from tests.api_wire import Wire, cut_wire
-from tests.lineage_messages import messages
+from tests.support.lineage_messages import messages
+from tests.support.own_program import Wire, cut_wire
 
 APP, HALF = "sums-of-orders", "half-told"
 ORDERS = "shop,state,amount\nNorth,paid,10\nSouth,paid,7\nNorth,open,90\nNorth,paid,5\n"

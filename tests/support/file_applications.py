@@ -11,7 +11,7 @@ from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
-from tests.lineage_messages import APP, block, event, messages
+from tests.support.lineage_messages import APP, block, event, messages
 
 #: The source, what maps its records, and the sink; each record of one is that of the next.
 SOURCE, MAP, SINK = 0, 1, 2

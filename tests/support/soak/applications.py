@@ -18,7 +18,7 @@ from typing import Any
 from zlib import crc32
 
 from spark_agent import contract
-from tests.lineage_messages import block, event
+from tests.support.lineage_messages import block, event
 
 FLOW_PARTITIONS, NODE_PARTITIONS = 4, 2
 SOURCE, WORDS, KEPT, READ, SUMS, SAVE = range(6)

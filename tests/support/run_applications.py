@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from spark_agent import contract
-from tests.lineage_messages import block, event
+from tests.support.lineage_messages import block, event
 
 Place = tuple[int, int, int]
 """(node, split, offset)."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.e2e.platform import Platform, platform
+from tests.support.e2e.platform import Platform, platform
 
 MOVIE = "breakingbad"
 

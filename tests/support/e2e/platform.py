@@ -18,7 +18,7 @@ from typing import Any
 
 _DEADLINE_S = 240.0
 _BIN = Path(sys.executable).parent
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True, kw_only=True)

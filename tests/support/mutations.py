@@ -13,7 +13,7 @@ from lineage_service.store.tables import events_batch, flow_batches, receipts_ba
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
 
-_SAMPLES = Path(__file__).parent / "contract"
+_SAMPLES = Path(__file__).parents[1] / "contract"
 #: Every golden sample, good and broken.
 BLOCKS = [path.read_bytes() for path in sorted(_SAMPLES.glob("*/block-*.bin"))]
 EVENTS = [path.read_bytes() for path in sorted(_SAMPLES.glob("*/event-*.bin"))]

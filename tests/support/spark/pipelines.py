@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.spark import naive
-from tests.spark.application import Application, check_against, run_application
-from tests.spark.naive import Data
+from tests.support.spark import naive_interpreter as naive
+from tests.support.spark.application import Application, check_against, run_application
+from tests.support.spark.naive_interpreter import Data
 
 AWKWARD = ["plain", "a#b", "c,d", 'e"f', "it's", "ünïcödé", "", " ", "read#0#0", "\\n"]
 

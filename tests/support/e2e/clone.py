@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 #: (commands, what the page says that the last of them prints, or None)
 Step = tuple[str, str | None]

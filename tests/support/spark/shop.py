@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 
-from tests.spark.relational import Data
+from tests.support.spark.relational import Data
 
 
 class Order(NamedTuple):

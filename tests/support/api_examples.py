@@ -1,6 +1,6 @@
-"""The examples of the OpenAPI document, from real answers over the store of tests/api_store.py.
+"""The examples of the OpenAPI document, from real answers over the store of tests/support/api_store.py.
 
-    python -m tests.api_examples        writes api/lineage_api/examples.json anew
+    python -m tests.support.api_examples        writes api/lineage_api/examples.json anew
 
 What differs at each run (folder, times, numbers of runs and errors) is replaced; a test compares the rest.
 """
@@ -19,8 +19,8 @@ from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_service.lineage import UnavailableError
 from lineage_service.tracing.query.service import LineageQuestions
-from tests.api_store import APP, build, service
-from tests.unit.api_client import Client
+from tests.support.api_client import Client
+from tests.support.api_store import APP, build, service
 
 TOKEN = "a-token-of-the-examples"
 STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.spark import relational as r
-from tests.spark.relational import Data
+from tests.support.spark import relational as r
+from tests.support.spark.relational import Data
 
 Row = tuple[Any, ...]
 

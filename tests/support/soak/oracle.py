@@ -15,7 +15,7 @@ import httpx
 import neo4j
 from deltalake import DeltaTable
 
-from tests.soak.applications import Application
+from tests.support.soak.applications import Application
 
 #: Table -> the columns that are compared; application_id comes first.
 _COLUMNS = {

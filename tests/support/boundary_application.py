@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_agent import contract
-from tests.id_applications import FileStore
-from tests.lineage_messages import block, event
+from tests.support.id_applications import FileStore
+from tests.support.lineage_messages import block, event
 
 #: The RDD's source, what the DataFrame is made of, the plan's leaf, its rows, a map of them, the sinks.
 SOURCE, GIVEN, LEAF, ROWS, MAP, SINKS = 0, 1, 2, 3, 4, (5, 6)

@@ -19,10 +19,10 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from tests.soak.applications import FLOW_PARTITIONS, NODE_PARTITIONS, Application, Sent
-from tests.soak.servers import Servers
+from tests.support.soak.applications import FLOW_PARTITIONS, NODE_PARTITIONS, Application, Sent
+from tests.support.soak.servers import Servers
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DEADLINE_S = 480.0
 
 

@@ -22,7 +22,7 @@ from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql import jvm_gateway
 from spark_agent.sql.types import Places
-from tests.spark.application import messages_of
+from tests.support.spark.application import messages_of
 
 TAP, CODES, KEYS = 50, 51, 52
 PARTITIONS = 4

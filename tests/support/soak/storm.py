@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.soak.applications import FLOW_PARTITIONS, make
-from tests.soak.applications import at_least_once as disordered
-from tests.soak.oracle import answer_differences, graph_differences, is_whole, store_differences
-from tests.soak.servers import Servers
-from tests.soak.world import Member, World, wait_until
+from tests.support.soak.applications import FLOW_PARTITIONS, make
+from tests.support.soak.applications import at_least_once as disordered
+from tests.support.soak.oracle import answer_differences, graph_differences, is_whole, store_differences
+from tests.support.soak.servers import Servers
+from tests.support.soak.world import Member, World, wait_until
 
 #: A member that is suspended for longer than its session (10 s) is a zombie when it wakes.
 _SUSPENDED_S = 12.0

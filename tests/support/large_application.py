@@ -9,7 +9,7 @@ from typing import Any
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from spark_agent import contract
-from tests.lineage_messages import block, event, messages
+from tests.support.lineage_messages import block, event, messages
 
 LARGE = "five-hundred-operations"
 STARTED_MS = 1_732_200_000_000

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_agent import contract
-from tests.lineage_messages import block, event
+from tests.support.lineage_messages import block, event
 
 Poison = Mapping[str, tuple[bytes, str]]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from spark_agent import contract
-from tests.file_applications import splits_of
-from tests.lineage_messages import block, event, messages
+from tests.support.file_applications import splits_of
+from tests.support.lineage_messages import block, event, messages
 
 MANY = "many-sources"
 #: The nodes that people see: a file is read, all its rows become one group, the group is written.

@@ -1,6 +1,6 @@
 """Lineage of a small job that joins flights with weather, computed here record by record.
 
-    python tests/unit/flights_and_weather.py [PORT]     serves the API and the page on it
+    python tests/support/flights_and_weather.py [PORT]     serves the API and the page on it
 
 Two branches: one sink is exact, the other comes through `mapPartitions` and is not. One row holds markup, one
 file has changed, and a second application still runs with blocks missing.

@@ -17,7 +17,7 @@ from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.tables import ROW_GROUP
 from lineage_service.testing.flow_store import MemoryFlowStore
 from spark_agent import contract
-from tests.lineage_messages import block, event, messages
+from tests.support.lineage_messages import block, event, messages
 
 Id = tuple[int, int]
 """(node, id)."""

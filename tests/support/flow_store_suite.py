@@ -10,7 +10,7 @@ import pytest
 from lineage_service.decode.batches import EventBatch, FlowBatch, event_batch, flow_batch
 from lineage_service.store.flow_store import FlowStore, Written
 from spark_agent import contract
-from tests.lineage_messages import APP, block, event, messages
+from tests.support.lineage_messages import APP, block, event, messages
 
 SOURCE = "group/flow-0"
 NODE_SOURCE = "group/node-0"

@@ -1,4 +1,4 @@
-"""`lineage consume` that kills itself: python -m tests.soak.crash POINT [flags of lineage consume].
+"""`lineage consume` that kills itself: python -m tests.support.soak.crash POINT [flags of lineage consume].
 
 POINT is `before:WHAT` or `after:WHAT`; WHAT is a table that is written, `graph`, `dead_letters` or `offsets`.
 The first time that the process comes there it gets SIGKILL from itself. The service knows nothing of it: what

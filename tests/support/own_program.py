@@ -13,7 +13,7 @@ from lineage_service.tracing.query.service import LineageQuestions
 from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.emitter.lineage_api import LineageApi
-from tests.lineage_messages import messages
+from tests.support.lineage_messages import messages
 
 APP = "own-1"
 

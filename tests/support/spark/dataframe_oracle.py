@@ -20,9 +20,9 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from lineage_service.lineage import Graph, Node, RecordQuery, Trace
-from tests.spark.application import Application, Row, run_application
-from tests.spark.relational import Data, Sources
-from tests.spark.shop import Shop, make_shop
+from tests.support.spark.application import Application, Row, run_application
+from tests.support.spark.relational import Data, Sources
+from tests.support.spark.shop import Shop, make_shop
 
 Place = tuple[str, int]
 """(path of an output file below its folder, row number)."""

@@ -11,9 +11,9 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tests.spark import relational as r
-from tests.spark.dataframe_oracle import Tables
-from tests.spark.random_relations import (
+from tests.support.spark import relational as r
+from tests.support.spark.dataframe_oracle import Tables
+from tests.support.spark.random_relations import (
     Column,
     Relation,
     Row,
@@ -24,7 +24,7 @@ from tests.spark.random_relations import (
     meeting_of,
     value_of,
 )
-from tests.spark.shop import TEXT_SCHEMA, Shop
+from tests.support.spark.shop import TEXT_SCHEMA, Shop
 
 MOST_ROWS = 60
 MOST_STEPS = 5

@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, expect
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 #: A laptop's.
 SIZE = {"width": 1366, "height": 768}
