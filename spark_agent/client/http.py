@@ -54,8 +54,8 @@ class ApiClient:
     def get(self, *path: str, **query: Any) -> dict[str, Any]:
         """The answer to GET /api/PATH. Parameters that are None are left out. Raises TraceError."""
         parts = "/".join(urllib.parse.quote(part, safe="") for part in path)
-        given = {name: value for name, value in query.items() if value is not None}
-        url = f"{self.address}/api/{parts}" + (f"?{urllib.parse.urlencode(given)}" if given else "")
+        parameters = {name: value for name, value in query.items() if value is not None}
+        url = f"{self.address}/api/{parts}" + (f"?{urllib.parse.urlencode(parameters)}" if parameters else "")
         request = urllib.request.Request(url, headers={"Accept": "application/json"})
         if self._token:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
@@ -109,17 +109,17 @@ class ApiClient:
 
     def _missing(self, application: str, runs: int, events: int) -> str:
         try:
-            known = self.get("applications", application)
+            stored = self.get("applications", application)
         except TraceError as error:
             if error.status != 404:
                 raise
             return "nothing of it is stored yet; does `lineage consume` run?"
-        counters = known["counters"]
+        counters = stored["counters"]
         if counters["runs"] < runs:
             return f"{counters['runs']} of its {runs} runs are stored; does `lineage consume` run?"
         if counters.get("events", events) < events:  # which nodes there are, and where their rows stand
             return f"{counters['events']} of its {events} events are stored; does `lineage consume` run?"
-        waiting = known["missing_blocks"] - counters.get("dropped", 0)
+        waiting = stored["missing_blocks"] - counters.get("dropped", 0)
         return f"{waiting} blocks are not stored yet" if waiting > 0 else ""
 
 

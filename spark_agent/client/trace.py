@@ -64,8 +64,8 @@ def trace(
         again = None if running is None else _runs_again(running, _normal(path))
         if running is None or again is None:
             return job.at_path(path)
-        found = partial(_found_again, client, running, again, wait_s)
-        return LineageRecords(job, frozenset(), within=_normal(path), _again=found)
+        rerun = partial(_found_again, client, running, again, wait_s)
+        return LineageRecords(job, frozenset(), within=_normal(path), _again=rerun)
     number = getattr(getattr(of, "_lineage_node", None), "number", None)
     if number is None:
         raise TraceError(f"{of!r} is neither a path nor an RDD that was made while lineage was on")
@@ -121,28 +121,26 @@ class _Job:
     edges: list[Mapping[str, Any]]
 
     def at_path(self, path: str) -> LineageRecords:
-        wanted = _normal(path)
-        holders = [node for node in self.nodes.values() if wanted in _places(node)]
+        path = _normal(path)
+        holders = [node for node in self.nodes.values() if path in _places(node)]
         is_written = any(node["kind"] == "sink" and not _is_uncaptured(node) for node in holders)
         for node in () if is_written else filter(_is_uncaptured, self.nodes.values()):
-            if any(f"{wanted}/".startswith(f"{place}/") for place in _places(node)):
-                raise TraceError(f"{wanted}: {node['reason']}")
+            if any(f"{path}/".startswith(f"{folder}/") for folder in _places(node)):
+                raise TraceError(f"{path}: {node['reason']}")
         sinks = frozenset(node["node_id"] for node in holders if node["kind"] == "sink")
-        found = sinks or frozenset(node["node_id"] for node in holders)
-        if found and not os.path.isfile(wanted):
-            return LineageRecords(self, found)
-        pages = self.client.trace(
-            self.application, direction="backward", path=wanted, row=0, depth=1, limit=1
-        )
-        return LineageRecords(self, frozenset({next(pages)["start_node"]}), within=wanted)
+        node_ids = sinks or frozenset(node["node_id"] for node in holders)
+        if node_ids and not os.path.isfile(path):
+            return LineageRecords(self, node_ids)
+        pages = self.client.trace(self.application, direction="backward", path=path, row=0, depth=1, limit=1)
+        return LineageRecords(self, frozenset({next(pages)["start_node"]}), within=path)
 
     def beside(self, at: frozenset[str], is_backward: bool) -> frozenset[str]:
         """The operations before or after; those that have none stay."""
-        here, there = ("target", "source") if is_backward else ("source", "target")
-        found: set[str] = set()
+        near, far = ("target", "source") if is_backward else ("source", "target")
+        beside: set[str] = set()
         for node in at:
-            found |= {edge[there] for edge in self.edges if edge[here] == node} or {node}
-        return frozenset(found)
+            beside |= {edge[far] for edge in self.edges if edge[near] == node} or {node}
+        return frozenset(beside)
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,8 @@ class LineageRecords:
     def _of(self, records: list[tuple[str, dict[str, Any]]]) -> LineageRecords:
         """Exactly these records."""
         starts = tuple(
-            _start(node=node, partition=each["partition"], offset=each["offset"]) for node, each in records
+            _start(node=node, partition=record["partition"], offset=record["offset"])
+            for node, record in records
         )
         at = frozenset(node for node, _ in records) or self._at
         return LineageRecords(self._job, at, starts, within=self.within, _found=list(records))
@@ -260,15 +259,15 @@ class LineageRecords:
     def collect(self, most: int | None = None) -> list[tuple[str, dict[str, Any]]]:
         """(node id, record as in docs/api.md) of every record. More than `most` raise TraceError."""
         if not self._found:
-            found: dict[tuple[str, str], dict[str, Any]] = {}
+            records: dict[tuple[str, str], dict[str, Any]] = {}
             for node, record in self._asked():
-                found[node, record["record_id"]] = record
-                if most is not None and len(found) > most:
+                records[node, record["record_id"]] = record
+                if most is not None and len(records) > most:
                     raise TraceError(
                         f"more than {most} records cannot be traced one by one: choose with filter(), key(), "
                         "at() or row() first"
                     )
-            self._found.extend((node, record) for (node, _), record in found.items())
+            self._found.extend((node, record) for (node, _), record in records.items())
         return list(self._found)
 
     def _asked(self) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -290,9 +289,9 @@ class LineageRecords:
             )
         is_exact = True
         with ThreadPoolExecutor(_QUESTIONS_AT_ONCE, "lineage-trace") as pool:
-            for found in pool.map(self._asked_of, self._starts):
-                is_exact &= found.is_exact
-                yield from found.records
+            for answer in pool.map(self._asked_of, self._starts):
+                is_exact &= answer.is_exact
+                yield from answer.records
         if not is_exact:
             warnings.warn(
                 "this lineage is a bound: it has all records that it should, and may have others",
@@ -300,23 +299,23 @@ class LineageRecords:
             )
 
     def _asked_of(self, start: Start) -> _Found:
-        client, application, asked = self._job.client, self._job.application, dict(start)
-        if not self._way and "key" not in asked:
-            page = next(client.trace(application, direction="backward", depth=1, **asked))
+        client, application, query = self._job.client, self._job.application, dict(start)
+        if not self._way and "key" not in query:
+            page = next(client.trace(application, direction="backward", depth=1, **query))
             return _Found([(page["start_node"], record) for record in page["start"]], is_exact=True)
         if self._way:
             to = next(iter(self._at)) if len(self._at) == 1 else None
-            pages = client.trace(application, direction=self._way, to=to, **asked)
+            pages = client.trace(application, direction=self._way, to=to, **query)
         else:  # the records of a key themselves: they may be many
-            pages = client.trace(application, direction="backward", depth=1, only=asked["node"], **asked)
-        at = self._at if self._way else {asked["node"]}
-        found, is_exact = list[tuple[str, dict[str, Any]]](), True
+            pages = client.trace(application, direction="backward", depth=1, only=query["node"], **query)
+        at = self._at if self._way else {query["node"]}
+        records, is_exact = list[tuple[str, dict[str, Any]]](), True
         for page in pages:
             is_exact &= page["exact"]
             for node in page["nodes"]:
                 if node["node_id"] in at:
-                    found += ((node["node_id"], record) for record in node["records"])
-        return _Found(found, is_exact or not self._way)
+                    records += ((node["node_id"], record) for record in node["records"])
+        return _Found(records, is_exact or not self._way)
 
     def count(self) -> int:
         return len(self.collect())
@@ -350,10 +349,10 @@ class LineageRecords:
         sources = [record["source"] for record in records if record.get("source")]
         if len(sources) < len(records):
             raise TraceError("these records are no rows of files: go_back_all() or go_next_all() first")
-        told = {source["warning"] for source in sources if source["warning"]}
-        for warning in sorted(told):
+        messages = {source["warning"] for source in sources if source["warning"]}
+        for warning in sorted(messages):
             warnings.warn(f"of rows of this lineage: {warning}", stacklevel=2)
-        rows = [(each["path"], each["row"], each["line"], each["text"]) for each in sources]
+        rows = [(source["path"], source["row"], source["line"], source["text"]) for source in sources]
         spark = _spark()
         with _unseen():
             frame = spark.createDataFrame(rows, _ROW)
@@ -369,13 +368,13 @@ class _Found:
     is_exact: bool
 
 
-def _read_by_spark(spark: Any, wanted: Any) -> Any:
+def _read_by_spark(spark: Any, rows: Any) -> Any:
     """The rows by their numbers, with the text that stands in the files now."""
-    paths = [path for (path,) in wanted.select("path").distinct().collect()]
-    found = [
-        wanted.where(wanted.path == path).drop("text").join(_numbered(spark, path), "row") for path in paths
+    paths = [path for (path,) in rows.select("path").distinct().collect()]
+    joined = [
+        rows.where(rows.path == path).drop("text").join(_numbered(spark, path), "row") for path in paths
     ]
-    return reduce(type(wanted).union, found).select("path", "row", "line", "text")
+    return reduce(type(rows).union, joined).select("path", "row", "line", "text")
 
 
 def _numbered(spark: Any, path: str) -> Any:

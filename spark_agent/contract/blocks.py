@@ -233,13 +233,13 @@ def _source(header: Mapping[str, Any], relation: str, columns: Mapping[str, Sequ
 
 def _looked_up(texts: Sequence[Text], codes: Sequence[int]) -> list[Text]:
     try:
-        found = [texts[code] for code in codes]
+        written_out = [texts[code] for code in codes]
     except IndexError:
         raise ContractError(f"column 'code' names a text beyond the {len(texts)} there are") from None
     longest = max((len(kind) + len(text) for kind, text in texts), default=0)
-    if len(codes) * longest > MAX_BLOCK_CHARACTERS < sum(len(kind) + len(text) for kind, text in found):
+    if len(codes) * longest > MAX_BLOCK_CHARACTERS < sum(len(kind) + len(text) for kind, text in written_out):
         raise ContractError(f"texts have over {MAX_BLOCK_CHARACTERS} characters for all outputs together")
-    return found
+    return written_out
 
 
 def _natural(header: Mapping[str, Any], name: str, below: int) -> int:

@@ -162,9 +162,9 @@ def _check_depth(event: Mapping[str, Any]) -> None:
     level: list[Any] = [event]
     for _ in range(MAX_EVENT_DEPTH):
         within = itertools.chain.from_iterable(
-            each.values() if isinstance(each, dict) else each for each in level
+            value.values() if isinstance(value, dict) else value for value in level
         )
-        level = [each for each in within if isinstance(each, (dict, list))]
+        level = [value for value in within if isinstance(value, (dict, list))]
         if not level:
             return
     raise ContractError(f"event is nested more than {MAX_EVENT_DEPTH} deep")

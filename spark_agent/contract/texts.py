@@ -87,7 +87,7 @@ def _fields(value: object) -> dict[str, Any]:
     """The fields of a dataclass that its repr has, for json.dumps, which asks about what it does not know."""
     if isinstance(value, type) or not dataclasses.is_dataclass(value):
         raise TypeError(f"{type(value).__name__} has no JSON")
-    return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.repr}
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.repr}
 
 
 def _json_encoder() -> Callable[[object], str]:

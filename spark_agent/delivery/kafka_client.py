@@ -28,13 +28,13 @@ def load_alone() -> None:
         return
     with contextlib.suppress(ImportError, ValueError):  # said where something is to be sent
         package = find_spec(_PACKAGE)
-        places = package.submodule_search_locations if package is not None else None
-        found = PathFinder.find_spec(_EXTENSION, places) if places else None
-        if found is None or found.loader is None:
+        folders = package.submodule_search_locations if package is not None else None
+        spec = PathFinder.find_spec(_EXTENSION, folders) if folders else None
+        if spec is None or spec.loader is None:
             return
         try:
-            module = module_from_spec(found)
-            found.loader.exec_module(module)
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
         finally:
             sys.modules.pop(_EXTENSION, None)
         if hasattr(module, "Producer"):

@@ -72,9 +72,9 @@ def _name(error: Any) -> str:
 def _text(error: Any) -> str:
     """`Connection refused`, without where and after how long the client tells it."""
     text = str(error.str() if hasattr(error, "str") else error)
-    for known in ("Connection refused", "Connection reset by peer", "Name or service not known"):
-        if known in text:
-            return known
+    for cause in ("Connection refused", "Connection reset by peer", "Name or service not known"):
+        if cause in text:
+            return cause
     return text.removeprefix("Broker: ").removeprefix("Local: ")[:200]
 
 

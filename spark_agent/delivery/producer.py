@@ -227,14 +227,14 @@ def sender_in_worker(settings: AgentSettings, application_id: str, problem: str)
     return sender_for(settings, shared, problem)
 
 
-def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[dict[str, int], str]:
+def prepare_topics(settings: AgentSettings, partitions: Mapping[str, int]) -> tuple[dict[str, int], str]:
     """Create missing topics with their partition counts where the broker allows it.
 
     Takes `delivery_timeout_s` at most. Returns the partitions of the topics that are there, and why others
     are not.
     """
     deadline = time.monotonic() + settings.delivery_timeout_s
-    servers, found, problem, noticed = settings.bootstrap_servers, {}, "", [""]
+    servers, existing, problem, noticed = settings.bootstrap_servers, {}, "", [""]
 
     def note(error: Any) -> None:
         noticed[0] = kafka_errors.of_connection(error, noticed[0])
@@ -250,19 +250,19 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
 
         options = {"bootstrap.servers": servers, "log_level": 0, "error_cb": note}
         admin = AdminClient({**dict(settings.client), **options})
-        existing = admin.list_topics(timeout=left_s()).topics
-        found = {name: len(existing[name].partitions) for name in wanted if name in existing}
-        missing = [NewTopic(name, count) for name, count in wanted.items() if name not in found]
+        listed = admin.list_topics(timeout=left_s()).topics
+        existing = {name: len(listed[name].partitions) for name in partitions if name in listed}
+        missing = [NewTopic(name, count) for name, count in partitions.items() if name not in existing]
         for name, future in (admin.create_topics(missing) if missing else {}).items():
             try:
                 future.result(left_s())
-                found[name] = wanted[name]
+                existing[name] = partitions[name]
             except NoAnswerError:  # it may still be made
                 problem = problem or kafka_errors.silent(servers, noticed[0])
             except Exception as error:  # noqa: BLE001 - the other topic may be allowed
                 cause = error.args[0] if error.args else error
                 if isinstance(cause, KafkaError) and cause.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                    found[name] = wanted[name]  # another agent made it just now
+                    existing[name] = partitions[name]  # another agent made it just now
                     continue
                 logger.warning("topic %s was not created: %s", name, error)
                 problem = problem or kafka_errors.no_topic(cause, name, servers)
@@ -271,4 +271,4 @@ def prepare_topics(settings: AgentSettings, wanted: Mapping[str, int]) -> tuple[
     except Exception as error:  # noqa: BLE001 - any other client error means: no broker now
         cause = error.args[0] if error.args else error
         problem = kafka_errors.silent(servers, kafka_errors.of_request(cause, noticed[0]))
-    return found, problem
+    return existing, problem

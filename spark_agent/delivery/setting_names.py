@@ -22,14 +22,14 @@ def names_in(conf_text: str) -> list[str]:
     return [key for key in keys if key.lower().startswith(("spark.lin", "spark.rdd.lin"))]
 
 
-def unknown(names: Iterable[str], known: Collection[str]) -> list[str]:
+def unknown(names: Iterable[str], settings: Collection[str]) -> list[str]:
     """A sentence for each of `names` that is none of `known`, with the nearest of them."""
     sentences: list[str] = []
     for name in names:
-        if name in known or name in FOREIGN:
+        if name in settings or name in FOREIGN:
             continue
         is_ours = name.lower().startswith((PREFIX, OLD_PREFIX))
-        near = _nearest(name, known, _SIMILAR if is_ours else _VERY_SIMILAR)
+        near = _nearest(name, settings, _SIMILAR if is_ours else _VERY_SIMILAR)
         if near:
             sentences.append(f"{name} is not a setting, and means nothing; did you mean {near}?")
         elif is_ours:  # else it is somebody else's
@@ -40,13 +40,17 @@ def unknown(names: Iterable[str], known: Collection[str]) -> list[str]:
     return sentences
 
 
-def _nearest(name: str, known: Collection[str], cutoff: float) -> str:
+def _nearest(name: str, settings: Collection[str], cutoff: float) -> str:
     from difflib import get_close_matches  # needed for a mistake only
 
     if cutoff == _SIMILAR:  # what all names have in common would make all of them similar
-        by_rest = {each.removeprefix(PREFIX).lower(): each for each in known if each.startswith(PREFIX)}
+        by_rest = {
+            setting.removeprefix(PREFIX).lower(): setting
+            for setting in settings
+            if setting.startswith(PREFIX)
+        }
         rest = name.lower().removeprefix(PREFIX).removeprefix(OLD_PREFIX)
     else:
-        by_rest, rest = {each.lower(): each for each in known}, name.lower()
+        by_rest, rest = {setting.lower(): setting for setting in settings}, name.lower()
     near = get_close_matches(rest, by_rest, 1, cutoff)
     return by_rest[near[0]] if near else ""

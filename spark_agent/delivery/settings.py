@@ -173,11 +173,11 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         return (conf(name, "") or "").strip() or _DEFAULTS[name]
 
     def is_set(name: str) -> bool:
-        given, default = get(name), _DEFAULTS[name]
-        if flag(given) is None:
-            problems.append(f"{name}={given} is neither true nor false; {default} is used")
-            given = default
-        return flag(given) is True
+        text, default = get(name), _DEFAULTS[name]
+        if flag(text) is None:
+            problems.append(f"{name}={text} is neither true nor false; {default} is used")
+            text = default
+        return flag(text) is True
 
     is_detailed = is_set(_DETAILED)
     if older := (conf(_OLD_DETAILED, "") or "").strip():

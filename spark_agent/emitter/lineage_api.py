@@ -170,12 +170,12 @@ class LineageApi:
                 raise LineageApiError(
                     f"no Kafka producer for {self._settings.bootstrap_servers}: {error}"
                 ) from error
-            wanted = {
+            partitions = {
                 self._settings.node_topic: contract.NODE_PARTITIONS,
                 self._settings.flow_topic: contract.FLOW_PARTITIONS,
             }
-            found, _problem = producer.prepare_topics(self._settings, wanted)
-            self._flow_partitions = found.get(self._settings.flow_topic, contract.FLOW_PARTITIONS)
+            existing, _problem = producer.prepare_topics(self._settings, partitions)
+            self._flow_partitions = existing.get(self._settings.flow_topic, contract.FLOW_PARTITIONS)
             self._emit(contract.APPLICATION_STARTED, name=self.name, detailed=True)
         return self
 
@@ -268,13 +268,13 @@ class LineageApi:
             if hash_in.startswith("read#"):
                 self._capture_read(node, hash_in, hash_out, value)
                 return
-            found = self._records.get(hash_in)
-            if found is None:
+            record = self._records.get(hash_in)
+            if record is None:
                 raise LineageApiError(
                     f"flow {flow_id}: hash_in {hash_in!r} is neither read#PARTITION#ROW nor the hash_out of "
                     "an earlier flow"
                 )
-            parent, position = found
+            parent, position = record
             if parent.node.number not in node.parents:
                 raise LineageApiError(
                     f"flow {flow_id}: {hash_in!r} is a record of node {parent.node.number}, and no link goes "
@@ -307,18 +307,18 @@ class LineageApi:
             run, row = self._place(node, hash_out, "sink")
             run.records = max(run.records, row + 1)
             return run, row
-        found = self._records.get(hash_out)
-        if found is None:
+        record = self._records.get(hash_out)
+        if record is None:
             run = self._run(node, 0)
             row, run.records = run.records, run.records + 1
             self._name(hash_out, run, row)
             return run, row
-        if found[0].node is not node:
+        if record[0].node is not node:
             raise LineageApiError(
-                f"hash_out {hash_out!r} names a record of node {found[0].node.number}; give the one of node "
+                f"hash_out {hash_out!r} names a record of node {record[0].node.number}; give the one of node "
                 f"{node.number} another name"
             )
-        return found
+        return record
 
     def _name(self, hash_out: str, run: _Run, position: int) -> None:
         """Remember the record, and keep its name as its key."""
@@ -332,13 +332,13 @@ class LineageApi:
             run.valued.add(position)
             run.add_text(contract.VALUES, position, value)
 
-    def _place(self, node: _Node, text: str, wanted: str) -> tuple[_Run, int]:
+    def _place(self, node: _Node, text: str, kind: str) -> tuple[_Run, int]:
         try:
-            kind, split, row = contract.parse_record_id(text)
+            parsed, split, row = contract.parse_record_id(text)
         except contract.ContractError as error:
             raise LineageApiError(str(error)) from None
-        if kind != wanted or split > MAX_NUMBER or row > MAX_POSITION:
-            raise LineageApiError(f"{text!r} is no row of a {wanted}")
+        if parsed != kind or split > MAX_NUMBER or row > MAX_POSITION:
+            raise LineageApiError(f"{text!r} is no row of a {kind}")
         return self._run(node, split), row
 
     def _run(self, node: _Node, split: int) -> _Run:

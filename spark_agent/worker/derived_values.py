@@ -61,7 +61,7 @@ def parses_json(function: object) -> bool:
 def _called(code: CodeType) -> tuple[str, ...]:
     """The global, and perhaps its attribute, that code calls with its argument and gives the result of."""
     steps = _steps(code)
-    names = [str(each.argval) for each in steps[:-3]]
+    names = [str(step.argval) for step in steps[:-3]]
     if (
         len(steps) in (4, 5)
         and steps[0].opname == "LOAD_GLOBAL"
@@ -91,7 +91,7 @@ def pair_made(function: object) -> Pair | None:
 @functools.lru_cache(maxsize=256)
 def _pair(code: CodeType) -> Pair | None:
     steps = _steps(code)
-    if len(steps) < 4 or sum(each.opname.startswith("RETURN_") for each in steps) != 1:
+    if len(steps) < 4 or sum(step.opname.startswith("RETURN_") for step in steps) != 1:
         return None
     constant, build, end = steps[-3:]
     if (
@@ -110,7 +110,7 @@ def _steps(code: CodeType) -> list[dis.Instruction]:
     """What plain code does, step by step; nothing for a generator."""
     if code.co_flags & _NOT_PLAIN:
         return []
-    return [each for each in dis.get_instructions(code) if each.opname not in _IDLE]
+    return [step for step in dis.get_instructions(code) if step.opname not in _IDLE]
 
 
 def _is_argument(step: dis.Instruction, code: CodeType) -> bool:
@@ -234,9 +234,9 @@ class KeyTexts:
     def _ship_piece(self, codes: Sequence[int], first: int, keys: list[Any]) -> None:
         """The inputs from `first` on, which have these codes of `keys`."""
         if 8 * len(keys) > len(codes):  # only those that are needed here
-            here = list(dict.fromkeys(codes))
-            place = dict(zip(here, range(len(here)), strict=True))
-            codes, keys = list(map(place.__getitem__, codes)), [keys[code] for code in here]
+            used = list(dict.fromkeys(codes))
+            code_of = dict(zip(used, range(len(used)), strict=True))
+            codes, keys = list(map(code_of.__getitem__, codes)), [keys[code] for code in used]
         limit = 6 * self.longest + _AROUND
         columns: list[tuple[TextStream, list[contract.Text]]] = []
         if self._pairs is not None:

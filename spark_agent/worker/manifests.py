@@ -18,9 +18,9 @@ class Manifests:
     def zero(self, _value: list[str]) -> list[str]:
         return []
 
-    def addInPlace(self, held: list[str], more: list[str]) -> list[str]:
+    def addInPlace(self, collected: list[str], more: list[str]) -> list[str]:
         if self.publish is None:
-            return held + more
+            return collected + more
         for manifest in more:
             self.publish(manifest)
         return []

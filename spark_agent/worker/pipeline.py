@@ -77,12 +77,12 @@ class Capture(Pipeline):
         for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
             if ways is not None:
                 ways.enter(node, function, records)
-            given, pulled = records, run.pulled
+            inputs, pulled = records, run.pulled
             if node in plan.user_nodes:
                 records = _of_user(run, node, function, split, records)
             else:
                 records = function(split, records)
-            if run.pulled is pulled and records is not given:
+            if run.pulled is pulled and records is not inputs:
                 run.pulled = None  # the function does not say it
             following = self.functions[index + 1] if index + 1 < len(self.functions) else None
             if node == plan.read_by_action or (following is not None and _says_no_count(function)):
@@ -111,11 +111,11 @@ def _of_user(run: Run, node: int, function: Callable[[int, Any], Any], split: in
     if not hasattr(records, "__next__"):
         return function(split, records)
     counter = Counter()
-    given = counter.through(records)
-    made = function(split, given)
-    if not is_row_by_row(made, given):
-        return made
-    return last_read(made, counter, run.override(node, contract.POSITIONS))
+    counted = counter.through(records)
+    result = function(split, counted)
+    if not is_row_by_row(result, counted):
+        return result
+    return last_read(result, counter, run.override(node, contract.POSITIONS))
 
 
 def _says_no_count(function: Any) -> bool:

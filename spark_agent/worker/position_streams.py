@@ -71,11 +71,11 @@ def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
     return chain.from_iterable(generators())
 
 
-def last_read(made: Iterable[Any], given: Counter, stream: Stream) -> Iterator[Any]:
+def last_read(outputs: Iterable[Any], inputs: Counter, stream: Stream) -> Iterator[Any]:
     """The records of `made`, each noted in `stream` with the position of what `given` counted last."""
     positions = stream.buffers[0]
-    for record in made:
-        positions.append(given.count - 1)
+    for record in outputs:
+        positions.append(inputs.count - 1)
         if len(positions) >= CHUNK:
             stream.flush()
         yield record

@@ -26,54 +26,52 @@ _SETS_OUTSIDE = frozenset(("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELET
 _CONSTANTS = (int, float, str, bytes, type(None))
 
 
-def is_row_by_row(made: object, given: object) -> bool:
-    """Is each output of `made`, not yet started, made of the item that it takes last from `given`?"""
-    if type(made) in (map, filter):
-        parts: tuple[object, ...] = made.__reduce__()[1]  # type: ignore[assignment] # typed as of any object
-        return len(parts) == 2 and parts[1] is given and not _takes(parts[0], given)
-    if not isinstance(made, GeneratorType) or made.gi_frame is None:
+def is_row_by_row(result: object, partition: object) -> bool:
+    """Is each output of `result`, not yet started, made of the item that it takes last from `partition`?"""
+    if type(result) in (map, filter):
+        parts: tuple[object, ...] = result.__reduce__()[1]  # type: ignore[assignment] # typed as of any object
+        return len(parts) == 2 and parts[1] is partition and not _takes(parts[0], partition)
+    if not isinstance(result, GeneratorType) or result.gi_frame is None:
         return False
-    known = made.gi_frame.f_locals
-    names = [name for name, value in known.items() if value is given]
-    constants = frozenset(name for name, value in known.items() if isinstance(value, _CONSTANTS))
-    is_taken_elsewhere = any(_takes(value, given) for value in known.values())
-    return len(names) == 1 and not is_taken_elsewhere and _is_one_loop(made.gi_code, names[0], constants)
+    variables = result.gi_frame.f_locals
+    names = [name for name, value in variables.items() if value is partition]
+    constants = frozenset(name for name, value in variables.items() if isinstance(value, _CONSTANTS))
+    is_taken_elsewhere = any(_takes(value, partition) for value in variables.values())
+    return len(names) == 1 and not is_taken_elsewhere and _is_one_loop(result.gi_code, names[0], constants)
 
 
-def _takes(function: object, given: object) -> bool:
+def _takes(function: object, partition: object) -> bool:
     """Has it the partition itself, to take items that nobody sees: `map(lambda a: (a, next(rows)), rows)`?"""
     if type(function) is functools.partial:
         bound = (*function.args, *function.keywords.values())
-        return any(each is given for each in bound) or _takes(function.func, given)
+        return any(value is partition for value in bound) or _takes(function.func, partition)
     cells = (function.__closure__ or ()) if type(function) is FunctionType else ()
-    return any(each is given for cell in cells for each in gc.get_referents(cell))
+    return any(value is partition for cell in cells for value in gc.get_referents(cell))
 
 
 @functools.lru_cache(maxsize=256)
 def _is_one_loop(code: CodeType, partition: str, constants: frozenset[str]) -> bool:
     if code.co_cellvars:  # a function of its own may keep what it saw
         return False
-    instructions = [
-        each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")
-    ]
-    if any(each.opname in _SETS_OUTSIDE for each in instructions):  # a sum that goes on from row to row
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG")]
+    if any(step.opname in _SETS_OUTSIDE for step in steps):  # a sum that goes on from row to row
         return False
-    loops = [at for at, each in enumerate(instructions) if ("LOAD", partition) in _accesses(each)]
+    loops = [index for index, step in enumerate(steps) if ("LOAD", partition) in _accesses(step)]
     if len(loops) != 1:
         return False
     head = loops[0] + 1
-    if instructions[head].opname == "GET_ITER":
+    if steps[head].opname == "GET_ITER":
         head += 1
-    if instructions[head].opname != "FOR_ITER":
+    if steps[head].opname != "FOR_ITER":
         return False
-    exit_offset = instructions[head].argval
-    body = [each for each in instructions[head + 1 :] if each.offset < exit_offset]
-    outside = instructions[: head + 1] + instructions[head + 1 + len(body) :]
-    if any(each.opname in ("YIELD_VALUE", "YIELD_FROM") for each in outside):
+    exit_offset = steps[head].argval
+    body = [step for step in steps[head + 1 :] if step.offset < exit_offset]
+    outside = steps[: head + 1] + steps[head + 1 + len(body) :]
+    if any(step.opname in ("YIELD_VALUE", "YIELD_FROM") for step in outside):
         return False
     # Behind the loop a variable may be set for the next time that an outer loop comes to it.
-    after = instructions[head + 1 + len(body) :]
-    later = {name for each in after for kind, name in _accesses(each) if kind != "LOAD"}
+    after = steps[head + 1 + len(body) :]
+    later = {name for step in after for kind, name in _accesses(step) if kind != "LOAD"}
     return _carries_nothing(body, constants - later)
 
 
@@ -85,36 +83,38 @@ def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
 
 
 def _carries_nothing(body: list[dis.Instruction], constants: frozenset[str]) -> bool:
-    """Is each local variable that the loop reads set before in the same turn, on every way?"""
-    place = {each.offset: at for at, each in enumerate(body)}
-    stored = {name for each in body for kind, name in _accesses(each) if kind != "LOAD"}
+    """Is each local variable that the loop reads set before in the same turn, on every path?"""
+    index_of = {step.offset: index for index, step in enumerate(body)}
+    stored = {name for step in body for kind, name in _accesses(step) if kind != "LOAD"}
     allowed = constants - stored
-    known: dict[int, frozenset[str]] = {}  # instruction -> variables that were set on every way to it
+    set_at: dict[int, frozenset[str]] = {}  # instruction -> variables that were set on every path to it
     pending: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
     while pending:
-        at, is_set = pending.pop()
-        before = known.get(at)
+        index, is_set = pending.pop()
+        before = set_at.get(index)
         if before is not None:
             is_set &= before
             if is_set == before:
                 continue
-        known[at] = is_set
-        for kind, name in _accesses(body[at]):
+        set_at[index] = is_set
+        for kind, name in _accesses(body[index]):
             if kind == "LOAD" and name not in is_set and name not in allowed:
                 return False
             is_set = is_set | {name} if kind == "STORE" else is_set - {name} if kind == "DELETE" else is_set
-        pending += [(place[offset], is_set) for offset in _next(body, at) if offset in place]
+        pending += [(index_of[offset], is_set) for offset in _next(body, index) if offset in index_of]
     # Not reached: handlers of exceptions. They may do nothing but end the generator.
     return not any(
-        _accesses(each) or each.opname == "YIELD_VALUE" for at, each in enumerate(body) if at not in known
+        _accesses(step) or step.opname == "YIELD_VALUE"
+        for index, step in enumerate(body)
+        if index not in set_at
     )
 
 
-def _next(body: list[dis.Instruction], at: int) -> Iterator[int]:
-    """Offsets of what may run after instruction `at`."""
-    instruction = body[at]
+def _next(body: list[dis.Instruction], index: int) -> Iterator[int]:
+    """Offsets of what may run after instruction `index`."""
+    instruction = body[index]
     if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
         yield instruction.argval
     is_final = instruction.opname in _ENDS or instruction.opname.startswith(("JUMP_F", "JUMP_B", "JUMP_A"))
-    if not is_final and at + 1 < len(body):
-        yield body[at + 1].offset
+    if not is_final and index + 1 < len(body):
+        yield body[index + 1].offset

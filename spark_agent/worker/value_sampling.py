@@ -264,9 +264,9 @@ class Ways:
     ) -> Passage:
         """What `node` gave, on the way to the function `following`, or out of the run in tagged batches."""
         is_kept = is_tagged or looks_back(following)
-        made = Passage(records, self._rules[node], is_kept=is_kept, texts=texts)
-        self._made[node] = made
-        return made
+        passage = Passage(records, self._rules[node], is_kept=is_kept, texts=texts)
+        self._made[node] = passage
+        return passage
 
     def left(self, number: int, first: int, count: int) -> tuple[int, bytes]:
         """(run number for the tag, bits that follow it) of the next records that leave the run."""

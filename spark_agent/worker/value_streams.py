@@ -326,8 +326,8 @@ def _imported(name: str, tally: Tally) -> Redact | None:
     """The function MODULE:FUNCTION, or None: `tally` says why."""
     module, _, function = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), function)
-        if not callable(found):
+        imported = getattr(importlib.import_module(module), function)
+        if not callable(imported):
             raise TypeError("it is not a function")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything
         tally.problem = (
@@ -335,5 +335,5 @@ def _imported(name: str, tally: Tally) -> Redact | None:
             "every key and value is withheld. Send its module with --py-files"
         )
         return None
-    redact: Redact = found
+    redact: Redact = imported
     return redact

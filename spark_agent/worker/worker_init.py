@@ -15,13 +15,13 @@ from typing import TypeVar
 
 from spark_agent.delivery import kafka_client
 
-Made = TypeVar("Made")
+Command = TypeVar("Command")
 
 _arrived_in = 0  # the process
 
 
-def arrive(made: type[Made], is_sending: bool) -> Made:
-    """An empty `made`, for unpickling; before it, in a worker, what is to be done there once.
+def arrive(kind: type[Command], is_sending: bool) -> Command:
+    """An empty `kind`, for unpickling; before it, in a worker, what is to be done there once.
 
     `is_sending` loads the Kafka client too, which the chain will want anyway.
     """
@@ -32,7 +32,7 @@ def arrive(made: type[Made], is_sending: bool) -> Made:
             kafka_client.load_alone()
         gc.collect()
         gc.freeze()
-    return made.__new__(made)
+    return kind.__new__(kind)
 
 
 def _is_worker() -> bool:

@@ -63,7 +63,9 @@ def cut_wire(monkeypatch: pytest.MonkeyPatch, wire: Wire | None = None) -> Wire:
     """A wire that every LineageApi of the test sends to."""
     made = wire or Wire()
     monkeypatch.setattr(producer, "Sender", made.sender)
-    monkeypatch.setattr(producer, "prepare_topics", lambda _settings, wanted: (dict.fromkeys(wanted, 7), ""))
+    monkeypatch.setattr(
+        producer, "prepare_topics", lambda _settings, partitions: (dict.fromkeys(partitions, 7), "")
+    )
     return made
 
 

@@ -49,8 +49,8 @@ class Combine(Operator):
     def aggregator(self) -> Any:
         from pyspark.shuffle import Aggregator
 
-        given = self.functions
-        return Aggregator(given.createCombiner, given.mergeValue, given.mergeCombiners)
+        functions = self.functions
+        return Aggregator(functions.createCombiner, functions.mergeValue, functions.mergeCombiners)
 
     def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
         """What merges all records in PySpark's way."""
@@ -63,7 +63,7 @@ class Combine(Operator):
             return merger.items()  # type: ignore[no-any-return]
         return _merge(self, merger, records)
 
-    def take_in(
+    def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
     ) -> None:
         """Merge `records` into `combined` and note the code of each; `codes` numbers new keys by itself."""
@@ -80,24 +80,24 @@ class Combine(Operator):
                 report(error)
             noted.append(code)
 
-    def take_in_told(
+    def merge_while_derived(
         self,
-        told: derived_values.KeyTexts,
+        key_texts: derived_values.KeyTexts,
         records: Iterable[Any],
         codes: dict[Any, int],
         combined: list[Any],
         noted: list[int],
     ) -> tuple[Any, Any] | None:
-        """`take_in` while keys tell values; the pair, not taken in yet, whose key does not."""
-        create, combine, known = self.functions.createCombiner, self.functions.mergeValue, codes.get
+        """`merge_pairs` while keys say the values; gives the pair, not merged yet, whose key does not."""
+        create, combine, code_of = self.functions.createCombiner, self.functions.mergeValue, codes.get
         kind = None
         for key, value in records:
             if type(key) is not kind:
-                if not told.is_kind(key):
+                if not key_texts.is_kind(key):
                     return key, value
                 kind = type(key)
-            code = known(key)
-            if code is None and not told.is_told(key):
+            code = code_of(key)
+            if code is None and not key_texts.is_told(key):
                 return key, value
             try:
                 if code is None:
@@ -116,7 +116,7 @@ class CombineLists(Combine):
 
     role = ""
 
-    def take_in(
+    def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
     ) -> None:
         size = len(combined)
@@ -144,7 +144,7 @@ class Merge(Combine):
             return merged
         return task_run.current.texts(self.order.node, contract.KEYS).keys_through(merged)
 
-    def take_in(
+    def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
     ) -> None:
         combine, size = self.functions.mergeCombiners, len(combined)
@@ -188,19 +188,19 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
     buffer = stream.buffers[0]
     source = iter(records)
     batch: float = merger.batch  # Spark's rule: look at the memory early, then ever less often
-    told = run.derived.keys.get(operation.node)
-    if told is not None:
-        told.follow(stream, codes)
+    key_texts = run.derived.keys.get(operation.node)
+    if key_texts is not None:
+        key_texts.follow(stream, codes)
     while True:
-        before, wanted = len(buffer), int(batch)
-        pairs = islice(source, wanted)
-        if told is not None:
-            untold = operation.take_in_told(told, pairs, codes, combined, buffer)
-            if untold is not None:
-                source, told = told.stop(stream, chain((untold,), source)), None
+        before, size = len(buffer), int(batch)
+        pairs = islice(source, size)
+        if key_texts is not None:
+            underivable = operation.merge_while_derived(key_texts, pairs, codes, combined, buffer)
+            if underivable is not None:
+                source, key_texts = key_texts.stop(stream, chain((underivable,), source)), None
                 continue
-        operation.take_in(pairs, codes, combined, buffer)
-        is_end = len(buffer) - before < wanted
+        operation.merge_pairs(pairs, codes, combined, buffer)
+        is_end = len(buffer) - before < size
         is_any = len(buffer) > 0
         stream.flush()
         batch = min(batch * 1.5, operation.records_between_looks)
@@ -208,8 +208,8 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
             merger._spill()
-            if told is not None:
-                source = told.stop(stream, source)
+            if key_texts is not None:
+                source = key_texts.stop(stream, source)
             rest = iter(()) if is_end else source  # which may not like to be asked again
             return _merge_spilled(operation.order, merger, stream, codes, rest, operation.stock(merger))
         if is_end:
@@ -242,12 +242,12 @@ def _merge_spilled(
     note = ordered.buffers[0].append
 
     def outputs() -> Iterator[Any]:
-        for made, pair in enumerate(merger.items()):
+        for position, pair in enumerate(merger.items()):
             code = codes.get(pair[0])
             if code is None:  # not equal to itself, as NaN, and read again: nobody can tell its inputs
                 code, run.problem = len(codes), _UNEQUAL
             note(code)
-            if made % CHUNK == 0:
+            if position % CHUNK == 0:
                 ordered.flush()
             yield pair
 

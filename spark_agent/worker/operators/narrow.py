@@ -64,12 +64,12 @@ class Map(Operator):
             for record in islice(source, FEW):
                 few -= 1
                 try:
-                    made = [function(record)]
+                    output = [function(record)]
                 except BaseException as error:
                     failed(error)
                     raise
                 del record
-                yield made.pop()
+                yield output.pop()
             if few:
                 ended.append(True)
                 return
@@ -191,37 +191,37 @@ class FlatMap(Operator):
         left = ticks.__length_hint__
 
         def produced() -> Generator[Any, None, None]:
-            made: Any
+            outputs: Any
             rest: Any = None  # of the list that is being pulled
             try:
                 while True:
                     before = len(counts)
                     for record in islice(source, CHUNK):
                         try:
-                            made = function(record)
+                            outputs = function(record)
                         except BaseException:
                             counts.append(0)
                             raise
                         del record  # it may be large, and so may be what was made of it
-                        if type(made) is list:
-                            rest = iter(made)
+                        if type(outputs) is list:
+                            rest = iter(outputs)
                             yield rest
-                            counts.append(len(made))
-                            made = rest = None
+                            counts.append(len(outputs))
+                            outputs = rest = None
                             continue
                         start = left()
                         try:
-                            yield compress(made, ticks)
+                            yield compress(outputs, ticks)
                         finally:
                             counts.append(start - left())
-                        made = None
+                        outputs = None
                     is_end = len(counts) - before < CHUNK
                     flush()
                     if is_end:  # an iterator of the user's may not like to be asked again
                         break
             except GeneratorExit:
                 if rest is not None:  # a take() stopped in the list
-                    counts.append(len(made) - rest.__length_hint__())
+                    counts.append(len(outputs) - rest.__length_hint__())
                 raise
             except StopIteration as error:
                 report(error)
@@ -232,7 +232,7 @@ class FlatMap(Operator):
             # Seldom asked for: so the generator keeps what it is at in its own variables, which cost less.
             at, now = getgeneratorlocals(generator), 0
             if at.get("rest") is not None:
-                now = len(at["made"]) - at["rest"].__length_hint__()
+                now = len(at["outputs"]) - at["rest"].__length_hint__()
             elif "start" in at:
                 now = at["start"] - left()
             return stream.outputs() + now
@@ -256,8 +256,8 @@ class LastRead(Operator):
         if run is None:
             return self.stock(split, records)
         counter = Counter()
-        given = counter.through(records)
-        return last_read(self.stock(split, given), counter, run.stream(self.node, contract.POSITIONS))
+        counted = counter.through(records)
+        return last_read(self.stock(split, counted), counter, run.stream(self.node, contract.POSITIONS))
 
 
 class Known(Operator):

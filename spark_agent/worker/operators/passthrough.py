@@ -44,12 +44,12 @@ def untagged(deserializer: Any) -> Any:
     if isinstance(deserializer, PairsOfBatches):
         sides = deserializer.left.inner, deserializer.right.inner
         return CartesianDeserializer(*map(BatchedSerializer, sides)) if all(map(_pickles, sides)) else None
-    each = deserializer.serializer if isinstance(deserializer, BatchedSerializer) else None
-    if type(each) is not TaggedSerializer or not _pickles(each.inner):
+    serializer = deserializer.serializer if isinstance(deserializer, BatchedSerializer) else None
+    if type(serializer) is not TaggedSerializer or not _pickles(serializer.inner):
         return None
     if isinstance(deserializer, TaggedBatches):
-        return AutoBatchedSerializer(each.inner, deserializer.bestSize)
-    return BatchedSerializer(each.inner, deserializer.batchSize)
+        return AutoBatchedSerializer(serializer.inner, deserializer.bestSize)
+    return BatchedSerializer(serializer.inner, deserializer.batchSize)
 
 
 def plain_form(dataset: Any) -> Any:

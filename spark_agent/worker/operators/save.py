@@ -34,12 +34,12 @@ class TextSink(Operator):
     def _rows(self, records: Iterable[Any], run: task_run.Run) -> Iterator[bytes]:
         several: list[tuple[int, int]] = []  # (input position, rows)
         passed: list[bytes] = []  # the records since the last look
-        seen, wanted = 0, 1
+        seen, batch_size = 0, 1
 
         def look() -> None:
-            nonlocal seen, wanted
+            nonlocal seen, batch_size
             together = b"".join(passed)
-            wanted = min(2 * wanted, LOOK) if len(together) < LOOK_BYTES else max(wanted // 2, 1)
+            batch_size = min(2 * batch_size, LOOK) if len(together) < LOOK_BYTES else max(batch_size // 2, 1)
             if b"\n" in together or b"\r" in together:
                 for position, text in enumerate(passed, seen):
                     if b"\n" in text or b"\r" in text:
@@ -52,7 +52,7 @@ class TextSink(Operator):
         def looked_at() -> Iterator[bytes]:
             source = iter(records)
             while True:
-                for record in islice(source, wanted):
+                for record in islice(source, batch_size):
                     if isinstance(record, str):
                         text = record.encode("utf-8")
                     elif isinstance(record, bytes):
@@ -61,7 +61,7 @@ class TextSink(Operator):
                         text = str(record).encode("utf-8")
                     passed.append(text)
                     yield text
-                is_end = len(passed) < wanted
+                is_end = len(passed) < batch_size
                 look()
                 if is_end:
                     return

@@ -99,15 +99,15 @@ class TaggedBatches(BatchedSerializer):  # type: ignore[misc] # PySpark's is not
         self.bestSize = best_size
 
     def dump_stream(self, records: Any, stream: Any) -> None:
-        wanted, source = 1, iter(records)
-        while batch := list(islice(source, wanted)):
+        batch_size, source = 1, iter(records)
+        while batch := list(islice(source, batch_size)):
             pickled = bytes(self.serializer.inner.dumps(batch))
             write_with_length(tag_of(len(batch)) + pickled, stream)
             size = len(pickled)
             if size < self.bestSize:  # Spark's rule
-                wanted *= 2
-            elif size > self.bestSize * 10 and wanted > 1:
-                wanted //= 2
+                batch_size *= 2
+            elif size > self.bestSize * 10 and batch_size > 1:
+                batch_size //= 2
 
 
 #: Sizes of the batches that `BatchesIn` has read and `SameBatches` has not written yet, in this process.
@@ -215,15 +215,15 @@ class ShuffleWrite(Operator):
         numbered = enumerate(records)
         while True:
             # Looks after each thousandth record, and when there are more than a batch.
-            wanted = min(1000 - pending % 1000, int(batch) + 1 - pending)
+            until_look = min(1000 - pending % 1000, int(batch) + 1 - pending)
             before = seen
-            for seen, (key, value) in islice(numbered, wanted):
+            for seen, (key, value) in islice(numbered, until_look):
                 target = partition(key) % partitions
                 bucket, inputs = buckets[target]
                 bucket.append((key, value))
                 inputs.append(seen)
             pending += seen - before
-            if seen - before < wanted:
+            if seen - before < until_look:
                 break
             if (pending % 1000 == 0 and get_used_memory() > self.limit) or pending > batch:
                 targets, size = len(buckets), 0
