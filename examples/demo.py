@@ -37,7 +37,7 @@ from lineage_service.devstack.process import tail
 from lineage_service.devstack.progress import Reporter, console_reporter
 from lineage_service.devstack.servers import SERVERS, running
 from lineage_service.devstack.state import read_state
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -26,7 +26,7 @@ from typing import Any
 
 import lineage_cypher
 from lineage_service.devstack.state import read_state, resolve
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,4 +1,4 @@
-"""The values that the service answers with: applications, graphs, records, traces.
+"""The results of queries: applications, graphs, records, traces, values, the lag.
 
 Plain frozen data, in the words of the API (docs/api.md has the HTTP shapes). Knows nothing of HTTP,
 of stores or of how a trace is found.
@@ -7,7 +7,7 @@ of stores or of how a trace is found.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 Direction = Literal["backward", "forward"]
 
@@ -200,37 +200,6 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraceQuery:
-    """Where a trace begins: record, or node with partition and offset, or node with key, or path with row.
-
-    With a record or a path, `node` says which one is meant.
-    """
-
-    direction: Direction
-    record: str | None = None
-    node: str | None = None
-    partition: int | None = None
-    offset: int | None = None
-    key: str | None = None
-    path: str | None = None
-    row: int | None = None
-    to: str | None = None
-    depth: int | None = None
-    #: List records of this node only; the others are counted.
-    only: str | None = None
-    limit: int = 100
-    cursor: str | None = None
-    values: bool = False
-    #: Go on into applications that wrote the input files, or read the output files; not with `to` or `depth`.
-    across: bool = True
-
-    @property
-    def goes_on(self) -> bool:
-        """Into other applications."""
-        return self.across and self.to is None and self.depth is None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
     """What waits in one topic partition: messages from `committed` (else `first`) to `next`.
 
@@ -298,53 +267,6 @@ class Lag:
     unread_applications: int
 
 
-class LineageError(Exception):
-    """What every part of the service raises; the text is for people."""
-
-
-class NotFoundError(LineageError):
-    """The application, node, record or file row is not there (HTTP 404)."""
-
-
-class UnknownApplicationError(NotFoundError):
-    """No application has that id."""
-
-    def __init__(self, application_id: str, where: str = "") -> None:
-        super().__init__(f"no application {application_id} is known" + (f" in {where}" if where else ""))
-        self.application_id = application_id
-
-
-class InvalidQueryError(LineageError):
-    """The question cannot be understood or is ambiguous (HTTP 422)."""
-
-
-class TimeBudgetError(LineageError):
-    """The time budget of the question is spent (HTTP 504).
-
-    `next` is a cursor behind which is what a trace has found so far, if it has found anything.
-    """
-
-    next: str | None = None
-
-
-class UnavailableError(LineageError):
-    """A store does not answer (HTTP 503)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordQuery:
-    """Which records of a node. `node` is a node id or its number; `text` is a case-insensitive substring;
-    `offset` is the first in `partition`."""
-
-    node: str
-    text: str | None = None
-    key: str | None = None
-    partition: int | None = None
-    offset: int | None = None
-    limit: int = 100
-    cursor: str | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materialized:
     """How much of a trace now stands in Neo4j as LineageFlow nodes and `flow` links."""
@@ -353,22 +275,3 @@ class Materialized:
     links: int
     truncated: bool
     query: str = field(default="")  # Cypher that shows it in Neo4j Browser
-
-
-class Questions(Protocol):
-    """What can be asked of the lineage. `lineage_service.tracing` answers; `api` and the commands ask.
-
-    Each method raises NotFoundError, InvalidQueryError, TimeBudgetError or UnavailableError.
-    """
-
-    def applications(self) -> tuple[Application, ...]: ...
-
-    def application(self, application_id: str) -> Application: ...
-
-    def graph(self, application_id: str) -> Graph: ...
-
-    def records(self, application_id: str, query: RecordQuery) -> RecordPage: ...
-
-    def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
-
-    def values(self, application_id: str, record: str, node: str | None) -> Values: ...

@@ -5,7 +5,8 @@ An application that is really called so wins: programs of one's own choose their
 
 from __future__ import annotations
 
-from lineage_service.lineage import NotFoundError, Questions
+from lineage_service.errors import NotFoundError
+from lineage_service.queries import Queries
 
 __all__ = ["LAST", "NoApplicationError", "application_named"]
 
@@ -16,7 +17,7 @@ class NoApplicationError(NotFoundError):
     """The store holds no application, so none is the newest."""
 
 
-def application_named(questions: Questions, name: str) -> str:
+def application_named(questions: Queries, name: str) -> str:
     """The application id that is meant. Only `last` is looked up. Raises NoApplicationError."""
     if name != LAST:
         return name

@@ -23,9 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from perf.capture.__main__ import about_machine
 from perf.capture.broker import Broker
 from perf.capture.cases import CASES
@@ -110,7 +111,7 @@ def _captured(folder: Path, broker: Broker, options: argparse.Namespace) -> tupl
 
 def _complete(store: DeltaFlowStore) -> str:
     """The id of the one application, once all of it is stored."""
-    questions, deadline = LineageQuestions(store, time_budget_s=TIMEOUT_S), time.monotonic() + TIMEOUT_S
+    questions, deadline = LineageQueries(store, time_budget_s=TIMEOUT_S), time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         for application in questions.applications():
             if application.complete:
@@ -156,7 +157,7 @@ def _answered(engine: str, memory: str, asked: dict[str, Any]) -> dict[str, Any]
             jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
             peak = _peak_mib(jvm)
     else:
-        found = _asked(LineageQuestions(store, time_budget_s=TIMEOUT_S).trace, asked)
+        found = _asked(LineageQueries(store, time_budget_s=TIMEOUT_S).trace, asked)
         peak = 0.0
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"questions": found, "peak_mib": round(own + peak), "kept_mib": round(max(kept) / 2**20)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lineage_api.app import create_app
-from lineage_service.lineage import Questions
+from lineage_service.queries import Queries
 
 FILE = Path(__file__).resolve().parents[1] / "ui" / "src" / "api.ts"
 
@@ -26,7 +26,7 @@ _NAMES = {"string": "string", "integer": "number", "number": "number", "boolean"
 def typescript() -> str:
     """The whole file."""
     # Nothing is asked: only the shapes are read.
-    document = create_app(cast(Questions, None)).openapi()
+    document = create_app(cast(Queries, None)).openapi()
     schemas: Mapping[str, Mapping[str, Any]] = document["components"]["schemas"]
     return _HEAD + "".join(_interface(name, schemas[name]) for name in sorted(schemas))
 

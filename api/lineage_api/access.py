@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lineage_api.problems import refusal
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

@@ -22,7 +22,7 @@ from lineage_api.limits import Gate, HeadAsGet, Limits
 from lineage_api.openapi import completed
 from lineage_api.page import add_page
 from lineage_page import built_folder
-from lineage_service.lineage import Questions
+from lineage_service.queries import Queries
 
 __all__ = ["VERSION", "Api", "create_app"]
 
@@ -54,7 +54,7 @@ class Api(FastAPI):
 
 
 def create_app(
-    questions: Questions,
+    questions: Queries,
     *,
     materialize: Materialize | None = None,
     lag: LookAtLag | None = None,

@@ -28,9 +28,11 @@ from lineage_api.parameters import (
 )
 from lineage_api.problems import Problem
 from lineage_service import lineage
-from lineage_service.lineage import Lag, Materialized, Questions, TraceQuery, UnavailableError
+from lineage_service.errors import UnavailableError
+from lineage_service.lineage import Lag, Materialized
 from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest import LAST, application_named
+from lineage_service.queries import Queries, TraceQuery
 
 __all__ = ["LookAtLag", "Materialize", "router"]
 
@@ -70,8 +72,8 @@ def _csv() -> dict[int | str, dict[str, Any]]:
     return {200: {"content": content, "description": "JSON, or CSV with `Accept: text/csv`."}}
 
 
-async def _questions(request: Request) -> Questions:
-    return cast(Questions, request.app.state.questions)
+async def _questions(request: Request) -> Queries:
+    return cast(Queries, request.app.state.questions)
 
 
 async def _materialize(request: Request) -> Materialize:
@@ -128,7 +130,7 @@ async def _no_store(response: Response) -> None:
     response.headers.update(_STALE)
 
 
-Asked = Annotated[Questions, Depends(_questions)]
+Asked = Annotated[Queries, Depends(_questions)]
 
 
 async def _application(questions: Asked, app: ApplicationId) -> str:

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lineage_service.lineage import Application, Direction, RecordQuery, TraceQuery
+from lineage_service.lineage import Application, Direction
+from lineage_service.queries import RecordQuery, TraceQuery
 
 __all__ = [
     "MAX_LIMIT",

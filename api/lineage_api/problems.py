@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lineage_service.lineage import (
+from lineage_service.errors import (
     InvalidQueryError,
     LineageError,
     NotFoundError,

@@ -12,7 +12,7 @@ from pathlib import Path
 from lineage_cypher import browser
 from lineage_service.devstack.progress import console_reporter
 from lineage_service.devstack.state import read_state
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
 
 __all__ = ["command", "configure"]

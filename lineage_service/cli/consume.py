@@ -18,13 +18,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lineage_service.completeness import Completeness, completeness_of
+from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.ingest.consumer import Consumer, Limits
 from lineage_service.kafka import client as kafka_client
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
 from lineage_service.kafka.group_claim import claim
 from lineage_service.kafka.subscription import KafkaSubscription, no_broker
 from lineage_service.kafka.topics import TopicError, create_topics, topic_partitions
-from lineage_service.lineage import LineageError, UnavailableError
 from lineage_service.monitoring.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
 from lineage_service.monitoring.metrics_server import metrics_server
 from lineage_service.store.flow_store import FlowStore, open_store

@@ -239,8 +239,8 @@ def _call(
     from pydantic import ValidationError
 
     from lineage_service.devstack.state import resolve
+    from lineage_service.errors import LineageError
     from lineage_service.kafka.client import with_ports
-    from lineage_service.lineage import LineageError
 
     flags = {name: vars(options).pop(name) for name in settings_class.model_fields if name in options}
     try:

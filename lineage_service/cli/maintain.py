@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lineage_service.lineage import LineageError, UnavailableError
+from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import existing_store
 from lineage_service.store.maintenance import Compacted, Maintenance, Stored, expired

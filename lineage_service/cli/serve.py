@@ -27,7 +27,7 @@ from lineage_api.access import from_settings
 from lineage_api.app import VERSION, create_app
 from lineage_api.etags import tags_of
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_TARGET
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
 
 __all__ = ["ADDRESS_FILE", "CannotListenError", "command", "configure", "serve"]

@@ -1,4 +1,4 @@
-"""What commands read and write: the flow store as `Questions`, and traces into the graph.
+"""What commands read and write: the flow store as `Queries`, and traces into the graph.
 
 What they need is imported when it is opened: a command that only prints its help needs none of it.
 """
@@ -9,19 +9,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lineage_service.lineage import Materialized, Questions, TraceQuery
+    from lineage_service.lineage import Materialized
+    from lineage_service.queries import Queries, TraceQuery
     from lineage_service.settings import Settings
 
 
-def open_questions(settings: Settings, *, makes_store: bool = True) -> Questions:
+def open_questions(settings: Settings, *, makes_store: bool = True) -> Queries:
     """The lineage of the flow store that `settings` names. Where there is none, one is made; those who only
     ask say no to that, and get a NoStoreError.
     """
     from lineage_service.store.flow_store import existing_store, open_store
-    from lineage_service.tracing.query.service import LineageQuestions
+    from lineage_service.tracing.query.service import LineageQueries
 
     store = open_store(settings) if makes_store else existing_store(settings)
-    return LineageQuestions(store, time_budget_s=settings.trace_seconds)
+    return LineageQueries(store, time_budget_s=settings.trace_seconds)
 
 
 def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materialized] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 
 
 class StackError(LineageError):

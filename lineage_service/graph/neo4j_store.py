@@ -22,6 +22,7 @@ import neo4j
 from neo4j.exceptions import DatabaseError, DriverError, Neo4jError, ServiceUnavailable
 
 import lineage_cypher
+from lineage_service.errors import UnavailableError
 from lineage_service.graph.rows import (
     BATCH_ROWS,
     EdgeCounts,
@@ -37,7 +38,6 @@ from lineage_service.graph.rows import (
 )
 from lineage_service.graph.run_writer import ClaimLostError, RunWriter, claimed
 from lineage_service.graph.statements import Step, run_steps
-from lineage_service.lineage import UnavailableError
 from lineage_service.settings import Settings
 
 __all__ = [

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
 
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from spark_agent import contract
 
 T = TypeVar("T")

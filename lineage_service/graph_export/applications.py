@@ -16,9 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_service.completeness import Receipt, completeness_of
+from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.graph.rows import EdgeCounts, GraphDataError, NodeCounts, WholeRun
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
-from lineage_service.lineage import LineageError, UnavailableError
 from lineage_service.tracing.columns.application import open_application, stored_files
 from lineage_service.tracing.model.edges import counts
 

@@ -12,13 +12,14 @@ from dataclasses import replace
 import lineage_cypher
 from lineage_service.graph.neo4j_store import GraphStore
 from lineage_service.graph.rows import GraphRecord
-from lineage_service.lineage import Materialized, Questions, Record, Trace, TraceQuery
+from lineage_service.lineage import Materialized, Record, Trace
+from lineage_service.queries import Queries, TraceQuery
 
 
 class Materializer:
     """Callable as (application id, query) -> Materialized."""
 
-    def __init__(self, questions: Questions, graph: GraphStore, max_records: int) -> None:
+    def __init__(self, questions: Queries, graph: GraphStore, max_records: int) -> None:
         self._questions = questions
         self._graph = graph
         self._max_records = max_records

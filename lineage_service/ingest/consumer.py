@@ -35,10 +35,10 @@ from lineage_service.decode.batches import (
     flow_batch,
     source_of,
 )
+from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.graph.rows import GraphDataError
 from lineage_service.kafka.dead_letters import DeadLetters
 from lineage_service.kafka.subscription import POLL_MESSAGES, Owner, Place, Subscription
-from lineage_service.lineage import LineageError, UnavailableError
 from lineage_service.store.flow_store import FlowStore
 from spark_agent import contract
 

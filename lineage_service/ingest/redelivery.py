@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 
 __all__ = [
     "Done",

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lineage_service.lineage import UnavailableError
+from lineage_service.errors import UnavailableError
 from spark_agent.contract import broker_addresses, kafka_config
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from lineage_service.errors import LineageError
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of, other_owner
 from lineage_service.kafka.subscription import PASSING, unusable
-from lineage_service.lineage import LineageError
 
 __all__ = ["GroupBusyError", "claim"]
 

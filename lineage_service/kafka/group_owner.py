@@ -11,7 +11,7 @@ one partition, so that there is one answer, whoever commits. Knows no broker, an
 
 from __future__ import annotations
 
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 
 __all__ = ["GroupTakenError", "memory_of", "other_owner"]
 

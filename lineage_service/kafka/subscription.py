@@ -26,9 +26,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from lineage_service.decode.batches import Message
+from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of, other_owner
-from lineage_service.lineage import LineageError, UnavailableError
 
 __all__ = [
     "PASSING",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from lineage_service.errors import LineageError
 from lineage_service.kafka.client import NO_OPTIONS, client_of, silent_log
-from lineage_service.lineage import LineageError
 from spark_agent import contract
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.completeness import Completeness, Receipt, completeness_of
-from lineage_service.lineage import ApplicationLag, UnavailableError
+from lineage_service.errors import UnavailableError
+from lineage_service.lineage import ApplicationLag
 from lineage_service.outcomes import Outcome, outcome_of
 from spark_agent import contract
 

@@ -15,8 +15,9 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from lineage_service.errors import UnavailableError
 from lineage_service.kafka.group import Group, GroupState, Partition, Standing
-from lineage_service.lineage import GroupLag, Lag, PartitionLag, UnavailableError
+from lineage_service.lineage import GroupLag, Lag, PartitionLag
 from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
 
 if TYPE_CHECKING:

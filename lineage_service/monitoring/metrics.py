@@ -17,7 +17,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from lineage_service.lineage import GroupLag, UnavailableError
+from lineage_service.errors import UnavailableError
+from lineage_service.lineage import GroupLag
 from lineage_service.monitoring.incomplete import UnfinishedApplications
 
 if TYPE_CHECKING:

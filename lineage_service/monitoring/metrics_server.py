@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from lineage_service.monitoring.metrics import exposition
 
 if TYPE_CHECKING:

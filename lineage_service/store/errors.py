@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.lineage import UnavailableError
+from lineage_service.errors import UnavailableError
 from lineage_service.store.log_check import log_damage
 
 __all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told", "reading_told"]

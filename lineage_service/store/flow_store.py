@@ -40,7 +40,7 @@ import pyarrow.dataset
 
 from lineage_service.completeness import Receipt
 from lineage_service.decode.batches import EventBatch, FlowBatch
-from lineage_service.lineage import NotFoundError
+from lineage_service.errors import NotFoundError
 from lineage_service.store.delta_table import NOTHING, Table
 from lineage_service.store.errors import errors_told, reading_told
 from lineage_service.store.known_blocks import KnownBlocks

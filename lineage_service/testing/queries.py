@@ -1,4 +1,4 @@
-"""The in-memory twin of `Questions`: lineages given as plain values, asked like the real ones.
+"""The in-memory twin of `Queries`: lineages given as plain values, asked like the real ones.
 
 Promises the same answers as the tracing over the flow store for what it was given: backward and forward are
 symmetric, totals are never the truncated counts. Knows nothing of stores and keeps everything in memory, so
@@ -10,27 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.lineage import (
     Application,
     Direction,
     Flow,
     Graph,
-    InvalidQueryError,
     Node,
-    NotFoundError,
     Record,
     RecordPage,
-    RecordQuery,
     Trace,
     TracedNode,
-    TraceQuery,
-    UnknownApplicationError,
     Values,
     ValueStep,
 )
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.tracing.files.file_nodes import nodes_meant
 
-__all__ = ["MemoryLineage", "MemoryQuestions"]
+__all__ = ["MemoryLineage", "MemoryQueries"]
 
 _HOW_TO_CAPTURE = "Run the job again with spark.lineage.detailed=true to capture values."
 
@@ -90,8 +87,8 @@ class _Index:
         return record if step is None else replace(record, value=step.value, value_type=step.type)
 
 
-class MemoryQuestions:
-    """Answers `Questions` (lineage_service.lineage) from the lineages that it was given."""
+class MemoryQueries:
+    """Answers `Queries` (lineage_service.queries) from the lineages that it was given."""
 
     def __init__(self, lineages: Iterable[MemoryLineage] = ()) -> None:
         self._indexes = {each.application.application_id: _Index(each) for each in lineages}

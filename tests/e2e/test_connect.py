@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import NotFoundError
+from lineage_service.errors import NotFoundError
 from tests.support.spark.application import Application, read_application
 
 #: Two JVMs or more start in each of these.

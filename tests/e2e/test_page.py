@@ -14,8 +14,9 @@ from playwright.sync_api import Route, expect
 
 from lineage_api.access import Access
 from lineage_api.app import create_app
-from lineage_service.lineage import Application, Graph, UnavailableError
-from lineage_service.testing.queries import MemoryLineage, MemoryQuestions
+from lineage_service.errors import UnavailableError
+from lineage_service.lineage import Application, Graph
+from lineage_service.testing.queries import MemoryLineage, MemoryQueries
 from tests.support.e2e.browser import opened, served, violations
 from tests.support.flights_and_weather import APP, MARKUP, RUNNING, materialize, questions
 
@@ -106,7 +107,7 @@ def test_applications_come_in_pages(page, url):
 
 
 def test_without_an_application_the_page_says_how_to_get_one(page):
-    with served(create_app(MemoryQuestions())) as url:
+    with served(create_app(MemoryQueries())) as url:
         page.goto(url)
         expect(page.locator("main")).to_contain_text("spark.lineage.enabled=true")
 
@@ -155,7 +156,7 @@ def test_an_application_without_operations_says_so(page):
     )
     graph = Graph(application_id="empty", nodes=(), edges=())
     lineage = MemoryLineage(application=nothing, graph=graph, records={}, flows=())
-    with served(create_app(MemoryQuestions([lineage]))) as url:
+    with served(create_app(MemoryQueries([lineage]))) as url:
         page.goto(f"{url}#/app/empty")
         expect(page.locator("main")).to_contain_text("This application has registered no operation yet.")
 
@@ -378,7 +379,7 @@ def test_the_page_asks_for_the_token_once(page):
     page.errors.clear()
 
 
-class Down(MemoryQuestions):
+class Down(MemoryQueries):
     def applications(self) -> tuple[Application, ...]:
         raise UnavailableError("the flow store /data/flows cannot be read")
 

@@ -15,10 +15,12 @@ pytest.importorskip("playwright")
 from playwright.sync_api import Page, expect
 
 from lineage_api.app import create_app
-from lineage_service.lineage import TimeBudgetError, Trace, TraceQuery
+from lineage_service.errors import TimeBudgetError
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.testing.queries import MemoryQuestions
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.testing.queries import MemoryQueries
+from lineage_service.tracing.query.service import LineageQueries
 from tests.integration.test_ghost_links import Applications
 from tests.support.e2e.browser import long_tasks, opened, served, violations
 from tests.support.flights_and_weather import (
@@ -53,7 +55,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = DeltaFlowStore(folder / "flows")
     tell(store, folder, SOURCES)
     tell_large(store, folder / "rows.txt")
-    with served(create_app(LineageQuestions(store, time_budget_s=60))) as address:
+    with served(create_app(LineageQueries(store, time_budget_s=60))) as address:
         yield address
 
 
@@ -267,7 +269,7 @@ def test_a_way_of_five_hundred_operations_stays_within_the_measure(page, large):
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
 
-class Spent(MemoryQuestions):
+class Spent(MemoryQueries):
     """Takes too long at first, and tells what was found so far."""
 
     patience = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lineage_api.access import Access
 from lineage_api.app import create_app
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from tests.e2e.test_page import served
 from tests.support.api_store import build
 
@@ -27,7 +27,7 @@ def test_the_client_of_the_readme_has_ten_lines() -> None:
 
 
 def test_the_client_of_the_readme_prints_what_made_a_row(tmp_path: Path) -> None:
-    app = create_app(LineageQuestions(build(tmp_path), time_budget_s=60), access=Access.of(TOKEN))
+    app = create_app(LineageQueries(build(tmp_path), time_budget_s=60), access=Access.of(TOKEN))
     with served(app) as url:
         program = client()
         for there, here in (

@@ -14,14 +14,14 @@ import pytest
 
 from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.completeness import completeness_of
-from lineage_service.lineage import TraceQuery
 from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.queries import TraceQuery
 from lineage_service.store import delta_table
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.support.api_store import told
@@ -66,7 +66,7 @@ DAMAGES = pytest.mark.parametrize("how", ["cut off", "empty", "zeros"])
 @pytest.mark.parametrize("table", TABLES)
 def test_a_question_about_it_says_which_file_and_what_to_do(folder: Path, table: str, how: str) -> None:
     damage(folder, table, how)
-    questions = LineageQuestions(DeltaFlowStore(folder), time_budget_s=30)
+    questions = LineageQueries(DeltaFlowStore(folder), time_budget_s=30)
     query = TraceQuery(direction="backward", node="1", partition=0, offset=0)
     with pytest.raises(StoreUnavailableError) as refused:
         questions.trace(BROKEN, query)
@@ -82,7 +82,7 @@ def test_a_question_about_it_says_which_file_and_what_to_do(folder: Path, table:
 @pytest.mark.parametrize("table", ["events", "blocks"])
 def test_a_list_has_the_others_and_says_what_is_wrong_with_it(folder: Path, table: str, how: str) -> None:
     damage(folder, table, how)
-    sound, broken = LineageQuestions(DeltaFlowStore(folder), time_budget_s=30).applications()
+    sound, broken = LineageQueries(DeltaFlowStore(folder), time_budget_s=30).applications()
     assert (sound.name, sound.complete, sound.missing) == ("job sound", True, "")
     assert (broken.application_id, broken.complete) == (BROKEN, False)
     assert "cannot be" in broken.missing
@@ -135,7 +135,7 @@ def test_who_lost_rows_with_an_empty_entry_is_not_complete_and_the_others_are(
     with caplog.at_level(logging.WARNING):
         store = DeltaFlowStore(folder)
     assert f"{entry} is empty" in caplog.text
-    questions = LineageQuestions(store, time_budget_s=30)
+    questions = LineageQueries(store, time_budget_s=30)
     told_of = {each.application_id: each for each in questions.applications()}
     assert told_of[SOUND].complete
     assert not told_of[BROKEN].complete
@@ -154,7 +154,7 @@ def test_no_empty_entry_leaves_what_it_said_of_complete(folder: Path, tmp_path: 
         hurt = tmp_path / f"hurt-{number}"
         shutil.copytree(folder, hurt)
         (hurt / entry.relative_to(folder)).write_bytes(b"")
-        found = LineageQuestions(DeltaFlowStore(hurt), time_budget_s=30).applications()
+        found = LineageQueries(DeltaFlowStore(hurt), time_budget_s=30).applications()
         whole = {each.application_id for each in found if each.complete}
         assert whole == {SOUND} - {each for each in (SOUND,) if entry_names(entry, SOUND)} | (
             set() if entry_names(entry, BROKEN) else {BROKEN}
@@ -184,7 +184,7 @@ def test_an_entry_that_cannot_be_read_is_named_and_its_remedy_works(
     assert "empty this file" in str(refused.value)
     assert "\n" not in str(refused.value)
     entry.write_bytes(b"")  # as it says
-    found = LineageQuestions(DeltaFlowStore(folder), time_budget_s=30).applications()
+    found = LineageQueries(DeltaFlowStore(folder), time_budget_s=30).applications()
     assert [each.application_id for each in found if each.complete] == [SOUND]
 
 
@@ -196,7 +196,7 @@ def test_an_entry_that_is_gone_is_named_and_its_remedy_works(folder: Path, table
         DeltaFlowStore(folder)
     assert f"{entry} is gone" in str(refused.value)
     entry.write_bytes(b"")
-    found = LineageQuestions(DeltaFlowStore(folder), time_budget_s=30).applications()
+    found = LineageQueries(DeltaFlowStore(folder), time_budget_s=30).applications()
     assert [each.application_id for each in found if each.complete] == [SOUND]
 
 

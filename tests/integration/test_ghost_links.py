@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from lineage_service.decode.batches import event_batch
-from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.lineage_messages import event, messages
 
@@ -24,7 +25,7 @@ class Applications:
 
     def __init__(self, folder: Path) -> None:
         self.store = DeltaFlowStore(folder / "flows")
-        self.questions = LineageQuestions(self.store, time_budget_s=60)
+        self.questions = LineageQueries(self.store, time_budget_s=60)
         self._written = 0
 
     def copy(

@@ -3,14 +3,15 @@ from pathlib import Path
 import pytest
 
 from lineage_service.decode.batches import event_batch
-from lineage_service.lineage import InvalidQueryError, TraceQuery
+from lineage_service.errors import InvalidQueryError
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.lineage_messages import APP, event, messages
 
 
-def questions(folder: Path, relation: str, records: int) -> LineageQuestions:
+def questions(folder: Path, relation: str, records: int) -> LineageQueries:
     """Of a job of one task that says only that any record may have come from any other."""
     store = DeltaFlowStore(folder)
     told = [
@@ -32,7 +33,7 @@ def questions(folder: Path, relation: str, records: int) -> LineageQuestions:
         ),
     ]
     store.write_events(event_batch("topic/0", messages(*told)))
-    return LineageQuestions(store, time_budget_s=60)
+    return LineageQueries(store, time_budget_s=60)
 
 
 @pytest.mark.parametrize("relation", [contract.PARTITION, contract.DATASET])

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import NotFoundError, RecordQuery, Trace, TraceQuery
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.errors import NotFoundError
+from lineage_service.lineage import Trace
+from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from spark_agent.emitter import lineage_api
 from spark_agent.emitter.lineage_api import LineageApi
@@ -20,7 +22,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     return cut_wire(monkeypatch)
 
 
-def trace(questions: LineageQuestions, **query: Any) -> Trace:
+def trace(questions: LineageQueries, **query: Any) -> Trace:
     return questions.trace(APP, TraceQuery(**{"direction": "backward", "limit": 1_000, **query}))
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import TracedNode, TraceQuery, Values
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.lineage import TracedNode, Values
+from lineage_service.queries import TraceQuery
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.file_applications import APP, MAP, questions_of, splits_of
 
@@ -19,15 +20,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "rows.txt"
 
 
-def asked(path: Path, **fields: Any) -> LineageQuestions:
+def asked(path: Path, **fields: Any) -> LineageQueries:
     return questions_of(path.parent, splits_of(path), [2], **fields)
 
 
-def values(questions: LineageQuestions, offset: int = 0) -> Values:
+def values(questions: LineageQueries, offset: int = 0) -> Values:
     return questions.values(APP, f"0#{offset}", str(MAP))
 
 
-def trace(questions: LineageQuestions, offset: int = 0, **query: Any) -> tuple[str, TracedNode]:
+def trace(questions: LineageQueries, offset: int = 0, **query: Any) -> tuple[str, TracedNode]:
     """(what it says to do, the map's records)."""
     found = questions.trace(
         APP, TraceQuery(direction="forward", node=str(MAP), partition=0, offset=offset, values=True, **query)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import TimeBudgetError, TraceQuery
+from lineage_service.errors import TimeBudgetError
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 
 ROOT = Path(__file__).parents[2]
 ORDERS = "shop,state,amount\nNorth,paid,10\nSouth,paid,7\nNorth,open,90\nNorth,paid,5\n"
@@ -49,7 +50,7 @@ def folder(kafka: Any, group: str, tmp_path: Path) -> Path:
 
 def test_a_sum_is_traced_to_its_rows(folder: Path, group: str) -> None:
     assert (folder / "sums.csv").read_text() == "North,15\nSouth,7\n"
-    questions = LineageQuestions(DeltaFlowStore(folder / "home" / "flows"), time_budget_s=60)
+    questions = LineageQueries(DeltaFlowStore(folder / "home" / "flows"), time_budget_s=60)
     application = f"sums-{group}"
     assert questions.application(application).complete
 
@@ -69,7 +70,7 @@ def test_a_sum_is_traced_to_its_rows(folder: Path, group: str) -> None:
     ]
     assert backward.nodes[1].records[0].value == '["North", 15]'
 
-    hurried = LineageQuestions(DeltaFlowStore(folder / "home" / "flows"), time_budget_s=1e-9)
+    hurried = LineageQueries(DeltaFlowStore(folder / "home" / "flows"), time_budget_s=1e-9)
     with pytest.raises(TimeBudgetError, match="longer than its 1e-09 s"):
         hurried.trace(application, query)
 

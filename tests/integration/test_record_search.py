@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import InvalidQueryError, RecordPage, RecordQuery, TimeBudgetError
+from lineage_service.errors import InvalidQueryError, TimeBudgetError
+from lineage_service.lineage import RecordPage
+from lineage_service.queries import RecordQuery
 from lineage_service.tracing.files import record_location as places
 from lineage_service.tracing.files import row_index
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.file_applications import APP, MAP, SOURCE, questions_of, splits_of
 
 
-def ask(asked: LineageQuestions, node: int = SOURCE, **query: Any) -> RecordPage:
+def ask(asked: LineageQueries, node: int = SOURCE, **query: Any) -> RecordPage:
     return asked.records(APP, RecordQuery(node=str(node), **query))
 
 
@@ -24,7 +26,7 @@ def found(page: RecordPage) -> list[tuple[int, int]]:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> LineageQuestions:
+def asked(tmp_path: Path) -> LineageQueries:
     """Ten files of 100 rows, every tenth of which is a `Storm`; and the values of what maps them."""
     partitions = []
     for split in range(10):
@@ -42,7 +44,7 @@ STORMS = [(split, row) for split in range(10) for row in range(3, 100, 10)]
 
 
 @pytest.mark.parametrize("limit", [1, 7, 10, 99, 100, 1_000])
-def test_the_pages_of_a_search_make_up_all_matches_in_order(asked: LineageQuestions, limit: int) -> None:
+def test_the_pages_of_a_search_make_up_all_matches_in_order(asked: LineageQueries, limit: int) -> None:
     places, cursor = [], None
     while True:
         page = ask(asked, text="sTORM", limit=limit, cursor=cursor)
@@ -54,7 +56,7 @@ def test_the_pages_of_a_search_make_up_all_matches_in_order(asked: LineageQuesti
     assert places == STORMS
 
 
-def test_the_total_is_given_where_the_first_page_holds_all(asked: LineageQuestions) -> None:
+def test_the_total_is_given_where_the_first_page_holds_all(asked: LineageQueries) -> None:
     assert ask(asked, text="storm 93", limit=10).total == 10
     assert ask(asked, text="storm 93", limit=9).total is None
     assert ask(asked, text="storm 93", limit=10, cursor="3:0").total is None
@@ -62,7 +64,7 @@ def test_the_total_is_given_where_the_first_page_holds_all(asked: LineageQuestio
 
 
 def test_a_page_is_found_without_the_files_behind_it(
-    asked: LineageQuestions, monkeypatch: pytest.MonkeyPatch
+    asked: LineageQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[int] = []
     original = places.Places.matching
@@ -80,7 +82,7 @@ def test_a_page_is_found_without_the_files_behind_it(
     assert searched[3:] == [6]
 
 
-def test_positions_begin_a_page(asked: LineageQuestions) -> None:
+def test_positions_begin_a_page(asked: LineageQueries) -> None:
     page = ask(asked, partition=4, offset=97)
     assert (found(page), page.total, page.next) == ([(4, 97), (4, 98), (4, 99)], 3, None)
     assert found(ask(asked, partition=4, offset=40, text="storm", limit=2)) == [(4, 43), (4, 53)]
@@ -95,14 +97,14 @@ def test_positions_begin_a_page(asked: LineageQuestions) -> None:
         ask(asked, offset=3)
 
 
-def test_pages_of_all_records_count_them(asked: LineageQuestions) -> None:
+def test_pages_of_all_records_count_them(asked: LineageQueries) -> None:
     page = ask(asked, limit=150)
     assert (page.total, page.next, len(page.records)) == (1_000, "1:49", 150)
     assert found(ask(asked, limit=2, cursor=page.next)) == [(1, 50), (1, 51)]
     assert ask(asked, limit=2, partition=3).total == 100
 
 
-def test_keys_are_exact_counted_and_paged(asked: LineageQuestions) -> None:
+def test_keys_are_exact_counted_and_paged(asked: LineageQueries) -> None:
     page = ask(asked, MAP, key="odd", limit=60)
     assert (page.total, len(page.records)) == (150, 60)
     rest = ask(asked, MAP, key="odd", limit=100, cursor=page.next)
@@ -112,7 +114,7 @@ def test_keys_are_exact_counted_and_paged(asked: LineageQuestions) -> None:
     assert ask(asked, MAP, key="ODD").total == 0
 
 
-def test_texts_of_values_are_searched_too_and_with_a_key(asked: LineageQuestions) -> None:
+def test_texts_of_values_are_searched_too_and_with_a_key(asked: LineageQueries) -> None:
     page = ask(asked, MAP, text="gale")
     assert (found(page), page.total, page.next) == ([(2, 2), (5, 5), (7, 7)], 3, None)
     first = ask(asked, MAP, text="gale", limit=2)
@@ -123,7 +125,7 @@ def test_texts_of_values_are_searched_too_and_with_a_key(asked: LineageQuestions
     assert found(ask(asked, MAP, text="gale", key="odd", limit=1, cursor="5:5")) == [(7, 7)]
 
 
-def test_a_search_says_which_files_it_could_not_read(asked: LineageQuestions, tmp_path: Path) -> None:
+def test_a_search_says_which_files_it_could_not_read(asked: LineageQueries, tmp_path: Path) -> None:
     for split in (1, 4):
         (tmp_path / f"{split}.txt").unlink()
     page = ask(asked, text="storm", limit=1_000)
@@ -170,7 +172,7 @@ def test_a_search_that_outlasts_its_time_gives_what_it_found_and_goes_on(
     assert [place for page in pages for place in found(page)] == [(0, row) for row in range(7, 400, 40)]
 
 
-def test_a_cursor_of_another_endpoint_is_refused(asked: LineageQuestions) -> None:
+def test_a_cursor_of_another_endpoint_is_refused(asked: LineageQueries) -> None:
     for cursor in ("1", "1:", ":", "a:b", "1:-1", f"1:{'9' * 30}"):
         with pytest.raises(InvalidQueryError, match="was not given by this endpoint"):
             ask(asked, cursor=cursor)

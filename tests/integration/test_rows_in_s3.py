@@ -11,7 +11,8 @@ import pytest
 from pyarrow.fs import LocalFileSystem, S3FileSystem, SubTreeFileSystem
 
 from lineage_service.devstack.ports import HOST, choose_port
-from lineage_service.lineage import RecordQuery, SourceRow, TraceQuery
+from lineage_service.lineage import SourceRow
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
 from tests.support.file_applications import APP, SOURCE, questions_of, splits_of
 

@@ -14,17 +14,12 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import (
-    NotFoundError,
-    Record,
-    RecordQuery,
-    SourceRow,
-    TimeBudgetError,
-    TraceQuery,
-)
+from lineage_service.errors import NotFoundError, TimeBudgetError
+from lineage_service.lineage import Record, SourceRow
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.tracing.files import file_systems, row_index
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.file_applications import APP, SOURCE, questions_of, splits_of
 
 ROWS = [f"row {number}" for number in range(40)]
@@ -34,11 +29,11 @@ STARTS = (0, 100, 107, 108, 250)
 COUNTS = [16, 1, 0, 21, 2]
 
 
-def records(questions: LineageQuestions, **query: Any) -> tuple[Record, ...]:
+def records(questions: LineageQueries, **query: Any) -> tuple[Record, ...]:
     return questions.records(APP, RecordQuery(node=str(SOURCE), **query)).records
 
 
-def rows(questions: LineageQuestions, **query: Any) -> list[SourceRow]:
+def rows(questions: LineageQueries, **query: Any) -> list[SourceRow]:
     return [each.source for each in records(questions, **query) if each.source is not None]
 
 
@@ -51,11 +46,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def asked(path: Path, tmp_path: Path) -> LineageQuestions:
+def asked(path: Path, tmp_path: Path) -> LineageQueries:
     return questions_of(tmp_path, splits_of(path, *STARTS), COUNTS)
 
 
-def test_rows_of_all_splits_have_their_text_and_number(asked: LineageQuestions, path: Path) -> None:
+def test_rows_of_all_splits_have_their_text_and_number(asked: LineageQueries, path: Path) -> None:
     assert rows(asked) == [
         SourceRow(path=str(path), row=number, line=number + 1, text=text, warning=None)
         for number, text in enumerate(ROWS)
@@ -63,7 +58,7 @@ def test_rows_of_all_splits_have_their_text_and_number(asked: LineageQuestions, 
 
 
 def test_each_row_of_a_file_of_several_splits_is_found_by_its_number(
-    asked: LineageQuestions, path: Path
+    asked: LineageQueries, path: Path
 ) -> None:
     for number, text in enumerate(ROWS):
         trace = asked.trace(APP, TraceQuery(direction="forward", path=str(path), row=number))
@@ -137,7 +132,7 @@ def become_a_ring(path: Path) -> None:
     ],
 )
 def test_what_took_the_place_of_a_file_is_said(
-    change: Callable[[Path], None], said: str, asked: LineageQuestions, path: Path
+    change: Callable[[Path], None], said: str, asked: LineageQueries, path: Path
 ) -> None:
     change(path)
     found = rows(asked)
@@ -155,7 +150,7 @@ def test_what_took_the_place_of_a_file_is_said(
 
 
 def test_a_file_that_may_not_be_read_is_said(
-    asked: LineageQuestions, path: Path, monkeypatch: pytest.MonkeyPatch
+    asked: LineageQueries, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> int:  # tests may run as a user that may read everything
         raise PermissionError(13, "Permission denied")
@@ -169,7 +164,7 @@ def test_a_file_that_may_not_be_read_is_said(
 
 
 def test_a_file_that_fails_while_it_is_read_is_said(
-    asked: LineageQuestions, monkeypatch: pytest.MonkeyPatch
+    asked: LineageQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> FileState:
         raise OSError(5, "Input/output error")
@@ -180,7 +175,7 @@ def test_a_file_that_fails_while_it_is_read_is_said(
     }
 
 
-def test_a_file_that_changed_says_how(asked: LineageQuestions, path: Path) -> None:
+def test_a_file_that_changed_says_how(asked: LineageQueries, path: Path) -> None:
     path.write_bytes(DATA + b"more\n")
     (row, *_) = rows(asked)
     assert row.text == "row 0"
@@ -194,7 +189,7 @@ def test_a_file_that_changed_says_how(asked: LineageQuestions, path: Path) -> No
 
 
 def test_rows_beyond_the_end_of_a_file_that_became_shorter_are_said(
-    asked: LineageQuestions, path: Path
+    asked: LineageQueries, path: Path
 ) -> None:
     path.write_bytes(DATA[:100])
     found = rows(asked)
@@ -205,7 +200,7 @@ def test_rows_beyond_the_end_of_a_file_that_became_shorter_are_said(
 
 
 def test_a_file_that_was_replaced_by_another_with_the_same_size_is_read_anew(
-    asked: LineageQuestions, path: Path
+    asked: LineageQueries, path: Path
 ) -> None:
     assert rows(asked, limit=1)[0].text == "row 0"
     path.write_bytes(DATA.upper())

@@ -14,8 +14,10 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
-from lineage_service.lineage import NotFoundError, RecordQuery, SourceRow, TraceQuery
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.errors import NotFoundError
+from lineage_service.lineage import SourceRow
+from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.file_applications import APP, SINK, SOURCE, questions_of
 
 
@@ -36,7 +38,7 @@ def of(*splits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"split": at, "parts": list(parts)} for at, parts in enumerate(splits)]
 
 
-def rows(questions: LineageQuestions, node: int = SOURCE, **query: Any) -> list[SourceRow]:
+def rows(questions: LineageQueries, node: int = SOURCE, **query: Any) -> list[SourceRow]:
     page = questions.records(APP, RecordQuery(node=str(node), limit=1_000, **query))
     return [each.source for each in page.records if each.source is not None]
 
@@ -46,7 +48,7 @@ def told(found: Sequence[SourceRow]) -> list[tuple[str, int, str | None]]:
     return [(Path(each.path).name, each.row, each.text) for each in found]
 
 
-def found_at(questions: LineageQuestions, path: Path | str, row: int) -> tuple[int, int]:
+def found_at(questions: LineageQueries, path: Path | str, row: int) -> tuple[int, int]:
     """(partition, offset) of a row, which is the row of the record that is found there."""
     trace = questions.trace(APP, TraceQuery(direction="forward", path=str(path), row=row))
     (start,) = trace.start
@@ -78,7 +80,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def texts(files: tuple[Path, Path], tmp_path: Path) -> LineageQuestions:
+def texts(files: tuple[Path, Path], tmp_path: Path) -> LineageQueries:
     """The long file in three splits; the second one lies in a partition with the short file."""
     long, short = files
     first, second, third = map(len, cut(LONG, 0, 100, 250))
@@ -93,7 +95,7 @@ def texts(files: tuple[Path, Path], tmp_path: Path) -> LineageQuestions:
     )
 
 
-def test_rows_of_several_files_and_splits_have_their_files_and_numbers(texts: LineageQuestions) -> None:
+def test_rows_of_several_files_and_splits_have_their_files_and_numbers(texts: LineageQueries) -> None:
     first, second, third = cut(LONG, 0, 100, 250)
     assert told(rows(texts)) == [
         *(("long.txt", number, LONG[number]) for number in first),
@@ -103,7 +105,7 @@ def test_rows_of_several_files_and_splits_have_their_files_and_numbers(texts: Li
 
 
 def test_each_row_of_them_is_found_by_its_file_and_number(
-    texts: LineageQuestions, files: tuple[Path, Path]
+    texts: LineageQueries, files: tuple[Path, Path]
 ) -> None:
     long, short = files
     first, second, third = cut(LONG, 0, 100, 250)
@@ -118,7 +120,7 @@ def test_each_row_of_them_is_found_by_its_file_and_number(
             texts.trace(APP, TraceQuery(direction="forward", path=str(path), row=row))
 
 
-def test_a_text_is_searched_in_all_parts(texts: LineageQuestions) -> None:
+def test_a_text_is_searched_in_all_parts(texts: LineageQueries) -> None:
     assert told(rows(texts, text="LONG 2")) == [
         ("long.txt", number, LONG[number]) for number in (2, *range(20, 30))
     ]

@@ -10,7 +10,8 @@ import pytest
 
 from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.lineage import RecordQuery, TraceQuery, UnavailableError
+from lineage_service.errors import UnavailableError
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore
 from lineage_service.store.location import KEEP_COPIES_S, StorePlace
@@ -18,7 +19,7 @@ from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.query import service
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.flow_store_suite import FlowStoreSuite, flows, state
 from tests.support.lineage_messages import APP, block, event, messages
@@ -99,7 +100,7 @@ def test_an_application_that_stays_open_has_its_copies_for_as_long(
 ) -> None:
     store = DeltaFlowStore(far)
     write_application(store)
-    questions = LineageQuestions(store, time_budget_s=60)
+    questions = LineageQueries(store, time_budget_s=60)
     asked = TraceQuery(direction="backward", node="1", partition=0, offset=0, values=True)
     before = questions.trace(APP, asked)
     assert before.nodes[0].records[0].value == "one"
@@ -116,7 +117,7 @@ def test_files_that_went_within_a_question_are_an_error_that_can_be_tried_again(
 ) -> None:
     store = DeltaFlowStore(far)
     write_application(store)
-    questions = LineageQuestions(store, time_budget_s=60)
+    questions = LineageQueries(store, time_budget_s=60)
     assert questions.records(APP, RecordQuery(node="1", text="one")).records
     for path in (tmp_path / "copies").iterdir():
         path.unlink()

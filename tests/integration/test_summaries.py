@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.lineage import NotFoundError
+from lineage_service.errors import NotFoundError
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.lineage_messages import block, event, messages
 
@@ -52,11 +52,11 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def questions(store: Store) -> LineageQuestions:
-    return LineageQuestions(store, time_budget_s=60)
+def questions(store: Store) -> LineageQueries:
+    return LineageQueries(store, time_budget_s=60)
 
 
-def test_applications_are_listed_without_their_flows(store: Store, questions: LineageQuestions) -> None:
+def test_applications_are_listed_without_their_flows(store: Store, questions: LineageQueries) -> None:
     for file in (*store.files("flows", "old"), *store.files("flows", "new")):
         Path(file).unlink()
     listed = questions.applications()
@@ -65,7 +65,7 @@ def test_applications_are_listed_without_their_flows(store: Store, questions: Li
     assert [questions.application(each.application_id) for each in listed] == list(listed)
 
 
-def test_only_what_came_since_is_read_again(store: Store, questions: LineageQuestions) -> None:
+def test_only_what_came_since_is_read_again(store: Store, questions: LineageQueries) -> None:
     questions.applications()
     questions.applications()
     assert sorted(store.read) == ["new", "old"]
@@ -78,7 +78,7 @@ def test_only_what_came_since_is_read_again(store: Store, questions: LineageQues
 
 
 def test_an_application_whose_events_have_not_come_is_not_listed_yet(
-    store: Store, questions: LineageQuestions
+    store: Store, questions: LineageQueries
 ) -> None:
     store.send(block(300, application_id="early"))
     assert [each.application_id for each in questions.applications()] == ["new", "old"]
@@ -88,7 +88,7 @@ def test_an_application_whose_events_have_not_come_is_not_listed_yet(
     assert questions.applications()[0].application_id == "early"
 
 
-def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: LineageQuestions) -> None:
+def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: LineageQueries) -> None:
     questions.applications()
     store.delete("old")
     assert [each.application_id for each in questions.applications()] == ["new"]

@@ -10,9 +10,9 @@ import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.graph.rows import event_rows
-from lineage_service.lineage import RecordQuery, TraceQuery
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.file_applications import MAP, SINK, SOURCE, questions_of, splits_of
 from tests.support.lineage_messages import APP, block, event, messages
@@ -31,7 +31,7 @@ EVENTS = (
 )
 
 
-def answers(asked: LineageQuestions) -> dict[str, Any]:
+def answers(asked: LineageQueries) -> dict[str, Any]:
     def traced(direction: str, node: int) -> Any:
         query = TraceQuery(direction=direction, node=str(node), partition=0, offset=1)  # type: ignore[arg-type]
         return asdict(asked.trace(APP, query))
@@ -48,13 +48,13 @@ def answers(asked: LineageQuestions) -> dict[str, Any]:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> LineageQuestions:
+def asked(tmp_path: Path) -> LineageQueries:
     (tmp_path / "in.txt").write_text("a\nb\nc\nd\n")
     return questions_of(tmp_path, splits_of(tmp_path / "in.txt"), [4])
 
 
 def test_blocks_and_events_that_no_answer_uses_change_no_answer(
-    asked: LineageQuestions, tmp_path: Path
+    asked: LineageQueries, tmp_path: Path
 ) -> None:
     before = answers(asked)
     assert before["application"]["complete"]
@@ -81,7 +81,7 @@ def test_blocks_and_events_that_no_answer_uses_change_no_answer(
 
 
 def test_the_graph_takes_nothing_of_events_that_it_does_not_know(
-    asked: LineageQuestions, tmp_path: Path
+    asked: LineageQueries, tmp_path: Path
 ) -> None:
     stored = DeltaFlowStore(tmp_path / "flows").events(APP)
     decoded = [row for _, row in event_batch("more/node-0", messages(*EVENTS)).rows]

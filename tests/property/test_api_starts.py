@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lineage_api.app import create_app
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.api_client import Client
 from tests.support.api_store import APP, HALF, build
 
@@ -62,7 +62,7 @@ applications = st.sampled_from([APP, APP, APP, HALF, "other"])
 
 class Asked:
     def __init__(self, folder: Any) -> None:
-        app = create_app(LineageQuestions(build(folder), time_budget_s=60))
+        app = create_app(LineageQueries(build(folder), time_budget_s=60))
         self._client, self._folder, self._openapi = Client(app), str(folder), app.openapi()
 
     def check(self, operation: str, application: str, parameters: dict[str, Any], node: str = "") -> None:

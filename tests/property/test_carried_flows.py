@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lineage_service.lineage import Trace, TraceQuery
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
+from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.tracing.walk import local_engine
 from tests.support.id_applications import FileStore
 from tests.support.lineage_messages import APP
@@ -131,7 +132,7 @@ def flows(trace: Trace) -> list[tuple[Place, Place]]:
 
 def asked(store: FileStore, place: Place, direction: Any, limit: int) -> list[Trace]:
     """All pages."""
-    questions = LineageQuestions(store, time_budget_s=60)
+    questions = LineageQueries(store, time_budget_s=60)
     node, split, offset = place
     query = {"direction": direction, "node": str(node), "partition": split, "offset": offset, "limit": limit}
     pages = [questions.trace(APP, TraceQuery(**query))]

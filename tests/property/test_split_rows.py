@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.lineage import TimeBudgetError
+from lineage_service.errors import TimeBudgetError
 from lineage_service.tracing.files import bzip2_splits, row_index
 from lineage_service.tracing.files.bzip2_splits import text_starts
 from lineage_service.tracing.files.decompression import FileBytes, unlimited

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
-from lineage_service.lineage import InvalidQueryError, NotFoundError, Trace, TraceQuery
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.id_applications import (
     CACHE,
     FILTER,
@@ -140,7 +142,7 @@ def told(draw: st.DrawFn, application: IdApplication) -> tuple[list[bytes], list
     return any_order(list(application.events())), any_order(list(application.blocks()))
 
 
-def asked(questions: LineageQuestions, direction: str, place: Place, **also: object) -> Trace:
+def asked(questions: LineageQueries, direction: str, place: Place, **also: object) -> Trace:
     node, split, offset = place
     query = TraceQuery(direction=direction, node=str(node), partition=split, offset=offset, **also)  # type: ignore[arg-type]  # what the test says
     return questions.trace(APP, query)
@@ -193,7 +195,7 @@ def test_every_trace_finds_what_the_records_were_made_of(data: st.DataObject) ->
     with TemporaryDirectory() as folder:
         store = FileStore(Path(folder), row_group=data.draw(st.integers(1, 20)))
         store.tell(events, blocks)
-        questions = LineageQuestions(store, time_budget_s=60)
+        questions = LineageQueries(store, time_budget_s=60)
         for direction, truth in zip(("backward", "forward"), truth_of(application), strict=True):
             for start, expected in truth.items():
                 trace = asked(questions, direction, start)
@@ -216,7 +218,7 @@ def _totals(those: set[Place]) -> dict[int, int]:
 @given(applications())
 def test_pages_and_ends_of_the_way_say_the_same(application: IdApplication) -> None:
     with TemporaryDirectory() as folder:
-        questions = LineageQuestions(stored(application, Path(folder)), time_budget_s=60)
+        questions = LineageQueries(stored(application, Path(folder)), time_budget_s=60)
         backward, forward = truth_of(application)
         for direction, truth, ends in (("backward", backward, SOURCES), ("forward", forward, (OUTPUT,))):
             for start, expected in truth.items():
@@ -268,7 +270,7 @@ def test_ids_of_a_split_that_nobody_told_of_make_an_answer_inexact(data: st.Data
     untold = frozenset(data.draw(st.sets(st.sampled_from(splits)))) if splits else frozenset()
     application = replace(application, untold=untold)
     with TemporaryDirectory() as folder:
-        questions = LineageQuestions(stored(application, Path(folder)), time_budget_s=60)
+        questions = LineageQueries(stored(application, Path(folder)), time_budget_s=60)
         for start, expected in truth_of(application)[0].items():
             trace = asked(questions, "backward", start)
             known = {each for each in expected if each[:2] not in untold}
@@ -277,11 +279,11 @@ def test_ids_of_a_split_that_nobody_told_of_make_an_answer_inexact(data: st.Data
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> LineageQuestions:
-    return LineageQuestions(stored(TWO_GROUPINGS, tmp_path), time_budget_s=60)
+def questions(tmp_path: Path) -> LineageQueries:
+    return LineageQueries(stored(TWO_GROUPINGS, tmp_path), time_budget_s=60)
 
 
-def test_a_group_of_groups_is_made_of_all_that_the_groups_are_made_of(questions: LineageQuestions) -> None:
+def test_a_group_of_groups_is_made_of_all_that_the_groups_are_made_of(questions: LineageQueries) -> None:
     trace = asked(questions, "backward", (OUTPUT, 0, 0))
     assert [each.name for each in trace.nodes] == ["n90", "n1", "n0"]
     assert places(trace) == {
@@ -292,12 +294,12 @@ def test_a_group_of_groups_is_made_of_all_that_the_groups_are_made_of(questions:
     }
 
 
-def test_a_key_of_63_bits_is_a_key_like_any_other(questions: LineageQuestions) -> None:
+def test_a_key_of_63_bits_is_a_key_like_any_other(questions: LineageQueries) -> None:
     assert places(asked(questions, "backward", (OUTPUT, 0, 1))) == {(OUTPUT, 0, 1), (0, 0, 3), (1, 0, 0)}
     assert places(asked(questions, "forward", (0, 0, 3))) == {(0, 0, 3), (OUTPUT, 0, 0), (OUTPUT, 0, 1)}
 
 
-def test_a_row_that_was_made_of_nothing_is_its_own_trace(questions: LineageQuestions) -> None:
+def test_a_row_that_was_made_of_nothing_is_its_own_trace(questions: LineageQueries) -> None:
     trace = asked(questions, "backward", (OUTPUT, 3, 0))
     assert (places(trace), trace.exact) == ({(OUTPUT, 3, 0)}, True)
 
@@ -306,14 +308,14 @@ def test_of_two_attempts_the_one_with_more_records_counts(tmp_path: Path) -> Non
     shorter = Task(rows=[[source_id(0, 1, 1)]])
     longer = Task(rows=[[source_id(0, 1, 1)]] * 3)
     application = with_others(TWO_GROUPINGS, (OUTPUT, 0, shorter, True), (OUTPUT, 3, longer, False))
-    questions = LineageQuestions(stored(application, tmp_path), time_budget_s=60)
+    questions = LineageQueries(stored(application, tmp_path), time_budget_s=60)
     assert len(places(asked(questions, "backward", (OUTPUT, 0, 0)))) == 7
     assert places(asked(questions, "backward", (OUTPUT, 3, 2))) == {(OUTPUT, 3, 2), (0, 1, 1)}
 
 
 def test_beyond_the_limit_of_an_output_there_are_no_records(tmp_path: Path) -> None:
     application = replace(TWO_GROUPINGS, limit=1)
-    questions = LineageQuestions(stored(application, tmp_path), time_budget_s=60)
+    questions = LineageQueries(stored(application, tmp_path), time_budget_s=60)
     assert places(asked(questions, "forward", (0, 0, 3))) == {(0, 0, 3), (OUTPUT, 0, 0)}
     with pytest.raises(NotFoundError, match="has 1 records in partition 0"):
         asked(questions, "backward", (OUTPUT, 0, 1))
@@ -321,7 +323,7 @@ def test_beyond_the_limit_of_an_output_there_are_no_records(tmp_path: Path) -> N
     assert (sink.node, sink.records) == (OUTPUT, 1)
 
 
-def test_a_trace_cannot_begin_or_end_where_rows_only_pass(questions: LineageQuestions) -> None:
+def test_a_trace_cannot_begin_or_end_where_rows_only_pass(questions: LineageQueries) -> None:
     with pytest.raises(InvalidQueryError, match="no records of its own"):
         asked(questions, "backward", (FILTER, 0, 0))
     with pytest.raises(InvalidQueryError, match="no records of its own"):

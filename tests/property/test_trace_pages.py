@@ -13,11 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.lineage import InvalidQueryError, NotFoundError, TimeBudgetError, Trace, TraceQuery
+from lineage_service.errors import InvalidQueryError, NotFoundError, TimeBudgetError
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.columns.application import OpenedApplication, open_application, stored_files
 from lineage_service.tracing.query import service
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.local_engine import TraceWalk
 from spark_agent import contract
@@ -102,7 +104,7 @@ def places(trace: Trace, node: str = "n0") -> list[tuple[int, int]]:
 
 def test_pages_neither_repeat_nor_skip_what_was_there_while_more_arrives(store: Arriving) -> None:
     store.events(committed(2), committed(4))
-    questions = LineageQuestions(store.store, time_budget_s=60)
+    questions = LineageQueries(store.store, time_budget_s=60)
     first = questions.trace(APP, TraceQuery(**{**vars_of(START), "limit": 7}))
     assert places(first) == [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (3, 0), (3, 1)]
     assert not first.exact  # two writers are not known yet
@@ -118,7 +120,7 @@ def vars_of(query: TraceQuery) -> dict[str, Any]:
 
 
 def test_a_cursor_belongs_to_its_question(whole: Arriving) -> None:
-    questions = LineageQuestions(whole.store, time_budget_s=60)
+    questions = LineageQueries(whole.store, time_budget_s=60)
     page = questions.trace(APP, TraceQuery(**{**vars_of(START), "limit": 3}))
     other = {**vars_of(START), "depth": 1, "cursor": page.next}
     with pytest.raises(InvalidQueryError, match="belongs to another question"):
@@ -128,7 +130,7 @@ def test_a_cursor_belongs_to_its_question(whole: Arriving) -> None:
 def test_the_records_of_one_node_are_listed_alone_page_by_page_and_the_others_counted(
     whole: Arriving,
 ) -> None:
-    questions = LineageQuestions(whole.store, time_budget_s=60)
+    questions = LineageQueries(whole.store, time_budget_s=60)
     every = questions.trace(APP, START)
     found: list[tuple[int, int]] = []
     cursor = None
@@ -151,7 +153,7 @@ def test_the_records_of_one_node_are_listed_alone_page_by_page_and_the_others_co
 def test_a_node_that_is_not_on_the_way_lists_nothing_and_one_that_is_not_there_is_refused(
     whole: Arriving,
 ) -> None:
-    questions = LineageQuestions(whole.store, time_budget_s=60)
+    questions = LineageQueries(whole.store, time_budget_s=60)
     page = questions.trace(APP, TraceQuery(**{**vars_of(START), "only": "another-application#0"}))
     assert not any(each.records for each in page.nodes)
     assert page.next is None
@@ -221,9 +223,9 @@ def test_a_walk_that_is_ended_anywhere_comes_to_the_same_end(
 def test_a_spent_budget_gives_what_was_found_and_the_next_question_goes_on(
     whole: Arriving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    questions = LineageQuestions(whole.store, time_budget_s=60)
+    questions = LineageQueries(whole.store, time_budget_s=60)
     expected = questions.trace(APP, START)
-    questions = LineageQuestions(whole.store, time_budget_s=60)
+    questions = LineageQueries(whole.store, time_budget_s=60)
     allowed = 0
 
     @contextmanager

@@ -16,9 +16,9 @@ import duckdb
 import pytest
 from neo4j import GraphDatabase, Record, Transaction
 
+from lineage_service.errors import UnavailableError
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.graph.run_writer import RunWriter
-from lineage_service.lineage import UnavailableError
 from spark_agent import contract
 from tests.integration.test_graph_runs import links_of, run_of
 from tests.integration.test_graph_store import ended, node, started

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import RecordQuery
+from lineage_service.queries import RecordQuery
 from tests.support.spark.application import Application, rows_at, run_application
 from tests.support.spark.pipelines import write
 

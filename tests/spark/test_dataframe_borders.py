@@ -13,7 +13,8 @@ from pyspark import RDD, SparkContext, cloudpickle
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.spark import test_cluster, test_dataframe_cluster
 from tests.spark.test_dataframe_cluster import CLUSTER, fails_at

@@ -12,7 +12,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from lineage_service.lineage import NotFoundError
+from lineage_service.errors import NotFoundError
 from tests.support.spark import relational as r
 from tests.support.spark.dataframe_oracle import (
     Case,

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.lineage import InvalidQueryError, NotFoundError
+from lineage_service.errors import InvalidQueryError, NotFoundError
 from tests.support.spark.application import Application
 from tests.support.spark.dataframe_oracle import rows_of_sources, written
 

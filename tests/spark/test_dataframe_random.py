@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import DataFrame
 
-from lineage_service.lineage import NotFoundError
+from lineage_service.errors import NotFoundError
 from tests.support.spark import random_queries
 from tests.support.spark.dataframe_oracle import Case, Ran, Tables, check_forward, rows_of_sources
 from tests.support.spark.relational import Data, Sources

@@ -14,9 +14,10 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.support.lineage_messages import messages
 from tests.support.spark.application import messages_of, part_rows, rows_at, run_application
@@ -74,7 +75,7 @@ class Between:
     applications: list[str]
 
     def trace(self, application: int, **query: Any) -> Trace:
-        questions = LineageQuestions(self.store, time_budget_s=60)
+        questions = LineageQueries(self.store, time_budget_s=60)
         return questions.trace(self.applications[application], TraceQuery(**query))
 
     def backward(self, output: str) -> Iterator[tuple[str, Trace]]:

@@ -10,7 +10,9 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lineage_service.lineage import Direction, NotFoundError, Trace, TraceQuery
+from lineage_service.errors import NotFoundError
+from lineage_service.lineage import Direction, Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.support.spark.application import Application, rows_at, run_application
 

@@ -14,7 +14,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from lineage_service.lineage import InvalidQueryError, NotFoundError
+from lineage_service.errors import InvalidQueryError, NotFoundError
 from spark_agent.sql import jvm_gateway
 from spark_agent.sql.runtime import spark_sessions, streaming_queries
 from spark_agent.sql.runtime.queries import Queries

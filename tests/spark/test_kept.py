@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark import InheritableThread, TaskContext
 
-from lineage_service.lineage import NotFoundError
+from lineage_service.errors import NotFoundError
 from tests.support.spark.application import Application, fill_and_fail, part_rows, rows_at, without_kept
 
 Run = Callable[..., tuple[Any, Application]]

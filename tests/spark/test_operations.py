@@ -150,7 +150,7 @@ def test_collect_is_traced_and_its_records_are_the_result(run: Run, tmp_path: Pa
 
 
 def query(node: str) -> Any:
-    from lineage_service.lineage import RecordQuery
+    from lineage_service.queries import RecordQuery
 
     return RecordQuery(node=node, limit=1000)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import InvalidQueryError, NotFoundError, RecordQuery, TraceQuery
+from lineage_service.errors import InvalidQueryError, NotFoundError
+from lineage_service.queries import RecordQuery, TraceQuery
 from tests.support.spark.application import Application, run_application
 
 LINES = ["the quick fox", "the lazy dog", "a quick dog", ""]

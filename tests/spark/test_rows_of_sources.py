@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lineage_service.lineage import RecordQuery, SourceRow
+from lineage_service.lineage import SourceRow
+from lineage_service.queries import RecordQuery
 from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]

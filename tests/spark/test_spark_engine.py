@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lineage_service.lineage import InvalidQueryError, LineageError, NotFoundError, TraceQuery
+from lineage_service.errors import InvalidQueryError, LineageError, NotFoundError
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session, trace
 from lineage_service.tracing.spark.store import in_hadoop
 from tests.spark import test_more_operations, test_operations

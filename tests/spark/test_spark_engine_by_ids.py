@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lineage_service.lineage import InvalidQueryError, TraceQuery
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.errors import InvalidQueryError
+from lineage_service.queries import TraceQuery
+from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.support.boundary_application import SOURCE, TWO_ACTIONS
 from tests.support.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
@@ -35,7 +36,7 @@ class Asked:
 
     def __init__(self, application: IdApplication, folder: Path, spark: SparkSession, way: str) -> None:
         store = stored(application, folder)
-        self._questions = LineageQuestions(store, time_budget_s=60)
+        self._questions = LineageQueries(store, time_budget_s=60)
         self._tracing = SparkTracing(spark, store, **WAYS[way])
 
     def agree(self, direction: Any, place: Place, **more: Any) -> Any:
@@ -67,7 +68,7 @@ def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
 @pytest.mark.parametrize("way", WAYS)
 def test_borders_of_plans_are_crossed_the_same_way(way: str, tmp_path: Path, spark: SparkSession) -> None:
     store = TWO_ACTIONS.stored(tmp_path)
-    questions, tracing = LineageQuestions(store, time_budget_s=60), SparkTracing(spark, store, **WAYS[way])
+    questions, tracing = LineageQueries(store, time_budget_s=60), SparkTracing(spark, store, **WAYS[way])
     for direction, (node, split, offset) in (
         ("backward", (5, 0, 1)),
         ("backward", (6, 0, 2)),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.serializers import MarshalSerializer
 
-from lineage_service.lineage import RecordQuery
+from lineage_service.queries import RecordQuery
 from tests.support.spark.application import Application, run_application
 
 # The first test of the module runs the jobs of all of them.

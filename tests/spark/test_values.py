@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lineage_service.lineage import RecordQuery
+from lineage_service.queries import RecordQuery
 from spark_agent import contract
 from spark_agent.worker import value_sampling
 from tests.support.spark.application import Application

@@ -21,7 +21,7 @@ from pyspark import TaskContext
 
 from lineage_service.graph.rows import WholeRun
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
-from lineage_service.lineage import TraceQuery
+from lineage_service.queries import TraceQuery
 from lineage_service.testing.graph import MemoryGraph
 from tests.support.spark.application import Application, run_application
 

@@ -17,8 +17,8 @@ from typing import Any
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_api.openapi import EXAMPLES_FILE
-from lineage_service.lineage import UnavailableError
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.errors import UnavailableError
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.api_client import Client
 from tests.support.api_store import APP, build, service
 
@@ -60,7 +60,7 @@ def examples() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         store = build(folder)
-        questions = LineageQuestions(store, time_budget_s=60)
+        questions = LineageQueries(store, time_budget_s=60)
         app = service(store)
         client = Client(app)
 
@@ -91,11 +91,11 @@ def examples() -> dict[str, Any]:
     return found
 
 
-def problems(client: Client, questions: LineageQuestions, store: Any, folder: Path) -> dict[str, Any]:
+def problems(client: Client, questions: LineageQueries, store: Any, folder: Path) -> dict[str, Any]:
     """By status."""
     locked = Client(create_app(questions, access=Access.of(TOKEN, {"localhost"})))
     failing = Client(create_app(Failing()))
-    hurried = Client(create_app(LineageQuestions(store, time_budget_s=1e-9)))
+    hurried = Client(create_app(LineageQueries(store, time_budget_s=1e-9)))
     local = {"Host": "localhost"}
     asked = [
         client.get("/api/applications/%ff"),

@@ -26,7 +26,7 @@ from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.graph import MemoryGraph
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.support.lineage_messages import messages
@@ -56,7 +56,7 @@ def build(folder: Path) -> DeltaFlowStore:
 
 def service(store: DeltaFlowStore, access: Access | None = None) -> FastAPI:
     """The API over the store, with twins of Kafka and Neo4j."""
-    questions = LineageQuestions(store, time_budget_s=60)
+    questions = LineageQueries(store, time_budget_s=60)
     topic = contract.FLOW_TOPIC
     watch = LagWatch(
         MemoryGroup(stamps={(topic, 0): [990_000, 995_000]}, committed={(topic, 0): 1}, members=2),

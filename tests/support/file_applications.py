@@ -9,7 +9,7 @@ from typing import Any
 
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.lineage_messages import APP, block, event, messages
 
@@ -53,7 +53,7 @@ def questions_of(
     manifest: Mapping[str, int] | None = None,
     ended: int | None = None,
     time_budget_s: float = 30.0,
-) -> LineageQuestions:
+) -> LineageQueries:
     """Of a job that read `partitions` of so many records each, mapped and collected them.
 
     `values` and `keys` are the texts of the map's records, by split; `ended` is in Unix milliseconds. With
@@ -113,7 +113,7 @@ def questions_of(
     store.write_events(event_batch("group/node-0", messages(*told)))
     if blocks:
         store.write_flows(flow_batch("group/flow-0", messages(*blocks)))
-    return LineageQuestions(store, time_budget_s=time_budget_s)
+    return LineageQueries(store, time_budget_s=time_budget_s)
 
 
 __all__ = ["APP", "MAP", "SINK", "SOURCE", "questions_of", "splits_of"]

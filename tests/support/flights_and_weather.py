@@ -23,11 +23,11 @@ from lineage_service.lineage import (
     Node,
     Record,
     SourceRow,
-    TraceQuery,
     ValueStep,
 )
 from lineage_service.newest import LAST
-from lineage_service.testing.queries import MemoryLineage, MemoryQuestions
+from lineage_service.queries import TraceQuery
+from lineage_service.testing.queries import MemoryLineage, MemoryQueries
 
 APP = "local-1732183200000"
 RUNNING = "app-20251121093000-0007"
@@ -274,16 +274,16 @@ def still_running() -> MemoryLineage:
     )
 
 
-def questions(flights: int = 260) -> MemoryQuestions:
-    return MemoryQuestions([run(flights), still_running()])
+def questions(flights: int = 260) -> MemoryQueries:
+    return MemoryQueries([run(flights), still_running()])
 
 
-def with_an_old_one_called_last() -> MemoryQuestions:
+def with_an_old_one_called_last() -> MemoryQueries:
     """Two applications; the one whose id is `last` is not the newest."""
     flights = run(260)
     application = replace(flights.application, application_id=LAST, started=0)
     old = replace(flights, application=application, graph=replace(flights.graph, application_id=LAST))
-    return MemoryQuestions([flights, old])
+    return MemoryQueries([flights, old])
 
 
 def materialize(application_id: str, query: TraceQuery) -> Materialized:

@@ -9,7 +9,7 @@ import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.emitter.lineage_api import LineageApi
@@ -50,13 +50,13 @@ class Wire:
     def of(self, event_type: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["type"] == event_type]
 
-    def questions(self, folder: Path) -> LineageQuestions:
+    def questions(self, folder: Path) -> LineageQueries:
         """What a flow store with these messages answers."""
         store = DeltaFlowStore(folder / "flows")
         store.write_events(event_batch("group/node-0", messages(*self.messages[contract.NODE_TOPIC])))
         if self.messages[contract.FLOW_TOPIC]:
             store.write_flows(flow_batch("group/flow-0", messages(*self.messages[contract.FLOW_TOPIC])))
-        return LineageQuestions(store, time_budget_s=60)
+        return LineageQueries(store, time_budget_s=60)
 
 
 def cut_wire(monkeypatch: pytest.MonkeyPatch, wire: Wire | None = None) -> Wire:

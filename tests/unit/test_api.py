@@ -21,7 +21,7 @@ from lineage_service.monitoring.incomplete import Unfinished
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.testing.flow_store import MemoryFlowStore
-from lineage_service.testing.queries import MemoryQuestions
+from lineage_service.testing.queries import MemoryQueries
 from scripts import page_types
 from tests.support.api_client import Client
 from tests.support.flights_and_weather import (
@@ -452,7 +452,7 @@ def test_nothing_beside_the_page_is_served(client, path):
     ],
 )
 def test_last_is_the_newest_application(path):
-    client = Client(create_app(MemoryQuestions([run(20)]), materialize=materialize))
+    client = Client(create_app(MemoryQueries([run(20)]), materialize=materialize))
     named = client.get(f"{BASE}{path}")
     newest = client.get(f"/api/applications/last{path}")
     assert (newest.status_code, newest.content) == (200, named.content)
@@ -465,7 +465,7 @@ def test_last_can_be_put_into_neo4j():
         put.append(application_id)
         return materialize(application_id, query)
 
-    client = Client(create_app(MemoryQuestions([run(20)]), materialize=noting))
+    client = Client(create_app(MemoryQueries([run(20)]), materialize=noting))
     answer = client.post("/api/applications/last/trace/graph", params=FIRST_OUTPUT)
     assert (answer.status_code, put) == (200, [APP])
 
@@ -477,7 +477,7 @@ def test_an_application_that_is_called_last_wins():
 
 
 def test_last_of_no_applications_is_not_found():
-    answer = Client(create_app(MemoryQuestions())).get("/api/applications/last")
+    answer = Client(create_app(MemoryQueries())).get("/api/applications/last")
     assert answer.status_code == 404
     assert "no application yet" in answer.json()["detail"]
 
@@ -491,7 +491,7 @@ def test_last_of_no_applications_is_not_found():
     ],
 )
 def test_the_pages_of_last_go_on_with_the_same_application(path):
-    client = Client(create_app(MemoryQuestions([run(260)])))
+    client = Client(create_app(MemoryQueries([run(260)])))
     asked = f"/api/applications/last{path}"
     link = client.get(asked).headers["link"]
     following = urljoin(f"http://host{asked}", link[1 : link.index(">")])

@@ -22,8 +22,8 @@ from lineage_api.csv import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_api.parameters import RecordParameters, TraceParameters
 from lineage_api.problems import PROBLEMS
-from lineage_service import lineage
-from lineage_service.testing.queries import MemoryQuestions
+from lineage_service import lineage, queries
+from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_examples import examples
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="u
 
 @pytest.fixture(scope="module")
 def openapi() -> dict[str, Any]:
-    return create_app(MemoryQuestions()).openapi()
+    return create_app(MemoryQueries()).openapi()
 
 
 def operations(openapi: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -121,7 +121,7 @@ def test_every_error_in_openapi_is_a_problem_of_that_status(openapi):
 
 
 def test_the_token_is_asked_for_where_it_is_in_openapi(openapi):
-    locked = create_app(MemoryQuestions(), access=Access.of("a-token-of-this-test")).openapi()
+    locked = create_app(MemoryQueries(), access=Access.of("a-token-of-this-test")).openapi()
     for name, operation in operations(locked):
         is_open = name.split()[1] in OPEN_PATHS
         assert operation.get("security") == (None if is_open else [{"bearer": []}, {"apiKey": []}])
@@ -204,7 +204,7 @@ def test_a_model_has_the_fields_of_its_answer_in_order(name):
 
 
 def test_the_parameters_are_the_fields_of_the_queries_with_the_same_defaults():
-    for parameters, query in ((RecordParameters, lineage.RecordQuery), (TraceParameters, lineage.TraceQuery)):
+    for parameters, query in ((RecordParameters, queries.RecordQuery), (TraceParameters, queries.TraceQuery)):
         defaults = {
             field.name: field.default
             for field in dataclasses.fields(query)

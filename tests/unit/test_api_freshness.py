@@ -10,7 +10,7 @@ from lineage_api.app import create_app
 from lineage_api.etags import is_held, tags_of
 from lineage_service.decode.batches import event_batch
 from lineage_service.store.flow_store import DeltaFlowStore
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.support.api_client import Client
@@ -21,7 +21,7 @@ BASE = f"/api/applications/{APP}"
 TAGGED = (BASE, f"{BASE}/graph")
 
 
-class Counting(LineageQuestions):
+class Counting(LineageQueries):
     """Counts what it is asked."""
 
     asked = 0

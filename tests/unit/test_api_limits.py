@@ -11,7 +11,7 @@ import pytest
 
 from lineage_api.app import create_app
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET
-from lineage_service.testing.queries import MemoryQuestions
+from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_client import Client
 from tests.support.flights_and_weather import APP, RUNNING, materialize, questions
 
@@ -166,7 +166,7 @@ def test_pages_follow_the_link_to_the_end_in_json_and_csv(client, path, more, ac
     assert pages == more
 
 
-class Slow(MemoryQuestions):
+class Slow(MemoryQueries):
     """Notes how many ask at the same time; each answer takes a while."""
 
     def __init__(self) -> None:

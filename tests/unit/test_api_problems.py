@@ -8,14 +8,14 @@ import logging
 import pytest
 
 from lineage_api.app import create_app
-from lineage_service.lineage import (
+from lineage_service.errors import (
     InvalidQueryError,
     LineageError,
     NotFoundError,
     TimeBudgetError,
     UnavailableError,
 )
-from lineage_service.testing.queries import MemoryQuestions
+from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_client import Client
 from tests.support.flights_and_weather import APP, materialize, questions
 
@@ -40,7 +40,7 @@ def problem(answer, status: int, kind: str) -> dict:
     return body
 
 
-class Failing(MemoryQuestions):
+class Failing(MemoryQueries):
     """Questions that all fail in one way."""
 
     def __init__(self, error: BaseException) -> None:

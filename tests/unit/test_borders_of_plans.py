@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
-from lineage_service.lineage import Direction, Trace, TraceQuery
+from lineage_service.lineage import Direction, Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.boundary_application import ROWS, SINKS, SOURCE, TWO_ACTIONS, BorderApplication
 from tests.support.lineage_messages import APP
@@ -21,7 +22,7 @@ def traced(
 ) -> Trace:
     node, split, offset = place
     folder.mkdir(exist_ok=True)
-    questions = LineageQuestions(application.stored(folder), time_budget_s=60)
+    questions = LineageQueries(application.stored(folder), time_budget_s=60)
     query = TraceQuery(direction=direction, node=str(node), partition=split, offset=offset)
     return questions.trace(APP, query)
 
@@ -64,7 +65,7 @@ def test_rows_of_a_plan_that_nobody_told_of_are_not_exact(tmp_path: Path) -> Non
 
 
 def test_the_records_of_a_plan_count_once(tmp_path: Path) -> None:
-    questions = LineageQuestions(TWO_ACTIONS.stored(tmp_path), time_budget_s=60)
+    questions = LineageQueries(TWO_ACTIONS.stored(tmp_path), time_budget_s=60)
     records = {each.node: each.records for each in questions.graph(APP).nodes}
     assert records == {0: 6, 1: 6, 2: None, ROWS: 5, 4: 4, 5: 4, 6: 5}
 

@@ -13,7 +13,7 @@ import pytest
 import lineage_cypher
 from lineage_cypher import browser
 from lineage_service.cli.browser_files import command
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "neo4j.md").read_text("utf-8")

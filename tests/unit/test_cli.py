@@ -13,7 +13,7 @@ import pytest
 
 from lineage_service.cli import main
 from lineage_service.cli.installation import install_command
-from lineage_service.lineage import UnavailableError
+from lineage_service.errors import UnavailableError
 from lineage_service.settings import Settings
 from tests.support.settings_read import settings_read_by
 

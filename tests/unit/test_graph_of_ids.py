@@ -9,19 +9,19 @@ import pytest
 
 from lineage_api.models import Graph as GraphModel
 from lineage_service.graph.rows import event_rows
-from lineage_service.lineage import RecordQuery
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.queries import RecordQuery
+from lineage_service.tracing.query.service import LineageQueries
 from tests.support.id_applications import FILTER, GROUPS, JOIN, OUTPUT, TWO_GROUPINGS, stored, tap
 from tests.support.lineage_messages import APP
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> LineageQuestions:
-    return LineageQuestions(stored(TWO_GROUPINGS, tmp_path), time_budget_s=60)
+def questions(tmp_path: Path) -> LineageQueries:
+    return LineageQueries(stored(TWO_GROUPINGS, tmp_path), time_budget_s=60)
 
 
 def test_sources_and_outputs_are_counted_and_what_lies_between_them_is_not(
-    questions: LineageQuestions,
+    questions: LineageQueries,
 ) -> None:
     graph = questions.graph(APP)
     assert {each.node: each.records for each in graph.nodes} == {
@@ -42,13 +42,13 @@ def test_sources_and_outputs_are_counted_and_what_lies_between_them_is_not(
     assert [each.flows for each in graph.edges] == [7, 2, None, 4, 2, 3]
 
 
-def test_the_api_says_null_of_what_is_not_counted(questions: LineageQuestions) -> None:
+def test_the_api_says_null_of_what_is_not_counted(questions: LineageQueries) -> None:
     said = json.loads(GraphModel.model_validate(questions.graph(APP)).model_dump_json())
     assert [each["records"] for each in said["nodes"] if each["node"] == FILTER] == [None]
     assert said["edges"][2]["flows"] is None
 
 
-def test_an_operation_that_rows_only_pass_lists_no_records_and_says_why(questions: LineageQuestions) -> None:
+def test_an_operation_that_rows_only_pass_lists_no_records_and_says_why(questions: LineageQueries) -> None:
     page = questions.records(APP, RecordQuery(node=str(FILTER)))
     assert (page.total, page.records, page.next) == (None, (), None)
     assert "no records of its own" in page.warnings[0]

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
+from lineage_service.errors import UnavailableError
 from lineage_service.kafka.group import MemoryGroup
 from lineage_service.kafka.subscription import BrokerUnavailableError
-from lineage_service.lineage import GroupLag, UnavailableError
+from lineage_service.lineage import GroupLag
 from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.testing.flow_store import MemoryFlowStore

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.lineage import InvalidQueryError, NotFoundError, Questions, RecordQuery, TraceQuery
+from lineage_service.errors import InvalidQueryError, NotFoundError
+from lineage_service.queries import Queries, RecordQuery, TraceQuery
 from tests.support.flights_and_weather import APP, questions
 
 
 @pytest.fixture(scope="module")
-def asked() -> Questions:
+def asked() -> Queries:
     return questions(flights=60)
 
 
@@ -17,7 +18,7 @@ def hashes(trace) -> set[str]:
     return {f"{node.node_id}#{record.record_id}" for node in trace.nodes for record in node.records}
 
 
-def all_records(asked: Questions) -> list[str]:
+def all_records(asked: Queries) -> list[str]:
     return [
         f"{node.node_id}#{record.record_id}"
         for node in asked.graph(APP).nodes

@@ -13,8 +13,10 @@ from lineage_service.cli import main
 from lineage_service.cli.query import start
 from lineage_service.cli.query.output import plain, print_line, print_table, table
 from lineage_service.cli.query.records import line_of
-from lineage_service.lineage import Graph, InvalidQueryError, Node, Record, RecordPage, SourceRow, TraceQuery
-from lineage_service.testing.queries import MemoryQuestions
+from lineage_service.errors import InvalidQueryError
+from lineage_service.lineage import Graph, Node, Record, RecordPage, SourceRow
+from lineage_service.queries import TraceQuery
+from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_client import Client
 from tests.support.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
 
@@ -46,7 +48,7 @@ SAME = {
 
 
 @pytest.fixture(autouse=True)
-def store(monkeypatch: pytest.MonkeyPatch) -> MemoryQuestions:
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryQueries:
     found = questions()
     monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: found)
     return found
@@ -59,7 +61,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 
 @pytest.mark.parametrize("argv", SAME, ids=" ".join)
 def test_json_is_what_the_api_answers(
-    argv: tuple[str, ...], store: MemoryQuestions, capsys: pytest.CaptureFixture[str]
+    argv: tuple[str, ...], store: MemoryQueries, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = Client(create_app(store)).get(SAME[argv])
     assert answer.status_code == 200, answer.text
@@ -68,7 +70,7 @@ def test_json_is_what_the_api_answers(
 
 @pytest.mark.parametrize("argv", [each for each in SAME if each[0] in ("show", "trace")], ids=" ".join)
 def test_csv_is_what_the_api_answers(
-    argv: tuple[str, ...], store: MemoryQuestions, capsys: pytest.CaptureFixture[str]
+    argv: tuple[str, ...], store: MemoryQueries, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = Client(create_app(store)).get(SAME[argv], headers={"Accept": "text/csv"})
     assert said(capsys, *argv, "--csv") == answer.text
@@ -89,7 +91,7 @@ def test_people_read_file_line_and_text_of_the_rows(capsys: pytest.CaptureFixtur
 
 
 def test_what_a_search_could_not_look_at_is_said(
-    store: MemoryQuestions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: MemoryQueries, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = RecordPage(node_id=f"{APP}#0", total=None, records=(), next="3:7", warnings=("a file is gone",))
     monkeypatch.setattr(store, "records", lambda *_: page)
@@ -100,7 +102,7 @@ def test_what_a_search_could_not_look_at_is_said(
 
 
 def test_a_trace_across_applications_says_whose_operations_it_lists(
-    store: MemoryQuestions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: MemoryQueries, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ("trace", APP, "backward", "8#write#0#3")
     assert "application" not in said(capsys, *argv)
@@ -129,7 +131,7 @@ def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture
 
 
 def test_a_graph_says_what_each_operator_does_and_where_it_stands(
-    store: MemoryQuestions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: MemoryQueries, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     condition = " AND ".join(f"(column_{number} > {number})" for number in range(9))
     nodes = [
@@ -163,7 +165,7 @@ def test_last_is_the_newest_application(capsys: pytest.CaptureFixture[str]) -> N
 def test_last_of_no_applications_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: MemoryQuestions())
+    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: MemoryQueries())
     assert main.main(["graph", "last", "--home", "/h"]) == 1
     assert "no applications in /h/flows (home /h): run a job" in capsys.readouterr().err
     assert said(capsys, "apps", "--home", "/h", "--store", "/s") == "no applications in /s (home /h)\n"
@@ -194,7 +196,7 @@ def test_records_are_counted_in_one_form_of_sentence(capsys: pytest.CaptureFixtu
 
 
 def test_a_trace_through_an_action_that_failed_says_so_and_speaks_of_no_bound(
-    store: MemoryQuestions, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    store: MemoryQueries, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     argv = ("trace", APP, "backward", "8#write#0#3")
     trace = store.trace(APP, TraceQuery(direction="backward", record="8#write#0#3"))

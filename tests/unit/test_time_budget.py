@@ -7,7 +7,7 @@ import time
 import duckdb
 import pytest
 
-from lineage_service.lineage import TimeBudgetError
+from lineage_service.errors import TimeBudgetError
 from lineage_service.tracing.columns.time_budget import time_budget
 
 _ENDLESS = "SELECT count(*) FROM range(10000000) a, range(10000000) b"

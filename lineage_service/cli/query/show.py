@@ -10,8 +10,9 @@ from rich.text import Text
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
 from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import add_application, add_page_flags, asking, whole_number
-from lineage_service.lineage import RecordPage, RecordQuery
+from lineage_service.lineage import RecordPage
 from lineage_service.newest import application_named
+from lineage_service.queries import RecordQuery
 from lineage_service.settings import Settings
 from lineage_service.tabular import RECORD_COLUMNS, record_lines
 

@@ -1,4 +1,4 @@
-"""What people type for an application and for a record, turned into what `Questions` understands."""
+"""What people type for an application and for a record, turned into what `Queries` understands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from lineage_service.cli.stores import open_questions
-from lineage_service.lineage import InvalidQueryError, NotFoundError, Questions, UnknownApplicationError
+from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.newest import LAST, NoApplicationError
+from lineage_service.queries import Queries
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import place_text
 
@@ -35,7 +36,7 @@ def add_page_flags(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 @contextmanager
-def asking(settings: Settings) -> Iterator[Questions]:
+def asking(settings: Settings) -> Iterator[Queries]:
     """The questions of the settings' store, which is not made where it is missing.
 
     What is unknown is told with the store and the home that were looked at. Raises LineageError.

@@ -16,7 +16,7 @@ from rich.table import Table
 from lineage_service.devstack.kafka import accepts
 from lineage_service.devstack.servers import NAMES, answers, running, selected
 from lineage_service.devstack.state import read_state
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings

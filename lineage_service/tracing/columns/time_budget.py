@@ -14,7 +14,7 @@ from time import monotonic
 
 import duckdb
 
-from lineage_service.lineage import TimeBudgetError
+from lineage_service.errors import TimeBudgetError
 from lineage_service.store.errors import reading_told
 
 __all__ = ["time_budget"]

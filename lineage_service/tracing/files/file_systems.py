@@ -21,7 +21,7 @@ from datetime import timedelta
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
-from lineage_service.lineage import LineageError
+from lineage_service.errors import LineageError
 
 __all__ = ["FileState", "FileSystems", "UnreadableError", "is_local", "one_name"]
 

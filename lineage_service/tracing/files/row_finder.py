@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lineage_service.lineage import Direction, InvalidQueryError, NotFoundError
+from lineage_service.errors import InvalidQueryError, NotFoundError
+from lineage_service.lineage import Direction
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_nodes import nodes_meant
 from lineage_service.tracing.files.file_rows import FileRows

@@ -14,7 +14,8 @@ from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.completeness import Receipt, counted
-from lineage_service.lineage import Application, UnknownApplicationError
+from lineage_service.errors import UnknownApplicationError
+from lineage_service.lineage import Application
 from lineage_service.outcomes import LOST_AFTER_MS, Outcome, outcome_of
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.receipts import read_receipts

@@ -16,7 +16,9 @@ from typing import Protocol
 
 import duckdb
 
-from lineage_service.lineage import InvalidQueryError, Record, RecordPage, RecordQuery, TimeBudgetError
+from lineage_service.errors import InvalidQueryError, TimeBudgetError
+from lineage_service.lineage import Record, RecordPage
+from lineage_service.queries import RecordQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget

@@ -1,4 +1,4 @@
-"""Answers every question of `Questions` from the flow store: finds the start, walks, shows.
+"""Answers every question of `Queries` from the flow store: finds the start, walks, shows.
 
 A snapshot of an application is kept while nothing more of it is stored. Questions of several threads run side
 by side, each on a cursor of its own.
@@ -15,6 +15,7 @@ from time import monotonic
 import duckdb
 import numpy as np
 
+from lineage_service.errors import TimeBudgetError, UnknownApplicationError
 from lineage_service.lineage import (
     Application,
     Edge,
@@ -22,14 +23,11 @@ from lineage_service.lineage import (
     Node,
     Record,
     RecordPage,
-    RecordQuery,
-    TimeBudgetError,
     Trace,
     TracedNode,
-    TraceQuery,
-    UnknownApplicationError,
     Values,
 )
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.store.errors import reading_told
 from lineage_service.store.location import KEEP_COPIES_S
 from lineage_service.tracing.columns.application import (
@@ -79,8 +77,8 @@ _FILES_ASKED_S = KEEP_COPIES_S / 24
 Opened = OpenedApplication[Snapshot]
 
 
-class LineageQuestions:
-    """`Questions` over a flow store."""
+class LineageQueries:
+    """`Queries` over a flow store."""
 
     def __init__(self, store: StoreReader, *, time_budget_s: float) -> None:
         self._store = store

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceQuery
+from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import Places

@@ -1,4 +1,4 @@
-"""The trace of `Questions` as Spark SQL over the same Delta tables, for what outgrows one machine.
+"""The trace of `Queries` as Spark SQL over the same Delta tables, for what outgrows one machine.
 
     from lineage_service.tracing.spark.api import trace
 
@@ -18,7 +18,9 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lineage_service.lineage import InvalidQueryError, Record, Trace, TraceQuery
+from lineage_service.errors import InvalidQueryError
+from lineage_service.lineage import Record, Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.decompression import unlimited

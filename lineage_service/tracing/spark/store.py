@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.completeness import Receipt
-from lineage_service.lineage import UnknownApplicationError
+from lineage_service.errors import UnknownApplicationError
 from lineage_service.tracing.columns.application import OpenedApplication, StoreReader, opened_as
 from lineage_service.tracing.model.lineage_graph import Wiring, grouped
 from lineage_service.tracing.model.topology import Topology, read_topology

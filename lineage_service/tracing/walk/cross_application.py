@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Generic, Protocol, TypeVar
 
-from lineage_service.lineage import Direction, NotFoundError
+from lineage_service.errors import NotFoundError
+from lineage_service.lineage import Direction
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.segments import CSV_WITH_HEADER, TEXT
 from lineage_service.tracing.model.lineage_graph import Wiring

@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from lineage_service.lineage import InvalidQueryError, TraceQuery
+from lineage_service.errors import InvalidQueryError
+from lineage_service.queries import TraceQuery
 
 __all__ = ["Page", "digest", "read", "written"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lineage_service.lineage import InvalidQueryError, NotFoundError, TraceQuery
+from lineage_service.errors import InvalidQueryError, NotFoundError
+from lineage_service.queries import TraceQuery
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import Places
 from lineage_service.tracing.model.elements import Run, TopologyNode, in_words

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lineage_service.lineage import InvalidQueryError
+from lineage_service.errors import InvalidQueryError
 from lineage_service.tracing.columns.flow_files import NO_RUN, Integers, Slice
 from lineage_service.tracing.columns.interval_join import (
     INPUTS,

@@ -18,9 +18,10 @@ from pyspark import SparkConf, SparkContext
 
 from lineage_service.completeness import completeness
 from lineage_service.decode import rows
-from lineage_service.lineage import Trace, TraceQuery
+from lineage_service.lineage import Trace
+from lineage_service.queries import TraceQuery
 from lineage_service.store import tables
-from lineage_service.tracing.query.service import LineageQuestions
+from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 
 #: What a node says whose query ran as it was.
@@ -64,7 +65,7 @@ class Application:
     """What a finished application answers."""
 
     application_id: str
-    questions: LineageQuestions
+    questions: LineageQueries
     events: list[dict[str, Any]]
     blocks: list[contract.Block]
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -178,7 +179,7 @@ def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path)
     events = [dict(row.event) for row in event_rows]
     return Application(
         application_id,
-        LineageQuestions(store, time_budget_s=60),
+        LineageQueries(store, time_budget_s=60),
         events,
         [contract.decode_block(message) for message in flows],
         store=store,
@@ -206,7 +207,7 @@ def without_kept(application: Application) -> Application:
     events = [row for row in application.store.event_rows if row.type != contract.RUN_KEPT]
     assert len(events) < len(application.store.event_rows)
     store = replace(application.store, event_rows=events)
-    return replace(application, store=store, questions=LineageQuestions(store, time_budget_s=60))
+    return replace(application, store=store, questions=LineageQueries(store, time_budget_s=60))
 
 
 def messages_of(bootstrap_servers: str, topic: str) -> list[bytes]:

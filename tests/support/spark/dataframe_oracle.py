@@ -19,7 +19,8 @@ from pyarrow import orc
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from lineage_service.lineage import Graph, Node, RecordQuery, Trace
+from lineage_service.lineage import Graph, Node, Trace
+from lineage_service.queries import RecordQuery
 from tests.support.spark.application import Application, Row, run_application
 from tests.support.spark.relational import Data, Sources
 from tests.support.spark.shop import Shop, make_shop

@@ -1,0 +1,75 @@
+"""What can be asked of the lineage: the parameters of queries, and the methods that answer them.
+
+Knows nothing of HTTP, of stores or of how a trace is found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from lineage_service.lineage import Application, Direction, Graph, RecordPage, Trace, Values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceQuery:
+    """Where a trace begins: record, or node with partition and offset, or node with key, or path with row.
+
+    With a record or a path, `node` says which one is meant.
+    """
+
+    direction: Direction
+    record: str | None = None
+    node: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    key: str | None = None
+    path: str | None = None
+    row: int | None = None
+    to: str | None = None
+    depth: int | None = None
+    #: List records of this node only; the others are counted.
+    only: str | None = None
+    limit: int = 100
+    cursor: str | None = None
+    values: bool = False
+    #: Go on into applications that wrote the input files, or read the output files; not with `to` or `depth`.
+    across: bool = True
+
+    @property
+    def goes_on(self) -> bool:
+        """Into other applications."""
+        return self.across and self.to is None and self.depth is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordQuery:
+    """Which records of a node. `node` is a node id or its number; `text` is a case-insensitive substring;
+    `offset` is the first in `partition`."""
+
+    node: str
+    text: str | None = None
+    key: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
+class Queries(Protocol):
+    """What can be asked of the lineage. `lineage_service.tracing` answers; `api` and the commands ask.
+
+    Each method raises NotFoundError, InvalidQueryError, TimeBudgetError or UnavailableError.
+    """
+
+    def applications(self) -> tuple[Application, ...]: ...
+
+    def application(self, application_id: str) -> Application: ...
+
+    def graph(self, application_id: str) -> Graph: ...
+
+    def records(self, application_id: str, query: RecordQuery) -> RecordPage: ...
+
+    def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
+
+    def values(self, application_id: str, record: str, node: str | None) -> Values: ...
