@@ -59,7 +59,6 @@ LONG = (
     "spark/test_invisible.py",
     "spark/test_files_between.py",
     "integration/test_maintenance.py",
-    "spark/test_dataframe_index.py",
     "spark/test_cluster.py",
     "integration/test_security.py",
     "spark/test_dataframe_cluster.py",

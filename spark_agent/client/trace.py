@@ -23,7 +23,7 @@ from spark_agent import agent
 from spark_agent.agent import Agent
 from spark_agent.client.http import ApiClient, TraceError, address_nearby
 from spark_agent.sql.files.numbered_rows import numbered
-from spark_agent.sql.rerun.rerun import REASONS, CannotRunAgainError
+from spark_agent.sql.rerun.rerun import NOT_CAPTURED, CannotRunAgainError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
 
@@ -424,8 +424,8 @@ def _normal(path: str) -> str:
 
 
 def _is_uncaptured(node: Mapping[str, Any]) -> bool:
-    """An input or output of the levels lazy and index. Those that ran again are not all that there were."""
-    return bool(node["reason"] in REASONS.values())
+    """An input or output of the level lazy. Those that ran again are not all that there were."""
+    return str(node["reason"]).startswith(NOT_CAPTURED)
 
 
 def _places(node: Mapping[str, Any]) -> set[str]:

@@ -65,8 +65,7 @@ SETTINGS = (
         "spark.lineage.dataframes.level",
         "eager",
         "How much of DataFrames and SQL is captured: `eager` all flows; `lazy` nothing but the graph, and a "
-        "trace in the same session runs the query again for its row; `index` which blocks of the input each "
-        "row came from, and the trace reads these alone; see dataframes.md.",
+        "trace in the same session runs the query again for its row; see dataframes.md.",
     ),
     Setting(
         _DETAILED,
@@ -130,8 +129,8 @@ _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 #: Every key that is read.
 KNOWN = frozenset((*_DEFAULTS, _OLD_DETAILED))
 ON_ERROR = ("silent", "partial", "fail")
-EAGER, LAZY, INDEX = "eager", "lazy", "index"
-LEVELS = (EAGER, LAZY, INDEX)
+EAGER, LAZY = "eager", "lazy"
+LEVELS = (EAGER, LAZY)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spark_agent.sql.jvm_gateway import Jvm
 
 #: An option of the relations that are of a query that runs again.
-MARKED = "lineage"
+_MARK = ("lineage", "again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,6 @@ class Catalyst:
         self._join = plans.Join
         self._inner = singleton(catalyst.plans, "Inner")
         self._not = expressions.Not
-        self._and = expressions.BitwiseAnd
-        self._or = expressions.BitwiseOr
-        self._coalesce = expressions.Coalesce
-        self._bits_of_all = expressions.aggregate.BitOrAgg
         self._if = expressions.If
         self._both = expressions.And
         self._is_null = expressions.IsNull
@@ -92,9 +88,6 @@ class Catalyst:
         if told["files"] is not None:
             told["files"]["options"] = _lowered(told["files"]["options"])
         return Operator(**told)
-
-    def has_subqueries(self, plan: Plan) -> bool:
-        return bool(self._plans.hasSubqueries(plan))
 
     def types(self, expressions: list[Expression] | Seq) -> list[str]:
         """The names of their types, as in a catalog."""
@@ -246,22 +239,6 @@ class Catalyst:
         """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits."""
         return self._plans.key(self._seq_of(expressions))
 
-    def bits(self, columns: list[Expression]) -> Expression:
-        """The bits that any of some columns of longs has; null has none."""
-        found = self.long(0)
-        for each in columns:
-            given = self._coalesce(self.seq([each, self.long(0)]))
-            found = given if each is columns[0] else self._or(found, given)
-        return found
-
-    def bits_of_all(self, columns: list[Expression]) -> Expression:
-        """An aggregate: the bits that any row has."""
-        return self._bits_of_all(self.bits(columns)).toAggregateExpression()
-
-    def has_bits(self, column: Expression, wanted: int) -> Expression:
-        """Does a column of longs have any of these bits?"""
-        return self._not(self._equal(self._and(column, self.long(wanted)), self.long(0)))
-
     def is_pushed_into_lines(self, condition: Expression) -> bool:
         """Does Spark look at a condition while it reads lines of CSV or JSON, so before all others?"""
         pushing = singleton(self._jvm.org.apache.spark.sql.execution.datasources, "DataSourceStrategy")
@@ -350,16 +327,13 @@ class Catalyst:
         builder = relation.cacheBuilder()
         return builder.logicalPlan() if builder.productArity() > 4 else None
 
-    def unlike_cached(self, relation: Plan, mark: str) -> Plan:
-        """A LogicalRelation of the same files that Spark takes for none that the user has cached.
-
-        It has an option `MARKED` that says `mark`.
-        """
+    def unlike_cached(self, relation: Plan) -> Plan:
+        """A LogicalRelation of the same files that Spark takes for none that the user has cached."""
         files = relation.relation()
         if self.kind(files) != "HadoopFsRelation":
             return relation
         parts = [files.productElement(index) for index in range(files.productArity())]
-        parts[5] = parts[5].updated(MARKED, mark)
+        parts[5] = parts[5].updated(*_MARK)
         made = [relation.productElement(index) for index in range(relation.productArity())]
         made[0] = self._files(*parts, files.sparkSession())
         return self._relation(*made)

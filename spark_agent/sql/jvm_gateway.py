@@ -8,7 +8,7 @@ Knows what the classes are called and how they are made, and nothing of plans.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spark_agent import contract
@@ -27,7 +27,6 @@ _NEEDED = (
     "LineageTap",
     "LineageSource",
     "BranchSource",
-    "LineageBlocks",
     "LineageKey",
     "LineageRow",
     "LineageTurn",
@@ -117,15 +116,6 @@ class Jvm:
         made = self._branch_source if is_of_branch else self._source
         return made(common, node, is_striped, self.seq([] if row_index is None else [row_index]))
 
-    def blocks(
-        self, common: Any, scan: int, known: Collection[str] | None = None, row_index: Any = None
-    ) -> Any:
-        """A LineageBlocks. `known` are the parts of files whose blocks are; None tells of all of them."""
-        parts = None if known is None else "\0".join(known)
-        return self._classes.LineageBlocks(
-            common, scan, parts, self.seq([] if row_index is None else [row_index])
-        )
-
     def tap(
         self,
         common: Any,
@@ -137,14 +127,13 @@ class Jvm:
         codes: int = -1,
         keys: int = -1,
         places: Places | None = None,
-        is_index: bool = False,
         is_kept: bool = False,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
-        and K of its steps; without, it is an output's, which may have `places`. With `is_index` its column
-        is of bitmaps, which stay with the driver. With `is_kept` it is of a plan whose rows are to be kept.
+        and K of its steps; without, it is an output's, which may have `places`. With `is_kept` it is
+        of a plan whose rows are to be kept.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
@@ -174,7 +163,6 @@ class Jvm:
             writers,
             found,
             is_alone,
-            is_index,
             is_kept,
         )
         return self._tap(spec, self.plans.joined(self.java_list(children), texts))
@@ -209,10 +197,6 @@ class Jvm:
     def problem(self, before: Any, after: Any) -> str:
         """Why a rewritten plan could not run; empty where it can."""
         return str(self._problem(before, after))
-
-    def is_of_python(self, aggregate: Any) -> bool:
-        """Does an aggregate call Python for its groups? Spark lets no other function stand beside that."""
-        return bool(self._classes.PlanCheck.isOfPython(aggregate))
 
     def ends(self) -> Any:
         """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_agent import agent
 from spark_agent.sql.rerun.rerun import CannotRunAgainError
@@ -22,7 +25,7 @@ from tests.spark import (
     test_dataframe_subqueries,
 )
 from tests.support.spark import relational as r
-from tests.support.spark.application import Application
+from tests.support.spark.application import Application, run_application
 from tests.support.spark.dataframe_oracle import (
     Case,
     Place,
@@ -89,6 +92,11 @@ CASES: dict[str, Case] = {
     )
     for name in names.split("; ")
 }
+CASES |= {  # where pandas is
+    f"sources: {name}": case
+    for name, case in test_dataframe_sources.CASES.items()
+    if name == "aggregate by a pandas UDF"
+}
 #: Why running a query again is refused.
 REFUSED = {
     "operators: aggregate over limit": "GlobalLimit, below other operators, may choose other rows",
@@ -120,18 +128,14 @@ class Lazy:
 
 @pytest.fixture(scope="module")
 def lazy(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Lazy:
-    return run_and_ask(kafka.bootstrap_servers, tmp_path_factory.mktemp("lazy"), CASES, "lazy")
-
-
-def run_and_ask(bootstrap_servers: str, folder: Path, cases: Mapping[str, Case], level: str) -> Lazy:
-    """The cases in one application of a level, and for a row of each its query again."""
+    """The cases in one application, and for a row of each its query again."""
     asked: dict[str, list[Asked]] = {}
 
     def ask(name: str, output: Path) -> None:
         active = agent.active()
         assert active is not None
         active.spark_sessions.settle()
-        rows = written(output, header=cases[name].header)
+        rows = written(output, header=CASES[name].header)
         asked[name] = [Asked(*rows[len(rows) // 2])] if rows else []
         for each in asked[name]:
             file, at = each.place
@@ -141,10 +145,11 @@ def run_and_ask(bootstrap_servers: str, folder: Path, cases: Mapping[str, Case],
                 each.error = str(error)
 
     conf = {
-        "spark_lineage_dataframes_level": level,
+        "spark_lineage_dataframes_level": "lazy",
         "spark_sql_codegen_wholeStage": "false",  # else most of the time goes into compiling each query twice
     }
-    ran = run_cases(bootstrap_servers, folder, cases, lineage=True, after=ask, **conf)
+    folder = tmp_path_factory.mktemp("lazy")
+    ran = run_cases(kafka.bootstrap_servers, folder, CASES, lineage=True, after=ask, **conf)
     return Lazy(ran, asked)
 
 
@@ -182,3 +187,87 @@ def sources_found(application: Application, asked: Asked, is_exact: bool | None)
             assert trace.exact == (is_exact and not asked.bound)
         found.append(rows_of_sources(trace))
     return found
+
+
+# -- inputs of several tasks ---------------------------------------------------------------------------
+
+FILES, LINES = 4, 10_000
+QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "filtered": lambda words: words.where("word not like '%-8'").groupBy("word").count().where("count > 0"),
+    "left": lambda words: (
+        words.join(
+            words.withColumnRenamed("word", "other").where("other like 'once%1'"),
+            F.col("word") == F.col("other"),
+            "left",
+        )
+        .groupBy("word")
+        .count()
+    ),
+    "union": lambda words: words.union(words.where("word like 'few%'")).distinct(),
+    "count of counts": lambda words: (
+        words.groupBy("word")
+        .count()
+        .where("word in ('left', 'twin')")
+        .groupBy("count")
+        .agg(F.max(F.lit("word")).alias("said"))
+    ),
+}
+#: Rows that are asked for, by their first column.
+WORDS = ("once-2-4321", "few-1-7", "often-3")
+#: The same of counts, with the one word that is there so often.
+COUNTS = {"100": "left", "200": "twin"}
+
+
+def words_of(file: int, at: int) -> list[str]:
+    """Some are everywhere, others in neighbouring lines of two files, others in one line."""
+    words = [f"often-{at % 20}", f"few-{file % 2}-{at // 100}", f"once-{file}-{at}"]
+    if file == 1 and at // 100 == 7:
+        words += ["left", "twin"]
+    return [*words, "twin"] if file == 1 and at // 100 == 90 else words
+
+
+def lines_with(word: str) -> frozenset[tuple[str, int]]:
+    return frozenset(
+        (f"{file}.txt", at) for file in range(FILES) for at in range(LINES) if word in words_of(file, at)
+    )
+
+
+@pytest.fixture(scope="module")
+def spread(
+    kafka: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Application, dict[tuple[str, str], Asked]]:
+    """Rows that were asked for by their words, of queries whose files are read in several splits."""
+    folder, asked = tmp_path_factory.mktemp("spread"), {}
+    (folder / "lines").mkdir()
+    for file in range(FILES):
+        lines = (" ".join(words_of(file, at)) for at in range(LINES))
+        (folder / "lines" / f"{file}.txt").write_text("".join(f"{line}\n" for line in lines))
+
+    def job(context: SparkContext) -> None:
+        spark, active = SparkSession.builder.getOrCreate(), agent.active()
+        assert active is not None
+        words = spark.read.text(str(folder / "lines")).select(F.explode(F.split("value", " ")).alias("word"))
+        for name, query in QUERIES.items():
+            query(words).write.csv(str(folder / name))
+        active.spark_sessions.settle()
+        for name in QUERIES:
+            for (file, at), (line,) in written(folder / name):
+                word = line.partition(",")[0]
+                if word in WORDS or word in COUNTS:
+                    node, bound = active.spark_sessions.run_again(str(folder / name / file), at)
+                    asked[name, word] = Asked((file, at), (line,), node, bound)
+
+    conf = {"spark_lineage_dataframes_level": "lazy", "spark_sql_files_maxPartitionBytes": "150000"}
+    _, application = run_application(kafka.bootstrap_servers, folder / "store", job, **conf)
+    assert application is not None
+    return application, asked
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_row_of_several_splits_has_all_its_records(
+    name: str, spread: tuple[Application, dict[tuple[str, str], Asked]]
+) -> None:
+    application, asked = spread
+    for row, word in (COUNTS if name == "count of counts" else dict(zip(WORDS, WORDS, strict=True))).items():
+        (found,) = sources_found(application, asked[name, row], True)
+        assert found == lines_with(word)

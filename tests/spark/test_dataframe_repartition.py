@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,41 +77,23 @@ def of_a_million(t: Tables) -> DataFrame:
     return placed(rows).agg(F.expr("count(*)"), F.expr("bit_xor(xxhash64(c0, c1, c2, c3))"))
 
 
-def collected(frame: DataFrame, folder: Path) -> list[str]:
-    return [repr(tuple(row)) for row in frame.collect()]
-
-
-def written(frame: DataFrame, folder: Path) -> list[str]:
-    """The level index carries bitmaps where files are written."""
-    frame.write.mode("overwrite").parquet(str(folder))
-    return sorted(repr(tuple(row)) for row in frame.sparkSession.read.parquet(str(folder)).collect())
-
-
 Outcomes = Mapping[tuple[str, str], list[str]]
 
 
-def outcomes(
-    kafka: Any,
-    folder: Path,
-    get: Callable[[DataFrame, Path], list[str]],
-    cases: Sequence[tuple[str, str]],
-    *,
-    lineage: bool,
-    **more: str,
-) -> Outcomes:
+def outcomes(kafka: Any, folder: Path, *, lineage: bool) -> Outcomes:
     shop = make_shop(folder / "shop")
 
     def job(context: SparkContext) -> Outcomes:
         tables = Tables(SparkSession.builder.getOrCreate(), shop)
         tables.orders.createOrReplaceTempView("orders")
-        given = {}
-        for name, conf in cases:
+        rows = {}
+        for name, conf in ALL:
             with conf_of(tables.spark, CONFS[conf]):
                 frame = of_a_million(tables) if name == MILLION else placed(FRAMES[name](tables))
-                given[name, conf] = get(frame, folder / "out")
-        return given
+                rows[name, conf] = [repr(tuple(row)) for row in frame.collect()]
+        return rows
 
-    result, seen = run_application(kafka.bootstrap_servers, folder / "store", job, lineage=lineage, **more)
+    result, seen = run_application(kafka.bootstrap_servers, folder / "store", job, lineage=lineage)
     if seen is not None:  # what is not rewritten is the same for no reason
         assert seen.questions.application(seen.application_id).counters["queries_failed"] == 0
     return result  # type: ignore[no-any-return]
@@ -119,29 +101,16 @@ def outcomes(
 
 MILLION = "a million rows"
 ALL = [*((name, conf) for conf in CONFS for name in FRAMES), (MILLION, "as it is")]
-#: Each is written and read; by what is beside a row, the ways that Spark goes do not differ.
-WRITTEN = [(name, "as it is") for name in FRAMES]
 
 
 @pytest.fixture(scope="module")
 def plain(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    return outcomes(kafka, tmp_path_factory.mktemp("plain"), collected, ALL, lineage=False)
+    return outcomes(kafka, tmp_path_factory.mktemp("plain"), lineage=False)
 
 
 @pytest.fixture(scope="module")
 def captured(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    return outcomes(kafka, tmp_path_factory.mktemp("captured"), collected, ALL, lineage=True)
-
-
-@pytest.fixture(scope="module")
-def plain_files(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    return outcomes(kafka, tmp_path_factory.mktemp("plain-files"), written, WRITTEN, lineage=False)
-
-
-@pytest.fixture(scope="module")
-def indexed_files(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    level = {"spark.lineage.dataframes.level": "index"}
-    return outcomes(kafka, tmp_path_factory.mktemp("indexed"), written, WRITTEN, lineage=True, **level)
+    return outcomes(kafka, tmp_path_factory.mktemp("captured"), lineage=True)
 
 
 @pytest.mark.parametrize(("name", "conf"), ALL)
@@ -149,10 +118,3 @@ def test_rows_go_where_they_go_without_lineage(
     name: str, conf: str, plain: Outcomes, captured: Outcomes
 ) -> None:
     assert captured[name, conf] == plain[name, conf]
-
-
-@pytest.mark.parametrize(("name", "conf"), WRITTEN)
-def test_rows_go_there_beside_bitmaps_of_blocks(
-    name: str, conf: str, plain_files: Outcomes, indexed_files: Outcomes
-) -> None:
-    assert indexed_files[name, conf] == plain_files[name, conf]

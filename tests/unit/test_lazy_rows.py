@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_agent.delivery.settings import EAGER, INDEX, LAZY, read
+from spark_agent.delivery.settings import EAGER, LAZY, read
 from spark_agent.sql.files.input_state import _change, listing
 from spark_agent.sql.rerun.row_conditions import WrittenFile, members
 
@@ -73,7 +73,7 @@ def test_folders_between_root_and_file_say_their_values() -> None:
 
 @pytest.mark.parametrize(
     ("given", "level", "problems"),
-    [("", EAGER, 0), (" Lazy ", LAZY, 0), ("index", INDEX, 0), ("eager", EAGER, 0), ("laziest", EAGER, 1)],
+    [("", EAGER, 0), (" Lazy ", LAZY, 0), ("index", EAGER, 1), ("eager", EAGER, 0), ("laziest", EAGER, 1)],
 )
 def test_a_level_that_nobody_knows_is_eager_and_told(given: str, level: str, problems: int) -> None:
     settings = read(lambda name, default: given if name == "spark.lineage.dataframes.level" else default)

@@ -7,15 +7,11 @@ rows are numbered, but whole partitions of the data. Of ORC the stripes before a
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_agent.driver import partitions
-from spark_agent.sql.catalyst import MARKED, Catalyst, Operator
-from spark_agent.sql.rerun.rerunnable_plan import AGAIN
-from spark_agent.sql.rerun.row_index import Columns, Wanted
+from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.types import Expression, Plan
 
@@ -42,8 +38,6 @@ class FileScans:
         self._catalyst = catalyst
         self._kept_nodes = kept_nodes
         self._borders = borders
-        self._wanted: dict[str, Wanted] = {}
-        self._mark_numbers = itertools.count()
 
     def describe(
         self, leaf: Operator, beside: Sequence[Expression] = ()
@@ -79,35 +73,6 @@ class FileScans:
     def is_striped(self, leaf: Operator) -> bool:
         """Does the file tell how many of its rows are before a split, but not the index of each?"""
         return leaf.files is not None and _format(leaf.files) == "orc"
-
-    def has_blocks(self, leaf: Operator) -> bool:
-        """Is each row in the same place of its file whenever it is read, whatever is read of it?"""
-        files = leaf.files
-        if files is None or files["is_bucketed"]:
-            return False
-        mode = files["options"].get("mode", "").lower()
-        return bool(files["roots"]) and mode not in ("dropmalformed", "failfast")
-
-    def columns(self, leaf: Plan) -> Columns:
-        """What tells a scan from the others of a plan."""
-        found: Columns = self._kept_nodes.output(leaf)
-        return found
-
-    @contextmanager
-    def wanting(self, blocks: Mapping[Columns, Wanted]) -> Iterator[Callable[[Plan], str]]:
-        """What to mark scans with, so that only these blocks of them are captured."""
-        marks = {columns: f"{AGAIN} {next(self._mark_numbers)}" for columns in blocks}
-        self._wanted.update({marks[columns]: wanted for columns, wanted in blocks.items()})
-        try:
-            yield lambda scan: marks.get(self.columns(scan), AGAIN)
-        finally:
-            for mark in marks.values():
-                del self._wanted[mark]
-
-    def wanted(self, leaf: Operator) -> Wanted | None:
-        """The blocks that are wanted of a scan; None for all."""
-        files = leaf.files
-        return self._wanted.get(files["options"].get(MARKED, "")) if files is not None else None
 
     def is_interleaved(self, leaf: Operator) -> bool:
         """May a task read this scan and another one by turns? Then nobody knows whose file it is in."""

@@ -19,12 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent.delivery.settings import INDEX, LAZY
+from spark_agent.delivery.settings import LAZY
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst, singleton
 from spark_agent.sql.files.input_state import Inputs, Listing, Scan, UncheckedInputError, listing
 from spark_agent.sql.files.numbered_rows import literally, numbered
-from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.rerun.rerunnable_plan import NotRepeatableError, candidates_of
 from spark_agent.sql.rerun.row_conditions import (
     LINES,
@@ -35,17 +34,16 @@ from spark_agent.sql.rerun.row_conditions import (
     folder_conditions,
     line_condition,
 )
-from spark_agent.sql.rerun.row_index import Columns, RowIndexes, Wanted
 from spark_agent.sql.rewrite.plan_nodes import PlanNode
 from spark_agent.sql.types import Expression, Plan
 
-#: By the level.
-REASONS = {
-    level: f"spark.lineage.dataframes.level={level}: the records of this query were not captured. In the "
-    "session that ran it, spark_agent.trace(FILE).row(ROW) runs it again for a row; for answers after its "
-    "end, run it with the level eager"
-    for level in (LAZY, INDEX)
-}
+#: How the reason of a node begins whose records were not captured, since the level is not `eager`.
+NOT_CAPTURED = "spark.lineage.dataframes.level="
+REASON = (
+    f"{NOT_CAPTURED}{LAZY}: the records of this query were not captured. In the session that ran it, "
+    "spark_agent.trace(FILE).row(ROW) runs it again for a row; for answers after its end, run it with the "
+    "level eager"
+)
 #: A plan is a few hundred objects, and holds the lists of files that its scans read.
 MOST_QUERIES = 64
 #: Rows with the same values that one answer is made of.
@@ -101,22 +99,18 @@ class Again:
 class LazyQueries:
     """The queries of one application that wrote files, the latest `MOST_QUERIES` of them."""
 
-    def __init__(self, catalyst: Catalyst, jvm: Any, scans: FileScans, indexes: RowIndexes) -> None:
+    def __init__(self, catalyst: Catalyst, jvm: Any) -> None:
         self._catalyst, self._jvm = catalyst, jvm
-        self._scans, self._indexes = scans, indexes
         self._inputs = Inputs(catalyst, jvm)
         self._lock = threading.Lock()
         self._written: OrderedDict[int, Written] = OrderedDict()
 
     # -- at capture ----------------------------------------------------------------------------------
 
-    def remember(self, number: int, command: Plan, query: Plan) -> bool:
-        """Keep what running the query of a command again will need. `number` is its output's node.
-
-        False if it cannot be run again.
-        """
+    def remember(self, number: int, command: Plan, query: Plan) -> None:
+        """Keep what running the query of a command again will need. `number` is its output's node."""
         if self._catalyst.kind(command) != "InsertIntoHadoopFsRelationCommand":
-            return False
+            return
         items = self._catalyst.items
         columns = [
             WrittenColumn(str(name), attribute.dataType())
@@ -142,9 +136,7 @@ class LazyQueries:
         with self._lock:
             self._written[number] = written
             while len(self._written) > MOST_QUERIES:
-                forgotten, _ = self._written.popitem(last=False)
-                self._indexes.forget(forgotten)
-        return not problem
+                self._written.popitem(last=False)
 
     def _before(self, command: Plan) -> Listing:
         path, spark = command.outputPath(), _spark()
@@ -187,7 +179,8 @@ class LazyQueries:
                     f"the query that wrote {path} would not give the same rows again: {changed}. Put back "
                     "what it read, or run it with spark.lineage.dataframes.level=eager"
                 )
-            again, found = self._found(written, written.file(path), row, run, leave_out)
+            again = Again(f"row {row} of {path}")
+            found = run(self._frame(written.query, written.file(path), row, leave_out), again)
         except (NotRepeatableError, UncheckedInputError) as error:
             raise CannotRunAgainError(
                 f"the query that wrote {path} cannot be run again for one row: {error}. Run it with "
@@ -212,50 +205,13 @@ class LazyQueries:
             )
         return again
 
-    def _found(
-        self,
-        written: Written,
-        file: WrittenFile,
-        row: int,
-        run: Callable[[Any, Again], int],
-        leave_out: Callable[[Any], None],
-    ) -> tuple[Again, int]:
-        """The query that ran again for a row, and how many rows it found.
-
-        From the blocks of the row alone, if they are known and give one row: then it is the one. Groups that
-        are made of a part of their rows may look like it.
-        """
-        blocks = self._blocks(written, file, row)
-        for wanted in (blocks, {}) if blocks else ({},):
-            again = Again(f"row {row} of {file.path}")
-            with self._scans.wanting(wanted) as mark:
-                found = run(self._frame(written.query, file, row, leave_out, mark), again)
-            if found == 1:
-                break
-        return again, found
-
-    def _blocks(self, written: Written, file: WrittenFile, row: int) -> dict[Columns, Wanted]:
-        """Of the scans that are known by their columns: a cached DataFrame may have those of another one."""
-        index = self._indexes.of(written.number)
-        wanted = index.wanted(file.path, row - file.has_header) if index is not None else {}
-        leaves = self._inputs.leaves(written.query) if wanted else ()
-        columns = [self._scans.columns(each) for each in leaves]
-        return {each: blocks for each, blocks in wanted.items() if columns.count(each) == 1}
-
-    def _frame(
-        self,
-        query: Plan,
-        file: WrittenFile,
-        row: int,
-        leave_out: Callable[[Any], None],
-        mark: Callable[[Plan], str],
-    ) -> Any:
+    def _frame(self, query: Plan, file: WrittenFile, row: int, leave_out: Callable[[Any], None]) -> Any:
         """The rows of the query that may have become row `row` of a file."""
         if file.format not in (*TYPED, *LINES):
             raise RowError(f"{file.path}: rows of the format {file.format} cannot be looked for")
         if file.has_header and row == 0:
             raise RowError(f"{file.path}: row 0 is the header")
-        found = candidates_of(self._catalyst, query, mark)
+        found = candidates_of(self._catalyst, query)
         items, catalyst = self._catalyst.items, self._catalyst
         output = items(query.output())
         renamed = [catalyst.alias(each, f"lineage_{at}") for at, each in enumerate(output)]

@@ -8,7 +8,6 @@ a row has found that row. Below an operator where rows meet it cannot be taken o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,6 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files.input_state import parts_of
 from spark_agent.sql.types import Expression, Plan
 
-#: What marks a scan of which all is read.
-AGAIN = "again"
 #: Each of their rows is one of their input's, in another order or place: above all others they can go.
 _MOVING = frozenset(
     (
@@ -79,10 +76,10 @@ class Candidates:
     unstable: frozenset[int]
 
 
-def candidates_of(catalyst: Catalyst, query: Plan, mark: Callable[[Plan], str]) -> Candidates:
-    """`mark` says what a scan of files is marked with. Raises NotRepeatableError."""
+def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
+    """Raises NotRepeatableError."""
     shaping = _Shaping(catalyst)
-    plan, unstable = shaping.top(_unpruned(catalyst, _uncached(catalyst, query, mark)))
+    plan, unstable = shaping.top(_unpruned(catalyst, _uncached(catalyst, query)))
     columns = [_id(each) for each in catalyst.items(query.output())]
     return Candidates(plan, frozenset(at for at, column in enumerate(columns) if column in unstable))
 
@@ -91,7 +88,7 @@ def are_same_again(catalyst: Catalyst, plan: Plan) -> bool:
     """Does a plan give the same rows when it is computed twice, to the last bit, and do nothing else?"""
     shaping = _Shaping(catalyst)
     try:
-        for part in parts_of(catalyst, _uncached(catalyst, plan, lambda scan: AGAIN)):
+        for part in parts_of(catalyst, _uncached(catalyst, plan)):
             shaping.check_alone(part)
             is_quiet = catalyst.kind(part) in _WITHOUT_EFFECTS
             if not is_quiet or _adds_up_floats(catalyst, part):
@@ -197,23 +194,23 @@ def _is_by_order(window: Expression) -> bool:
     return "rowframe" in text and not any(each in text for each in _FAIR)
 
 
-def _uncached(catalyst: Catalyst, plan: Plan, mark: Callable[[Plan], str]) -> Plan:
+def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
     """With what stands behind each cached DataFrame: the cache itself was filled without ids."""
     name = catalyst.kind(plan)
     if name == "InMemoryRelation":
         behind = catalyst.behind_cache(plan)
         if behind is None:
             raise NotRepeatableError("a cached DataFrame: before Spark 4.0 nobody can tell what was cached")
-        made = _uncached(catalyst, behind, mark)
+        made = _uncached(catalyst, behind)
         renamed = [
             catalyst.alias_as(here, there)
             for here, there in zip(catalyst.items(made.output()), catalyst.items(plan.output()), strict=True)
         ]
         return catalyst.project(renamed, made)
     if name == "LogicalRelation":
-        return catalyst.unlike_cached(plan, mark(plan))
+        return catalyst.unlike_cached(plan)
     children = catalyst.items(plan.children())
-    made = [_uncached(catalyst, each, mark) for each in children]
+    made = [_uncached(catalyst, each) for each in children]
     if not children:
         return plan
     return catalyst.with_children(plan, made)

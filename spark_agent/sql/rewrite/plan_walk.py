@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Operator
-from spark_agent.sql.rerun.row_index import Wanted
 from spark_agent.sql.rewrite.descriptions import described
 from spark_agent.sql.rewrite.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
 from spark_agent.sql.types import Expression, Places, Plan, Seq
@@ -31,10 +30,6 @@ class Taps(Protocol):
         self, node: int, row_index: Expression | None, *, is_striped: bool, is_of_branch: bool
     ) -> Expression: ...
 
-    def blocks(
-        self, scan: int, row_index: Expression | None, known: Collection[str] | None = None
-    ) -> Expression: ...
-
     def tap(
         self,
         node: int,
@@ -42,7 +37,6 @@ class Taps(Protocol):
         key: Expression | None = None,
         steps: tuple[int, int] = (-1, -1),
         places: Places | None = None,
-        is_index: bool = False,
     ) -> Expression: ...
 
 
@@ -66,8 +60,6 @@ class Scans(Protocol):
     def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool: ...
 
     def is_asked_first(self, leaf: Operator, condition: Expression) -> bool: ...
-
-    def wanted(self, leaf: Operator) -> Wanted | None: ...
 
     def is_interleaved(self, leaf: Operator) -> bool: ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -26,9 +26,7 @@ from spark_agent.sql.files import commands, outputs
 from spark_agent.sql.files.scans import FileScans
 from spark_agent.sql.rerun import rerun
 from spark_agent.sql.rerun.rerun import Again, LazyQueries
-from spark_agent.sql.rerun.row_index import RowIndex, RowIndexes
 from spark_agent.sql.rewrite import explain, rewriter
-from spark_agent.sql.rewrite.bitmaps import Bitmaps
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes, UncoveredError, publish
 from spark_agent.sql.rewrite.plan_walk import Ids
 from spark_agent.sql.runtime import frames, saves
@@ -56,8 +54,6 @@ _NAMES = "Resolved"
 _NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
 #: Sinks of queries that may run, or run again.
 _MOST_SINKS = 1_000
-#: Operators that read more columns than they say.
-_UNPRUNABLE = "FlatMapCoGroupsIn"
 #: Those that read the rows of a plan as an RDD: what is kept, and what Python goes on with.
 _READING = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
 #: Operators that are not covered, in words.
@@ -91,9 +87,7 @@ class Queries:
         self._sinks: dict[int, tuple[PlanNode, bool, str]] = {}  # with what they were when they were told
         self._described: dict[tuple[int, int], int] = {}  # (node, split) -> parts
         self._left_out: set[tuple[int, ...]] = set()  # columns of leaves
-        self._indexes = RowIndexes()
-        self._scan_numbers = itertools.count()
-        self._lazy = LazyQueries(self._catalyst, session.context._jvm, self._scans, self._indexes)
+        self._lazy = LazyQueries(self._catalyst, session.context._jvm)
         self._again: dict[tuple[int, ...], Again] = {}  # by their columns
         self._marks: dict[int, threading.Event] = {}
         self._mark_numbers = itertools.count()
@@ -166,23 +160,15 @@ class Queries:
             fields.update(description=output.path, dataset=output.dataset)
         elif place is not None:
             fields.update(description=place.description, dataset=place.dataset)
-        level = self._session.settings.dataframes_level
         again = self._again.pop(self._kept.output(query), None) if self._again else None
         if again is not None:
             name, fields = "row found again", {"description": again.description}
-        elif level != settings.EAGER:
-            number = self._told(plan, query, call_site, name, rerun.REASONS[level], fields)
-            is_known = self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
+        elif self._session.settings.dataframes_level != settings.EAGER:
+            number = self._told(plan, query, call_site, name, rerun.REASON, fields)
+            self._lazy.remember(number, plan.plan() if kind == "WithCTE" else plan, query)
             if is_read:
                 self._borders.note_unfollowed(query, number)
-            if level != settings.INDEX or not is_known or around is None or output is None:
-                return None
-            try:
-                made = self._with_bitmaps(number, query, output)
-            except Exception as error:  # noqa: BLE001 - the query runs as it is, and is traced as with lazy
-                self._session.query_failed(_in_short(error), number)
-                return None
-            return None if made is None else around(made)
+            return None
         nodes = PlanNodes(self._session.next_number, call_site)
         try:
             taps = self._taps(is_kept=bool(cached) or method.startswith(_KEEPING))
@@ -218,23 +204,6 @@ class Queries:
             return None
         written = tables.written_by(plan.plan() if kind == "WithCTE" else plan)
         return written or self._saves.place_of(query, method)
-
-    def _with_bitmaps(self, number: int, query: Plan, output: outputs.Output) -> Plan | None:
-        """The query of an output that tells the blocks of each row; None where no scan has any."""
-        taps = self._taps()
-        found = Bitmaps(self._catalyst, self._scans, taps, self._scan_numbers.__next__).of(query)
-        if found is None:
-            return None
-        made, column, scans = found
-        tap = taps.tap(number, [(column, number)], places=output.places, is_index=True)
-        made = self._catalyst.project(query.output(), self._catalyst.filter(tap, made))
-        if _UNPRUNABLE not in str(query.treeString()):
-            made = self._catalyst.pruned(made)
-        if problem := self._jvm.problem(query, made):
-            raise BrokenPlanError(problem)
-        self._indexes.begin(number, RowIndex(scans))
-        self._outputs.begin(number, output)
-        return made
 
     def _told(
         self, plan: Plan, query: Plan, call_site: str, name: str, reason: str, fields: dict[str, Any]
@@ -376,25 +345,14 @@ class Queries:
             for node in told["nodes"]:
                 self._read_again.end(node, told["name"], is_failed=told["failed"])
                 self._end_sink(node, is_failed=told["failed"], error=told.get("error"))
-                written = self._outputs.end(node, is_failed=told["failed"])
-                index = self._indexes.of(node)
-                if index is None:
-                    self._describe(node, written)
-                else:
-                    index.written(written)
+                self._describe(node, self._outputs.end(node, is_failed=told["failed"]))
             self._borders.describe()
-            return
-        if kind == "blocks":
-            self._indexes.read(told["scan"], told["parts"])
             return
         parts = told.pop("parts", None)
         if parts and told["input"] in self._files:
             self._describe(told["input"], [_described(told["split"], parts)])
         files: dict[str, Any] = {name: told.pop(name, None) for name in ("places", "lines")}
-        bitmaps = told.pop("bitmaps", None)
-        if bitmaps is not None:
-            self._indexes.take(told["input"], told["split"], bitmaps)
-        elif not self._read_again.takes(told):
+        if not self._read_again.takes(told):
             self._session.publish_manifest(told)
         self._outputs.take(told["input"], told["split"], told["outputs"], files)
 
@@ -485,14 +443,6 @@ class _Taps:
             self._common, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch
         )
 
-    def blocks(
-        self, scan: int, row_index: Expression | None, known: Collection[str] | None = None
-    ) -> Expression:
-        return self._jvm.blocks(self._common, scan, known, row_index)
-
-    def is_of_python(self, aggregate: Plan) -> bool:
-        return self._jvm.is_of_python(aggregate)
-
     def tap(
         self,
         node: int,
@@ -500,7 +450,6 @@ class _Taps:
         key: Expression | None = None,
         steps: tuple[int, int] = (-1, -1),
         places: Places | None = None,
-        is_index: bool = False,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = steps
@@ -513,7 +462,6 @@ class _Taps:
             codes=codes,
             keys=keys,
             places=places,
-            is_index=is_index,
             is_kept=self._is_kept,
         )
 

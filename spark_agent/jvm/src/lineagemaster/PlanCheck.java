@@ -1,7 +1,5 @@
 package lineagemaster;
 
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.runtime.BoxedUnit;
 
@@ -21,20 +19,6 @@ public final class PlanCheck {
       return "its columns are not those of the query";
     }
     return missing(before).isEmpty() ? missing(after) : ""; // an operator that Spark itself reads in another way
-  }
-
-  /** Does an aggregate call Python for its groups? Spark lets no other function stand beside that. */
-  public static boolean isOfPython(Aggregate plan) {
-    boolean[] found = {false};
-    for (Expression each : ScalaLists.<Expression>asked(plan, "aggregateExpressions")) {
-      each.foreach(part -> lookForPython(part, found));
-    }
-    return found[0];
-  }
-
-  private static BoxedUnit lookForPython(Expression part, boolean[] found) {
-    found[0] |= part.getClass().getSimpleName().startsWith("Python");
-    return BoxedUnit.UNIT;
   }
 
   private static String missing(LogicalPlan plan) {

@@ -91,7 +91,7 @@ public final class Plans {
         + "}";
   }
 
-  public boolean hasSubqueries(LogicalPlan plan) {
+  private static boolean hasSubqueries(LogicalPlan plan) {
     return !ScalaLists.asked(plan, "subqueries").isEmpty();
   }
 

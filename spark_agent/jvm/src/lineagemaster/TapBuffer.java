@@ -46,7 +46,6 @@ public final class TapBuffer implements TaskParts.Part {
   private final KeyCodes codes;
   private final IdSpans spans = new IdSpans();
   private final Places places;
-  private final RowBitmaps bitmaps;
   private final Delivery delivery = new Delivery();
   private final int split;
   private final OutputPasses passes; // of an output
@@ -63,10 +62,7 @@ public final class TapBuffer implements TaskParts.Part {
     this.split = split;
     this.passes = passes;
     this.most = most;
-    bitmaps = spec.isIndex ? new RowBitmaps(task) : null;
-    if (bitmaps == null) {
-      Sender.prepare(spec.common);
-    }
+    Sender.prepare(spec.common);
     isReadAsRdd = !spec.hasKey()
         && StackWalker.getInstance().walk(frames -> frames.anyMatch(
             each -> READERS_OF_RDDS.contains(each.getClassName() + "." + each.getMethodName())));
@@ -149,11 +145,8 @@ public final class TapBuffer implements TaskParts.Part {
     int count = rows;
     if (task != null && count > 0 && Until.IS_ENCODED) {
       try {
-        for (int i = 0; i < ids.length && bitmaps == null; i++) {
+        for (int i = 0; i < ids.length; i++) {
           sendIds(ids[i], count, spec.sources[i]);
-        }
-        if (bitmaps != null) {
-          bitmaps.add(ids[0], count);
         }
         if (codes != null) {
           sendCodes(count);
@@ -261,10 +254,10 @@ public final class TapBuffer implements TaskParts.Part {
 
   @Override
   public synchronized void tell() {
-    int unconfirmed = bitmaps != null ? 0 : Sender.of(spec.common).settle(delivery);
+    int unconfirmed = Sender.of(spec.common).settle(delivery);
     int dropped = delivery.failed() + unconfirmed;
     Manifest manifest = manifest(dropped, unconfirmed);
-    if (dropped > 0 && spec.common.failsOnLoss && bitmaps == null) {
+    if (dropped > 0 && spec.common.failsOnLoss) {
       throw new LineageLostException("lineage of split " + task.partitionId() + " is incomplete, and "
           + "spark.lineage.onError=fail: " + dropped + " of " + blocks + " blocks are lost; " + delivery.problem());
     }
@@ -273,9 +266,6 @@ public final class TapBuffer implements TaskParts.Part {
     }
     if (!isOfLines) {
       manifest.json("lines", "false");
-    }
-    if (bitmaps != null) {
-      manifest.text("bitmaps", dropped == 0 ? bitmaps.text() : "");
     }
     spec.common.manifests.add(manifest.line());
   }

@@ -18,7 +18,6 @@ public final class TapSpec implements Serializable {
   final int writers;
   final int texts;
   final boolean isAlone;
-  final boolean isIndex;
   final boolean isKept;
 
   /**
@@ -30,7 +29,6 @@ public final class TapSpec implements Serializable {
    * @param writers how many files a task may have open at a time, or 0: one, since its rows are sorted
    * @param texts how many columns an output of lines has that may hold the end of a line
    * @param isAlone is it the only column, and a row that is blank none of the file's
-   * @param isIndex is its one column of bitmaps, not of ids, and stays with the driver
    * @param isKept are its rows, or what is made of them, to be kept beyond the attempt that computes them
    */
   public TapSpec(
@@ -44,7 +42,6 @@ public final class TapSpec implements Serializable {
       int writers,
       int texts,
       boolean isAlone,
-      boolean isIndex,
       boolean isKept) {
     this.common = common;
     this.node = node;
@@ -56,7 +53,6 @@ public final class TapSpec implements Serializable {
     this.writers = writers;
     this.texts = texts;
     this.isAlone = isAlone;
-    this.isIndex = isIndex;
     this.isKept = isKept;
   }
 

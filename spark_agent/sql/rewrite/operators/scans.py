@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from spark_agent import contract
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Operator
-from spark_agent.sql.rerun.row_index import COLUMN
 from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from spark_agent.sql.types import Expression, Plan
@@ -73,14 +72,7 @@ def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten
     else:
         ids = walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
-    wanted = walk.scans.wanted(leaf)
-    if wanted is None:
-        numbered = walk.catalyst.project_as(plan, made, [column])
-    else:  # all rows are numbered before some are left out
-        blocks = walk.catalyst.alias(walk.taps.blocks(wanted.scan, row_index, wanted.known), COLUMN)
-        numbered = walk.catalyst.project_as(plan, made, [column, blocks])
-        numbered = walk.catalyst.filter(walk.catalyst.has_bits(blocks.toAttribute(), wanted.bitmap), numbered)
-        numbered = walk.catalyst.project_as(plan, numbered, [column.toAttribute()])
+    numbered = walk.catalyst.project_as(plan, made, [column])
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
 
 
