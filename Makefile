@@ -11,7 +11,7 @@ MINUTES ?= 10
 STAMP := $(VENV)/made
 
 .DEFAULT_GOAL := help
-.PHONY: help wheel demo test test-all page jar lock soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page screenshots up status down clean distclean java python
+.PHONY: help wheel demo test test-all page jar lock soak test-spark-suite test-pyspark-versions check format perf-capture perf-ingest perf-api perf-page pictures screenshots up status down clean distclean java python
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
 		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
-		-m hatch_build -m scripts.wheel -m scripts.page -m scripts.page_types -m scripts.jvm -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__ -m perf.first_row
+		-m hatch_build -m scripts.wheel -m scripts.page -m scripts.page_types -m scripts.jvm -m scripts.pictures -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__ -m perf.first_row
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.page check
 	$(BIN)/python -m scripts.jvm check
@@ -87,6 +87,9 @@ perf-api: java $(STAMP) ## measure what sixteen clients get from the API, into p
 perf-page: $(STAMP) ## measure what the page does to a browser, into perf/results
 	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m perf.page $(ARGS)
+
+pictures: $(STAMP) ## draw docs/pictures/*.dot anew: needs Graphviz
+	@$(BIN)/python -m scripts.pictures
 
 screenshots: java $(STAMP) ## make the pictures of the documentation (ARGS="--only trace": see --help)
 	@$(BIN)/python -m scripts.page build

@@ -85,15 +85,27 @@ def function_lines(tree: ast.AST) -> Iterator[int]:
             yield (node.end_lineno or node.lineno) - node.lineno + 1
 
 
+#: What ends a sentence: a mark, what closes behind it, and a word that begins with a capital or is code.
+SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_]*[A-Z0-9\[])")
+#: Rows of tables, headings, pictures and comments are no sentences.
+NO_PROSE = re.compile(r"\s*(\||#{1,6} |!\[|<!--)")
+
+
 def sentences(text: str) -> Iterator[list[str]]:
-    """The sentences of a page of Markdown, as words. Code, tables and headings are left out."""
-    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text)
-    for paragraph in paragraphs:
-        lines = [line for line in paragraph.splitlines() if not re.match(r"\s*(\||#|!|<)", line)]
-        plain = re.sub(r"`[^`]*`", "code", " ".join(lines))
-        for sentence in re.split(r"(?<=[.!?:])\s+(?=[A-Z`*\[])", plain):
-            words = re.findall(r"[A-Za-z0-9][\w'/.-]*", sentence)
+    """The sentences of a page of Markdown, as words. An item of a list is at least one sentence.
+
+    Code blocks, tables, headings and pictures are left out. Inline code is one word, and so is an address;
+    of a link only its text counts. What has fewer than three words is no sentence.
+    """
+    text = re.sub(r"^ *(```+).*?^ *\1 *$", "\n", text, flags=re.DOTALL | re.MULTILINE)
+    prose = "\n".join("" if NO_PROSE.match(line) else line for line in text.splitlines())
+    prose = re.sub(r"`[^`]+`", "Code", prose)
+    prose = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"[\1]", prose)
+    prose = re.sub(r"<?\bhttps?://[^\s>)]*[^\s>).,;:]>?", "Address", prose)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose):
+        plain = " ".join(re.sub(r"^\s*(?:[-*]|\d+\.) ", "", paragraph).split())
+        for sentence in SENTENCE_END.split(plain):
+            words = re.findall(r"[A-Za-z0-9][\w'’/.,-]*", sentence)
             if len(words) > 2:
                 yield words
 

@@ -1,4 +1,4 @@
-"""What one message says, as rows: the table "How a block becomes rows" of docs/architecture.md as code.
+"""One message as rows: the table "How a block becomes rows" of docs/architecture/stores.md as code.
 
 Promises that a message either becomes rows or raises ContractError, whatever it holds: what decodes but does
 not fit the tables is refused here, before a batch is written. A block never makes more rows than a column may

@@ -18,7 +18,7 @@ from spark_agent import contract
 
 _APPLICATION = pa.field("application_id", pa.string())
 
-#: Table name -> its columns; docs/architecture.md says what they mean.
+#: Table name -> its columns; docs/architecture/stores.md says what they mean.
 TABLES: Mapping[str, pa.Schema] = {
     "events": pa.schema(
         [

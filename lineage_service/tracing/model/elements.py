@@ -61,7 +61,7 @@ def is_below(path: str, folder: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One committed run (see docs/architecture.md)."""
+    """One committed run (see docs/architecture/record-identity.md)."""
 
     number: int
     split: int

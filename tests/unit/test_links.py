@@ -1,0 +1,39 @@
+"""Links of the documentation lead to files that are there, and to headings that are in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.structure import ROOT, pages
+
+pytestmark = pytest.mark.unit
+
+PAGES = [*pages(), ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", ROOT / "perf" / "README.md"]
+
+
+def prose(page: Path) -> str:
+    return re.sub(
+        r"^ *(```+).*?^ *\1 *$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to headings: small letters, no marks, a hyphen for each space."""
+    headings = re.findall(r"^#{1,6} (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
