@@ -33,10 +33,9 @@ def typescript() -> str:
 
 def _interface(name: str, schema: Mapping[str, Any]) -> str:
     required = schema.get("required", ())
-    # What has a default other than null is always there in an answer, though OpenAPI calls it optional.
     fields = [
-        f"  {field}{'' if field in required or each.get('default') is not None else '?'}: {_type(each)};"
-        for field, each in schema.get("properties", {}).items()
+        f"  {name}{'' if name in required else '?'}: {_type(field)};"
+        for name, field in schema.get("properties", {}).items()
     ]
     said = " ".join(schema.get("description", "").split())
     return "\n".join(

@@ -7,7 +7,8 @@ errors look (problems.py) or of where answers come from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, cast
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -16,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from lineage_api import bodies, csv, models
+from lineage_api import csv
 from lineage_api.etags import CACHEABLE, is_held
 from lineage_api.parameters import (
     ApplicationId,
@@ -29,10 +30,11 @@ from lineage_api.parameters import (
 from lineage_api.problems import Problem
 from lineage_service import lineage
 from lineage_service.errors import UnavailableError
-from lineage_service.lineage import Lag, Materialized
+from lineage_service.lineage import Lag, Materialized, doc
 from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest import LAST, application_named
 from lineage_service.queries import Queries, TraceQuery
+from lineage_service.result_json import json_bytes
 
 __all__ = ["LookAtLag", "Materialize", "router"]
 
@@ -44,6 +46,14 @@ Materialize = Callable[[str, TraceQuery], Materialized]
 
 LookAtLag = Callable[[], Lag]
 """Raises UnavailableError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health(lineage.Result):
+    """What a probe asks for."""
+
+    status: Literal["ok"] = field(default="ok", metadata=doc("Always `ok`; anything else is a problem."))
+
 
 _TEXTS = {
     403: "A page of another site asked.",
@@ -162,17 +172,17 @@ def list_applications(
     questions: Asked,
     parameters: Annotated[ApplicationParameters, Query()],
     response: Response,
-) -> models.Applications:
+) -> lineage.Applications:
     """All applications, newest first, page by page."""
     page, cursor = parameters.page(questions.applications())
     response.headers.update(_link(request, cursor))
-    return models.Applications.model_validate({"applications": page, "next": cursor})
+    return lineage.Applications(applications=page, next=cursor)
 
 
 @router.get(
     "/api/applications/{app}",
     tags=["applications"],
-    response_model=models.Application,
+    response_model=lineage.Application,
     responses=_NOT_MODIFIED | _problems(404, 500, 503, 504),
 )
 def get_application(
@@ -181,20 +191,20 @@ def get_application(
     tag: StoredTag,
     response: Response,
     if_none_match: IfNoneMatch = None,
-) -> models.Application | Response:
+) -> lineage.Application | Response:
     """One application: its state, whether its lineage is complete, and its counters."""
     if tag is not None and is_held(if_none_match, tag):
         return Response(status_code=304, headers=_kept(tag))
     answer = questions.application(app)
     if tag is not None and answer.complete:
         response.headers.update(_kept(tag))
-    return models.Application.model_validate(answer)
+    return answer
 
 
 @router.get(
     "/api/applications/{app}/graph",
     tags=["applications"],
-    response_model=models.Graph,
+    response_model=lineage.Graph,
     responses=_NOT_MODIFIED | _problems(404, 500, 503, 504),
 )
 def get_graph(
@@ -213,7 +223,7 @@ def get_graph(
 @router.get(
     "/api/applications/{app}/nodes/{node}/records",
     tags=["records"],
-    response_model=models.RecordPage,
+    response_model=lineage.RecordPage,
     responses=_csv() | _problems(404, 500, 503, 504),
 )
 def list_records(
@@ -235,7 +245,7 @@ def list_records(
 @router.get(
     "/api/applications/{app}/trace",
     tags=["traces"],
-    response_model=models.Trace,
+    response_model=lineage.Trace,
     responses=_csv() | _problems(404, 500, 503, 504),
 )
 def trace(
@@ -268,39 +278,39 @@ def put_trace_into_neo4j(
     materialize: Annotated[Materialize, Depends(_materialize)],
     app: Named,
     parameters: Annotated[TraceParameters, Query()],
-) -> models.Materialized:
+) -> lineage.Materialized:
     """Put the records of a trace into Neo4j, for its Browser. Doing it again adds nothing."""
-    return models.Materialized.model_validate(materialize(app, parameters.query()))
+    return materialize(app, parameters.query())
 
 
 @router.get("/api/applications/{app}/values", tags=["records"], responses=_problems(404, 500, 503, 504))
 def get_values(
     questions: Asked, app: Named, parameters: Annotated[ValueParameters, Query()]
-) -> models.Values:
+) -> lineage.Values:
     """What one record looked like on its way, where values were captured."""
-    return models.Values.model_validate(questions.values(app, parameters.record, parameters.node))
+    return questions.values(app, parameters.record, parameters.node)
 
 
 @router.get("/api/lag", tags=["service"], responses=_problems(500, 503))
-def get_lag(look: Annotated[LookAtLag, Depends(_look_at_lag)]) -> models.Lag:
+def get_lag(look: Annotated[LookAtLag, Depends(_look_at_lag)]) -> lineage.Lag:
     """How far the stores are behind: messages and seconds that wait, rates, and what applications lack.
 
     Rates need an earlier look: ask again.
     """
-    return models.Lag.model_validate(look())
+    return look()
 
 
 @router.get("/healthz", tags=["service"])
-async def check_health() -> models.Health:
+async def check_health() -> Health:
     """The process answers."""
-    return models.Health(status="ok")
+    return Health()
 
 
 @router.get("/readyz", tags=["service"], responses=_problems(500, 503, 504))
-def check_readiness(questions: Asked) -> models.Health:
+def check_readiness(questions: Asked) -> Health:
     """The stores answer too."""
     questions.applications()
-    return models.Health(status="ok")
+    return Health()
 
 
 @router.get(
@@ -320,8 +330,8 @@ def get_metrics(registry: Annotated[CollectorRegistry, Depends(_metrics)], accep
     return _not_stored(Response(text, headers={"Content-Type": media_type}))
 
 
-def _json(answer: lineage.Trace | lineage.RecordPage | lineage.Graph, headers: Mapping[str, str]) -> Response:
-    return _not_stored(Response(bodies.body(answer), media_type="application/json"), headers)
+def _json(answer: lineage.Result, headers: Mapping[str, str]) -> Response:
+    return _not_stored(Response(json_bytes(answer), media_type="application/json"), headers)
 
 
 def _not_stored(response: Response, headers: Mapping[str, str] | None = None) -> Response:

@@ -71,6 +71,9 @@ def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
     components = schema["components"]
     for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which nobody gets here
         components["schemas"].pop(name, None)
+    for result in components["schemas"].values():
+        for field in result["properties"].values():
+            field.pop("default", None)  # of the dataclass: what is answered says its value
     components["securitySchemes"] = _SECURITY
     components["responses"] = {
         str(status): _problem(status, text) for status, text in {**_ANYWHERE, **_LOCKED}.items()

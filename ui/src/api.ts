@@ -213,7 +213,7 @@ export interface TracedNode {
   total: number;
   records: Record[];
   reason: string;
-  state?: "complete" | "failed" | "aborted" | null;
+  state: "complete" | "failed" | "aborted" | null;
 }
 
 /** What the record looked like at one node of its way. */

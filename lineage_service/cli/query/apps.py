@@ -17,7 +17,7 @@ from lineage_service.cli.query.output import (
     table,
 )
 from lineage_service.cli.query.start import asking
-from lineage_service.lineage import Application
+from lineage_service.lineage import Application, Applications
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import NoStoreError, place_text
 from lineage_service.tabular import APPLICATION_COLUMNS, application_lines
@@ -42,7 +42,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     wanted = (options.name or "").casefold()
     chosen = tuple(each for each in found if wanted in each.name.casefold())
     output.give(
-        {"applications": chosen, "next": None},
+        Applications(applications=chosen, next=None),
         APPLICATION_COLUMNS,
         application_lines(chosen),
         lambda console: _show(console, chosen, _nothing(settings, options.name, len(found))),

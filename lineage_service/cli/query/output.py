@@ -10,16 +10,15 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import is_dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import orjson
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lineage_service.lineage import ApplicationError, NodeError
+from lineage_service.lineage import ApplicationError, NodeError, Result
+from lineage_service.result_json import json_bytes
 from lineage_service.tabular import csv_text
 
 __all__ = [
@@ -38,8 +37,6 @@ _CUT: Literal["ellipsis"] = "ellipsis"
 #: Of a column that is cut.
 _LEAST = 8
 _GAP = 2  # between two columns, as rich pads them
-#: Of a record, left out where they are absent: as in the API.
-_OPTIONAL = ("key", "value", "value_type", "source")
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n"}
 
 
@@ -71,18 +68,18 @@ class Output:
 
     def give(
         self,
-        answer: object,
+        answer: Result,
         columns: Sequence[str],
         lines: Iterable[Sequence[object]],
         show: Callable[[Console], None],
         notes: Sequence[str] = (),
     ) -> None:
-        """Answer with a dataclass of `lineage`, or a dict of some.
+        """Answer with a result.
 
         `show` prints it for people; `notes` are what a table cannot say, and go beside one.
         """
         if self._is_json:
-            sys.stdout.buffer.write(orjson.dumps(_as_json(answer), option=orjson.OPT_INDENT_2) + b"\n")
+            sys.stdout.buffer.write(json_bytes(answer, indent=2) + b"\n")
             return
         if self._is_csv:
             sys.stdout.buffer.write(csv_text(columns, lines).encode("utf-8", "backslashreplace"))
@@ -150,20 +147,3 @@ def plain(text: str | None, style: str = "") -> Text:
 def without_folders(call_site: str) -> str:
     """The places of a call site, each file without its folder."""
     return ", ".join(place.rpartition("/")[2] for place in call_site.split(", "))
-
-
-def _as_json(value: Any) -> Any:
-    """The shapes of the API's models (docs/api.md)."""
-    if isinstance(value, dict):
-        return {name: _as_json(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(each) for each in value]
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    found = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    is_record = "record_id" in found and "offset" in found
-    return {
-        name: _as_json(each)
-        for name, each in found.items()
-        if not (is_record and name in _OPTIONAL and each is None)
-    }

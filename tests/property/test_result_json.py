@@ -1,15 +1,16 @@
-"""The bytes of answers are those that their models are dumped as, whatever stands in them."""
+"""A result's JSON has its fields in their order, null where they are None, whatever they hold."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_api import models
-from lineage_api.bodies import body
 from lineage_service import lineage
+from lineage_service.result_json import json_bytes
 
 #: What UTF-8 cannot hold never comes here.
 _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -95,9 +96,24 @@ _graphs = st.builds(
 )
 
 
-@given(answer=_traces | _pages | _graphs)
-def test_an_answer_has_the_bytes_of_its_model(
-    answer: lineage.Trace | lineage.RecordPage | lineage.Graph,
-) -> None:
-    model = getattr(models, type(answer).__name__)
-    assert body(answer) == model.model_validate(answer).model_dump_json().encode()
+#: What JSON leaves out of a record that has none of it.
+_OMITTED = ("key", "value", "value_type", "source")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if not isinstance(value, lineage.Result):
+        return value
+    assert dataclasses.is_dataclass(value)
+    fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, lineage.Record):
+        return {name: item for name, item in fields.items() if name not in _OMITTED or item is not None}
+    return fields
+
+
+@given(result=_traces | _pages | _graphs)
+def test_json_has_the_fields_of_a_result(result: lineage.Result) -> None:
+    written = json.dumps(_plain(result), ensure_ascii=False, separators=(",", ":"))
+    assert json_bytes(result) == written.encode()
+    assert json.loads(json_bytes(result, indent=2)) == json.loads(written)

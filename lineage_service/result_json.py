@@ -1,0 +1,25 @@
+"""Results as JSON: over HTTP, and what `--json` prints at a terminal.
+
+pydantic reads the dataclasses of `lineage.py` and writes them in compiled code. It checks nothing: the
+service made the values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from lineage_service.lineage import Result
+
+__all__ = ["json_bytes"]
+
+_ADAPTERS: dict[type[Result], TypeAdapter[Any]] = {}
+
+
+def json_bytes(result: Result, *, indent: int | None = None) -> bytes:
+    """UTF-8; one line without `indent`."""
+    kind = type(result)
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind].dump_json(result, indent=indent)
