@@ -16,6 +16,9 @@ from typing import Any
 from pyspark.serializers import FramedSerializer, pack_long
 
 from spark_agent.driver import session
+from spark_agent.driver.event_publisher import EventPublisher
+from spark_agent.driver.node_publisher import NodePublisher
+from spark_agent.driver.nodes import Node
 from spark_agent.driver.rdd import batch_headers, transformations
 from spark_agent.driver.rdd import install as rdd
 from spark_agent.worker.operator import Operator
@@ -333,8 +336,30 @@ class Uncaptured(Pipeline):
         return records
 
 
+class NoEvents(EventPublisher):
+    """Sends nothing."""
+
+    def emit(self, event_type: str, **fields: object) -> None:
+        pass
+
+
+class NoNodes(NodePublisher):
+    """Publishes nothing."""
+
+    def publish(self, node: Node) -> None:
+        pass
+
+    def describe(self, node: Node) -> None:
+        pass
+
+
 class Session(session.Session):
     """Patches like the agent's session; nothing is registered, captured or sent."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.events = NoEvents(context, self.application_id, self.settings, self.notices)
+        self.nodes = NoNodes(self.events)
 
     def begin(self) -> None:
         pass
@@ -342,21 +367,13 @@ class Session(session.Session):
     def stop(self, *, at_exit: bool = False) -> None:
         self.undo()
 
-    def emit(self, event_type: str, **fields: object) -> None:
-        pass
 
-    def publish(self, node: Any) -> None:
-        pass
-
-    def describe(self, node: Any) -> None:
-        pass
-
-    def captured(self, pipeline: Pipeline, *, writes_tags: bool = False) -> Any:
-        """Raises UnmirroredError."""
-        operators = {type(each).__name__ for each in pipeline.functions if isinstance(each, Operator)}
-        if operators - set(MIRRORS):
-            raise UnmirroredError(sorted(operators - set(MIRRORS)))
-        return Uncaptured(pipeline.functions)
+def uncaptured(_session: session.Session, pipeline: Pipeline, *, writes_headers: bool) -> Uncaptured:
+    """Raises UnmirroredError."""
+    operators = {type(function).__name__ for function in pipeline.functions if isinstance(function, Operator)}
+    if operators - set(MIRRORS):
+        raise UnmirroredError(sorted(operators - set(MIRRORS)))
+    return Uncaptured(pipeline.functions)
 
 
 def install() -> None:
@@ -364,6 +381,7 @@ def install() -> None:
     from pyspark import SparkContext
 
     for module, name, stand_in in (
+        (rdd, "captured", uncaptured),
         (rdd, "CapturingSerializer", lambda serializer, _manifests: serializer),
         (shuffle, "TaggedSerializer", Untagged),
         (transformations, "TaggedSerializer", Untagged),

@@ -80,7 +80,7 @@ def _job(client: ApiClient, application: str, running: Agent | None, wait_s: flo
     if running is not None:
         running.spark_sessions.settle()
         missing = client.wait_for(
-            application, running.session.committed_runs, running.session.emitted_events, wait_s
+            application, running.session.events.committed_runs, running.session.events.emitted_events, wait_s
         )
         if missing:
             warnings.warn(f"the lineage of {application} is not complete: {missing}", stacklevel=3)
@@ -398,7 +398,7 @@ def _spark() -> Any:
 def _unseen() -> Any:
     """What is done for an answer is no part of the job's lineage."""
     active = agent.active()
-    return nullcontext() if active is None else active.session.inner_job()
+    return nullcontext() if active is None else active.session.scope.inner_job()
 
 
 def _start(**parameters: Any) -> Start:

@@ -106,7 +106,7 @@ class Node:
             lambda each: (each.is_piped and not each.is_unread) or each._ends is not None
         ):
             found = node._look_at_parents()
-            if node._ends is None:  # else another thread settled the node: its parents may be gone
+            if node._ends is None:  # else another thread sealed the node: its parents may be gone
                 node._ends = found
         return self._ends or _IN_PYTHON
 
@@ -121,29 +121,13 @@ class Node:
             are_plain=all(each.are_plain for each in ends),
         )
 
-    def settle(self) -> Callable[[], list[Any]] | None:
-        """Take `describe`, for who will call it. All that the node comes from must have been settled."""
+    def seal(self) -> Callable[[], list[Any]] | None:
+        """Take `describe`, for who will call it. All that the node comes from must have been sealed."""
         describe, self.describe = self.describe, None
         self.is_described = True
         if self.is_published and self.ends:  # which are asked for before the parents go
             self.parents = []
         return describe
-
-
-@dataclass
-class Frame:
-    """One call of a public operation by the user; RDDs that are made inside of it are its steps."""
-
-    name: str
-    call_site: str
-    inputs: list[Node]
-    made: list[Node] = field(default_factory=list)
-    #: Wraps what a stock operation gives to mapPartitions while it runs (Sort in sortByKey).
-    adapter: Callable[[Any], Any] | None = None
-    #: The same for mapPartitionsWithIndex (LastRead in sample).
-    indexed_adapter: Callable[[Any], Any] | None = None
-    #: Set while saveAsTextFile runs: the next RDD is the sink, and its job is about to start.
-    sink: Callable[[Node], None] | None = None
 
 
 def inexact(name: str, relation: str) -> str:

@@ -72,7 +72,7 @@ def run(
         result = job(context)
     finally:
         context.stop()
-    return result, running.session._counters
+    return result, running.session.events.counters
 
 
 def test_what_arrives_is_counted_and_nothing_dropped(kafka: Any) -> None:

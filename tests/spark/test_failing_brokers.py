@@ -24,7 +24,7 @@ from lineage_service.devstack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
 from spark_agent import agent, contract
 from spark_agent.delivery import producer
-from spark_agent.driver import session
+from spark_agent.driver.event_publisher import EventPublisher
 from tests.support.api_client import Client
 from tests.support.spark.application import application_of, messages_of
 
@@ -190,14 +190,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
                 if topic.startswith(("small-", NO_WRITE)):
                     config = {"max.message.bytes": "200"} if topic.startswith("small-") else {}
                     _known(broker).create_topic(topic, 6, config)
-        emit = session.Session.emit
+        emit = EventPublisher.emit
 
         def noting(self: Any, event_type: str, **fields: object) -> None:
             if event_type == contract.RUN_COMMITTED:
                 done.manifests.append(dict(fields))
             emit(self, event_type, **fields)
 
-        monkeypatch.setattr(session.Session, "emit", noting)
+        monkeypatch.setattr(EventPublisher, "emit", noting)
         begin = time.monotonic()
         context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
         context.setLogLevel("OFF")
@@ -214,7 +214,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
             str(part.relative_to(folder)): part.read_text().splitlines() for part in folder.glob("*/part-*")
         }
         if running is not None:
-            done.counters = running.session._counters
+            done.counters = running.session.events.counters
         return done
 
     return run

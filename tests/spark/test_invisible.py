@@ -603,7 +603,7 @@ def test_a_stopped_context_leaves_nothing_patched_and_another_can_start(kafka: A
             assert running is not None
         assert changing(attributes()) == stock
         assert agent.active() is None
-        counters = dict(running.session._counters)
+        counters = dict(running.session.events.counters)
         assert counters.pop("driver_waited_ms") >= 0
         assert counters == {
             "runs": 4, "blocks": 0, "dropped": 0, "cut": 0, "withheld": 0, "events_lost": 0,

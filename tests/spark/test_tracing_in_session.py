@@ -140,12 +140,12 @@ NORTH = {("orders.csv", 1, 2, "North,paid,10"), ("orders.csv", 4, 5, "North,paid
 
 
 def test_an_rdd_goes_back_to_the_rows_it_was_made_of(ran: Ran) -> None:
-    before = agent.active().session.committed_runs  # type: ignore[union-attr]
+    before = agent.active().session.events.committed_runs  # type: ignore[union-attr]
     rows = trace(ran.sums).key("North").go_back_all().rows()
     assert rows.columns == ["path", "row", "line", "text"]
     assert found(rows) == NORTH
     assert found(trace(ran.sums).backward(key="North")) == NORTH
-    assert agent.active().session.committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
+    assert agent.active().session.events.committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
 
 
 def test_an_output_folder_is_chosen_from_by_its_rows(ran: Ran) -> None:

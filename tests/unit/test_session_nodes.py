@@ -36,12 +36,12 @@ class Driver:
 
     def act(self, *parents: Node) -> None:
         sink = self.node("count", *parents, kind="sink", relation=contract.AGGREGATE)
-        self.session.publish(sink)
+        self.session.nodes.publish(sink)
         sink.describe = lambda: [{"split": 0}]
-        self.session.describe(sink)
+        self.session.nodes.describe(sink)
 
     def events(self, event_type: str) -> list[dict[str, Any]]:
-        events = [json.loads(message) for message in self.session._early or ()]
+        events = [json.loads(message) for message in self.session.events._early or ()]
         return [event for event in events if event["type"] == event_type]
 
 
@@ -104,7 +104,7 @@ def test_what_was_published_and_described_lets_go_of_what_it_comes_from(driver: 
 def test_after_an_action_that_failed_the_next_one_describes_what_it_left(driver: Driver) -> None:
     source = driver.node("textFile", kind="source", describe=lambda: [{"split": 0}])
     mapped = driver.node("map", source, is_piped=True)
-    driver.session.publish(driver.node("count", mapped, kind="sink"))  # and its job raised
+    driver.session.nodes.publish(driver.node("count", mapped, kind="sink"))  # and its job raised
     assert driver.events(contract.PARTITIONS) == []
     driver.act(driver.node("filter", mapped, is_piped=True))
     assert [event["node"] for event in driver.events(contract.PARTITIONS)] == [1, 5]
@@ -125,18 +125,18 @@ def test_two_actions_at_once_publish_and_describe_each_node_once(driver: Driver)
     source = driver.node("textFile", kind="source", describe=lambda: [{"split": 0}])
     mapped = driver.node("map", source, is_piped=True)
     sinks = [driver.node("count", mapped, kind="sink") for _ in range(2)]
-    session, emit = driver.session, driver.session.emit
+    session, emit = driver.session, driver.session.events.emit
 
     def interrupted(event_type: str, **fields: Any) -> None:
         """While the first action's events leave, the second one goes all its way."""
-        session.emit = emit  # type: ignore[method-assign] # a scene, not a mock
-        session.publish(sinks[1])
-        session.describe(sinks[1])
+        session.events.emit = emit  # type: ignore[method-assign] # a scene, not a mock
+        session.nodes.publish(sinks[1])
+        session.nodes.describe(sinks[1])
         emit(event_type, **fields)
 
-    session.emit = interrupted  # type: ignore[method-assign] # as above
-    session.publish(sinks[0])
-    session.describe(sinks[0])
+    session.events.emit = interrupted  # type: ignore[method-assign] # as above
+    session.nodes.publish(sinks[0])
+    session.nodes.describe(sinks[0])
     links = sorted((event["source"], event["target"]) for event in driver.events(contract.LINK))
     assert links == [(1, 2), (2, 3), (2, 4)]
     assert sorted(event["node"] for event in driver.events(contract.NODE_REGISTERED)) == [1, 2, 3, 4]

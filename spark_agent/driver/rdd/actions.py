@@ -67,7 +67,7 @@ def run_job(session: Session, stock: Action) -> Action:
     """SparkContext.runJob: what its function makes of the partitions is not known."""
 
     def action(self: Any, rdd: Any, *args: Any, **kwargs: Any) -> Any:
-        if session.frames:
+        if session.scope.frames:
             return stock(self, rdd, *args, **kwargs)
         sink = _sink(session, "runJob", rdd, contract.DATASET)
         sink.exact, sink.reason = False, inexact("runJob", contract.DATASET)
@@ -77,42 +77,48 @@ def run_job(session: Session, stock: Action) -> Action:
 
 
 def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
-    return session.new_node(name, kind="sink", relation=relation, parents=[session.node_of(dataset)])
+    return session.scope.new_node(
+        name, kind="sink", relation=relation, parents=[session.scope.node_of(dataset)]
+    )
 
 
 def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], Any]) -> Any:
     """Publish the sink, run the action with its number, describe what it read and wrote."""
-    session.publish(sink)
-    with session.operation(sink.name, inputs), session.serving(str(sink.number)):
+    session.nodes.publish(sink)
+    with session.scope.operation(sink.name, inputs), session.scope.serving(str(sink.number)):
         try:
             result = action()
         except BaseException as error:
             _say_failed(session, sink, error)
             raise
-    session.describe(sink)
-    session.action_ended(sink.number, sink.name)
+    session.nodes.describe(sink)
+    session.events.action_ended(sink.number, sink.name)
     return result
 
 
 def _say_failed(session: Session, sink: Node, error: BaseException) -> None:
     """Its tasks that had ended have told of their records, which are no result."""
-    session.action_ended(sink.number, sink.name, error)
+    session.events.action_ended(sink.number, sink.name, error)
     sink.exact, sink.reason = False, failed(sink.name)
-    session.emit(contract.NODE_REGISTERED, **sink.event())
+    session.events.emit(contract.NODE_REGISTERED, **sink.event())
     if isinstance(error, Exception):  # else the user wants to go
-        session.describe_parts(sink)
+        session.nodes.describe_static(sink)
 
 
 def _top_level(session: Session, stock: Action, action: Action) -> Action:
     """`action` where the user calls it; inside another operation the stock one."""
 
     def dispatched(self: Any, *args: Any, **kwargs: Any) -> Any:
-        frames = session.frames
+        frames = session.scope.frames
         if not frames:
             return action(self, *args, **kwargs)
         if frames[0].name in ACTIONS:
             return stock(self, *args, **kwargs)
-        with session.adapting(adapter=None, indexed_adapter=None), session.serving(None), session.inner_job():
+        with (
+            session.scope.adapting(adapter=None, indexed_adapter=None),
+            session.scope.serving(None),
+            session.scope.inner_job(),
+        ):
             return stock(self, *args, **kwargs)
 
     return like(stock, hiding(dispatched))
@@ -187,7 +193,7 @@ def _told(session: Session, sink: Node, kept: list[Any]) -> list[Any]:
     plan = Plan(
         application_id=session.application_id,
         settings=session.settings,
-        flow_partitions=session.flow_partitions,
+        flow_partitions=session.events.flow_partitions(),
         input_node=sink.number,
         reads_shuffle=True,
         nodes=(),
@@ -196,15 +202,15 @@ def _told(session: Session, sink: Node, kept: list[Any]) -> list[Any]:
     stream = run.stream(sink.number, contract.SPANS)
     stream.extend((1, position, 1, writer) for _, writer, position in kept)
     deque(run.inputs.through(kept), 0)
-    session.commit(run, sink.number)
+    session.events.commit(run, sink.number)
     return [record for record, _, _ in kept]
 
 
 def _lookup(session: Session, stock: Action) -> Action:
     def action(self: Any, key: Any) -> Any:
-        with session.operation("lookup", [self]) as frame:
+        with session.scope.operation("lookup", [self]) as frame:
             values = self.filter(lambda pair: pair[0] == key).values()
-        session.finish(frame, values)
+        session.scope.finish(frame, values)
         sink = _sink(session, "lookup", values, contract.IDENTITY)
 
         def run() -> Any:
@@ -265,10 +271,10 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
             sink.name, sink.kind, sink.description = "saveAsTextFile", "sink", str(path)
             sink.dataset, sink.operation = partitions.dataset(str(path), "text"), None
             sinks.append(sink)
-            session.publish(sink)
+            session.nodes.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 
-        with session.operation("saveAsTextFile", [self]) as frame, session.serving(""):
+        with session.scope.operation("saveAsTextFile", [self]) as frame, session.scope.serving(""):
             frame.sink = begin
             try:
                 stock(self, path, compressionCodecClass)
@@ -280,7 +286,7 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
             sink.describe = lambda: partitions.text_files(
                 self.getNumPartitions(), str(path), compressionCodecClass
             )
-            session.describe(sink)
-            session.action_ended(sink.number, sink.name)
+            session.nodes.describe(sink)
+            session.events.action_ended(sink.number, sink.name)
 
     return _top_level(session, stock, action)

@@ -56,7 +56,7 @@ def parts_of_union(session: Session, datasets: list[Any]) -> list[Any]:
 
 def _placed(session: Session, dataset: Any) -> Any:
     """A part of a union: a static boundary can name the partitions of a file or of runs, not of a shuffle."""
-    node = session.node_of(dataset)
+    node = session.scope.node_of(dataset)
     if node.is_piped or node.relation in (contract.STATIC, contract.SOURCE):
         return dataset
     return piped_with_tags(session, dataset)
@@ -120,7 +120,7 @@ def side_of_product(session: Session, dataset: Any) -> Any:
         inner = stock.serializer
     elif untagged(stock) is not None and hasattr(stock, "serializer"):
         inner = stock.serializer.inner
-    elif not session.node_of(dataset).ends.are_plain:
+    elif not session.scope.node_of(dataset).ends.are_plain:
         return None
     return same_batches(session, dataset, SameBatches(inner, getattr(stock, "batchSize", 1)))
 
@@ -132,7 +132,7 @@ def same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
     if is_tagged or batches_in(stock) == 1:
         return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), serializer)
     read = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(dataset._jrdd_deserializer))
-    read._lineage_node = session.node_of(dataset)
+    read._lineage_node = session.scope.node_of(dataset)
     made = read.mapPartitionsWithIndex(Order(), True)
     made._jrdd_deserializer = serializer
     return made
@@ -170,7 +170,7 @@ def piped_with_tags(session: Session, dataset: Any) -> Any:
 def can_be_piped(session: Session, dataset: Any) -> bool:
     stock = dataset._jrdd_deserializer
     is_pickled = batches_in(stock) > 0 or untagged(stock) is not None or are_products(stock)
-    return is_pickled or session.node_of(dataset).ends.are_plain
+    return is_pickled or session.scope.node_of(dataset).ends.are_plain
 
 
 def is_pipelinable(dataset: Any) -> bool:
@@ -183,7 +183,7 @@ def _passed(session: Session, dataset: Any, passing: Operator, deserializer: Any
 
     rdd = rdd_module().RDD
     read = rdd(dataset._jrdd, dataset.ctx, NoOpSerializer())
-    read._lineage_node = session.node_of(dataset)
+    read._lineage_node = session.scope.node_of(dataset)
     passed = read.mapPartitionsWithIndex(passing, True)
     passed._bypass_serializer = True
     result = rdd(passed._jrdd, dataset.ctx, deserializer)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
 from spark_agent.delivery.tracebacks import hiding
+from spark_agent.driver.capture_plan import captured
 from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
 from spark_agent.driver.nodes import inexact
 from spark_agent.driver.rdd import actions, batch_headers, dstreams, persistence, sources, transformations
@@ -67,11 +68,11 @@ def _operation(
     function.__qualname__ = stock.__qualname__  # Python names it where the arguments are wrong
 
     def operation(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if session.frames:
+        if session.scope.frames:
             return function(self, *args, **kwargs)
-        with session.operation(name, _inputs(self, args, kwargs)) as frame:
+        with session.scope.operation(name, _inputs(self, args, kwargs)) as frame:
             result = function(self, *args, **kwargs)
-        session.finish(frame, result)
+        session.scope.finish(frame, result)
         return result
 
     return like(stock, hiding(operation))
@@ -96,10 +97,10 @@ def _jvm_rdd_init(session: Session, stock: Callable[..., Any]) -> Callable[..., 
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         stock(self, *args, **kwargs)
-        frames = session.frames
+        frames = session.scope.frames
         if frames:
             name = frames[-1].name
-            node = session.new_node(name, parents=list(frames[-1].inputs))
+            node = session.scope.new_node(name, parents=list(frames[-1].inputs))
             node.relation, node.exact = contract.DATASET, False
             node.reason = inexact(name, contract.DATASET)
             self._lineage_node = node
@@ -115,11 +116,13 @@ def _pipelined_init(session: Session, pipelined: Any, stock: Callable[..., Any])
     ) -> None:
         is_first = not isinstance(prev, pipelined) or not prev._is_pipelinable()
         stock(self, prev, func, preservesPartitioning, isFromBarrier)
-        frames = session.frames
+        frames = session.scope.frames
         begin_sink = frames[-1].sink if frames else None
         if begin_sink is not None:
             func = TextSink(func)
-        node = session.new_node(_step_name(func, frames), parents=[session.node_of(prev)], is_piped=True)
+        node = session.scope.new_node(
+            _step_name(func, frames), parents=[session.scope.node_of(prev)], is_piped=True
+        )
         node.is_unread = isinstance(func, (Pass, PassTagged))
         if isinstance(func, Operator):
             func.node = node.number
@@ -148,8 +151,8 @@ def _step_name(func: Any, frames: list[Any]) -> str:
 def _wrap_function(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
     def _wrap_function(sc: Any, func: Any, deserializer: Any, serializer: Any, profiler: Any = None) -> Any:
         if isinstance(func, Pipeline):
-            has_tags = isinstance(getattr(serializer, "serializer", None), TaggedSerializer)
-            func = session.captured(func, writes_tags=has_tags)
+            has_headers = isinstance(getattr(serializer, "serializer", None), TaggedSerializer)
+            func = captured(session, func, writes_headers=has_headers)
             deserializer = text_reader.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)
         return stock(sc, func, deserializer, serializer, profiler)

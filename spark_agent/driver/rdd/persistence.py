@@ -38,10 +38,10 @@ def replaced(session: Session, stock: Callable[[str], Operation]) -> dict[str, O
 
 def _kept(session: Session, stock: Operation) -> Operation:
     def keep(self: Any, *args: Any, **kwargs: Any) -> Any:
-        node = session.node_of(self)
+        node = session.scope.node_of(self)
         if not node.is_kept:
             node.is_kept = True
-            session.emit(contract.PERSISTED, node=node.number)
+            session.events.emit(contract.PERSISTED, node=node.number)
         if stock.__name__ != "persist":
             _describe_before(node)
         name_runs(self)

@@ -47,12 +47,12 @@ def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[.
     """`stock` with its result registered as a source."""
 
     def maker(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if session.frames:
+        if session.scope.frames:
             return stock(self, *args, **kwargs)
-        with session.operation(name, []) as frame:
+        with session.scope.operation(name, []) as frame:
             result = stock(self, *args, **kwargs)
-        session.finish(frame, result)
-        node = session.node_of(result)
+        session.scope.finish(frame, result)
+        node = session.scope.node_of(result)
         node.kind, node.relation, node.exact, node.reason = "source", contract.SOURCE, True, ""
         node.parents, node.is_plain = [], name in PLAIN_SOURCES
         if name == "parallelize":

@@ -103,10 +103,10 @@ def _filter(self: Any, f: Callable[[Any], Any]) -> Any:
 
 def _map_partitions(session: Session, stock: Operation) -> Operation:
     def map_partitions(self: Any, f: Callable[[Any], Any], preservesPartitioning: bool = False) -> Any:
-        adapter = session.frames[-1].adapter if session.frames else None
+        adapter = session.scope.frames[-1].adapter if session.scope.frames else None
         if adapter is not None:
             return self.mapPartitionsWithIndex(adapter(f), preservesPartitioning)
-        with session.adapting(indexed_adapter=None):  # the stock one calls mapPartitionsWithIndex
+        with session.scope.adapting(indexed_adapter=None):  # the stock one calls mapPartitionsWithIndex
             return stock(self, f, preservesPartitioning)
 
     return map_partitions
@@ -114,7 +114,7 @@ def _map_partitions(session: Session, stock: Operation) -> Operation:
 
 def _map_partitions_with_index(session: Session, stock: Operation) -> Operation:
     def map_partitions(self: Any, f: Callable[[int, Any], Any], preservesPartitioning: bool = False) -> Any:
-        adapter = session.frames[-1].indexed_adapter if session.frames else None
+        adapter = session.scope.frames[-1].indexed_adapter if session.scope.frames else None
         if adapter is not None and not isinstance(f, Operator):
             f = adapter(f)
         return stock(self, f, preservesPartitioning)
@@ -126,7 +126,7 @@ def _adapted(session: Session, stock: Operation, kind: str, operator: Any) -> Op
     """`stock` with the functions that it gives to mapPartitions(WithIndex) wrapped by `operator`."""
 
     def adapted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with session.adapting(**{kind: operator}):
+        with session.scope.adapting(**{kind: operator}):
             return stock(self, *args, **kwargs)
 
     return adapted
@@ -237,8 +237,8 @@ def _settle(node: Node, name: str, relation: str, parents: list[Node]) -> None:
 
 
 def _settle_shuffle(session: Session, shuffled: Any, written: Any) -> None:
-    node = session.node_of(shuffled)
-    _settle(node, "shuffle", contract.FLOWS, [session.node_of(written)])
+    node = session.scope.node_of(shuffled)
+    _settle(node, "shuffle", contract.FLOWS, [session.scope.node_of(written)])
     node.is_shuffle = True
 
 
@@ -287,13 +287,13 @@ def context_union(session: Session, stock: Operation) -> Operation:
     """SparkContext.union."""
 
     def union(self: Any, rdds: list[Any]) -> Any:
-        if session.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
+        if session.scope.frames or not isinstance(rdds, (list, tuple)) or not all(map(is_rdd, rdds)):
             return stock(self, rdds)
-        with session.operation("union", list(rdds)) as frame:
+        with session.scope.operation("union", list(rdds)) as frame:
             parts = parts_of_union(session, rdds)
             result = stock(self, parts)
             _concatenate(session, result, parts)
-        session.finish(frame, result)
+        session.scope.finish(frame, result)
         return result
 
     return like(stock, hiding(union))
@@ -301,7 +301,7 @@ def context_union(session: Session, stock: Operation) -> Operation:
 
 def _concatenate(session: Session, result: Any, parts: list[Any]) -> None:
     node = result._lineage_node
-    _settle(node, "union", contract.STATIC, [session.node_of(part) for part in parts])
+    _settle(node, "union", contract.STATIC, [session.scope.node_of(part) for part in parts])
     jvm_rdd, jvm_parts = result._jrdd, [part._jrdd for part in parts]
     node.describe = lambda: partitions.union(jvm_rdd, jvm_parts)
 
@@ -319,11 +319,11 @@ def _cartesian(session: Session, stock: Operation) -> Operation:
         )
         # Before the result: a node has a larger number than what it reads.
         sides = [
-            session.new_node(name, relation=contract.FLOWS, parents=[session.node_of(side)])
+            session.scope.new_node(name, relation=contract.FLOWS, parents=[session.scope.node_of(side)])
             for name, side in (("left side", left), ("right side", right))
         ]
         result = rdd_module().RDD(left._jrdd.cartesian(right._jrdd), self.ctx, pairs)
-        node = session.node_of(result)
+        node = session.scope.node_of(result)
         _settle(node, "cartesian", contract.PRODUCT, sides)
         node.sides = tuple(side.number for side in sides)
         return result
@@ -355,17 +355,22 @@ def _zip(session: Session, stock: Operation) -> Operation:
         # The JVM zips element by element: what is an element of two batches must not become two elements.
         sides = [
             side
-            if (_has_known_records(session.node_of(side)) and not has_tags(side))
+            if (_has_known_records(session.scope.node_of(side)) and not has_tags(side))
             or batches_in(side._jrdd_deserializer) > 1
             else piped(session, side)
             for side in sides
         ]
-        if not all(_has_known_records(session.node_of(side)) for side in sides):
-            if not all(session.node_of(side).ends.are_plain for side in sides):
+        if not all(_has_known_records(session.scope.node_of(side)) for side in sides):
+            if not all(session.scope.node_of(side).ends.are_plain for side in sides):
                 return stock(*sides)  # a bound
             sides = batched(sides, 100)
         result = stock(*sides)
-        _settle(session.node_of(result), "zip", contract.ZIP, [session.node_of(side) for side in sides])
+        _settle(
+            session.scope.node_of(result),
+            "zip",
+            contract.ZIP,
+            [session.scope.node_of(side) for side in sides],
+        )
         return result
 
     return zip_
@@ -383,11 +388,11 @@ def _coalesce(session: Session, stock: Operation) -> Operation:
         if shuffle and numPartitions > 0:
             return _repartitioned(session, self, numPartitions)
         # A coalesce must know how many records each part has: the runs say it.
-        part = self if session.node_of(self).ends.are_counted else piped_with_tags(session, self)
+        part = self if session.scope.node_of(self).ends.are_counted else piped_with_tags(session, self)
         name_runs(part)
         result = stock(part, numPartitions, shuffle)
         node = result._lineage_node
-        _settle(node, "coalesce", contract.STATIC, [session.node_of(part)])
+        _settle(node, "coalesce", contract.STATIC, [session.scope.node_of(part)])
         jvm_rdd = result._jrdd
         node.describe = lambda: partitions.coalesced(jvm_rdd)
         return result

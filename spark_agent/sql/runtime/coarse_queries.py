@@ -59,10 +59,12 @@ class Unfollowed:
             if self.count > _MOST_QUERIES:
                 query, sources = Place(""), ()
         if not query.name:
-            self._session.gap(f"more than {_MOST_QUERIES} queries were not followed: the others have no node")
+            self._session.events.gap(
+                f"more than {_MOST_QUERIES} queries were not followed: the others have no node"
+            )
             return None
         why, reason = reason, f"{reason} ({query.name} failed)" if is_failed else reason
-        nodes = PlanNodes(self._session.next_number, call_site)
+        nodes = PlanNodes(self._session.scope.next_number, call_site)
         told = [
             nodes.operator(
                 each.name,
@@ -84,8 +86,8 @@ class Unfollowed:
             exact=False,
             reason=reason,
         )
-        publish(self._session.emit, nodes.made)
-        self._session.gap(why, sink.number)
+        publish(self._session.events.emit, nodes.made)
+        self._session.events.gap(why, sink.number)
         return sink.number
 
     def watch(self, java_session: Any, reason: str) -> None:
@@ -102,7 +104,7 @@ class Unfollowed:
                 self._watched.append((java_session, reason))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
             logger.debug("queries cannot be listened to: %r", error)
-            self._session.gap(reason)  # whether there are any is not known
+            self._session.events.gap(reason)  # whether there are any is not known
 
     def ended(self, name: str, execution: Any, reason: str, *, is_failed: bool) -> None:
         """Spark has run a query. Raises what py4j raises."""
@@ -134,7 +136,7 @@ def tell_of_executions(session: Session, java_session: Any, reason: str) -> None
         logger.debug("executions cannot be counted: %r", error)
         is_used = True  # there is a SparkSession, and nobody knows better
     if is_used:
-        session.gap(reason)
+        session.events.gap(reason)
 
 
 class _Listener:

@@ -105,7 +105,7 @@ def _another(stock: Callable[..., Any], application: Application) -> Callable[..
         try:
             follow(made, application)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-            application.session.gap(f"a Spark Connect session is not followed ({error!r})")
+            application.session.events.gap(f"a Spark Connect session is not followed ({error!r})")
         return made
 
     return another

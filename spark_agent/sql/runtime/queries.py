@@ -77,7 +77,9 @@ class Queries:
         self._catalyst = Catalyst(session.context._jvm, jvm)
         self._kept = KeptNodes(self._catalyst)
         self._saves = Saves(self._kept)
-        self._read_again = ReadAgain(session.next_number, session.emit, session.publish_manifest)
+        self._read_again = ReadAgain(
+            session.scope.next_number, session.events.emit, session.events.publish_manifest
+        )
         self._borders = Borders(session, jvm, self._catalyst, self._kept, self._read_again)
         self._scans = FileScans(self._catalyst, self._kept, self._borders)
         self._common: Any = None  # made for the first query: it waits for the topics
@@ -129,9 +131,9 @@ class Queries:
         problem = _in_short(error)
         try:
             reason = f"its plan could not be looked at ({problem})"
-            self._session.query_failed(problem, self._unfollowed.tell(Place(name), (), reason))
+            self._session.events.query_failed(problem, self._unfollowed.tell(Place(name), (), reason))
         except Exception:  # noqa: BLE001 - the JVM has gone, say
-            self._session.query_failed(problem)
+            self._session.events.query_failed(problem)
 
     def _rewritten(self, plan: Plan, entry: str, thread: int | None) -> Plan | None:
         kind = self._catalyst.kind(plan)
@@ -169,7 +171,7 @@ class Queries:
             if is_read:
                 self._borders.note_unfollowed(query, number)
             return None
-        nodes = PlanNodes(self._session.next_number, call_site)
+        nodes = PlanNodes(self._session.scope.next_number, call_site)
         try:
             taps = self._taps(is_kept=bool(cached) or method.startswith(_KEEPING))
             made, node = self._captured(query, around, nodes, taps, name, fields, output, again)
@@ -189,9 +191,9 @@ class Queries:
             reason += ": this query ran without its records being followed"
             number = self._told(plan, query, call_site, name, reason, fields)
             if is_uncovered:
-                self._session.gap(reason, number)
+                self._session.events.gap(reason, number)
             else:
-                self._session.query_failed(_in_short(error), number)
+                self._session.events.query_failed(_in_short(error), number)
             if is_read:
                 self._borders.note_unfollowed(query, number)
             return None
@@ -209,7 +211,7 @@ class Queries:
         self, plan: Plan, query: Plan, call_site: str, name: str, reason: str, fields: dict[str, Any]
     ) -> int:
         """Publish the operators of a query whose plan stays as it is; the number of its output."""
-        nodes = PlanNodes(self._session.next_number, call_site)
+        nodes = PlanNodes(self._session.scope.next_number, call_site)
         walk = rewriter.walk_of(self._catalyst, _Taps(self._jvm, None), self._scans, nodes)
         rewriter.coarse(walk, query, name, reason, **fields)
         self._publish(nodes.made)
@@ -276,7 +278,10 @@ class Queries:
             if self._common is None:
                 session = self._session
                 self._common = self._jvm.common(
-                    session.application_id, session.settings, session.flow_partitions, session.notices.say
+                    session.application_id,
+                    session.settings,
+                    session.events.flow_partitions(),
+                    session.notices.say,
                 )
                 self._jvm.ship()
         return _Taps(self._jvm, self._common, is_kept=is_kept)
@@ -303,7 +308,7 @@ class Queries:
             self._again.pop(columns, None)
             if again.node is not None:
                 again.end(found)
-                self._session.emit(contract.NODE_REGISTERED, **again.node.event())
+                self._session.events.emit(contract.NODE_REGISTERED, **again.node.event())
         return found
 
     def _leave_out_frame(self, frame: Any) -> None:
@@ -313,7 +318,7 @@ class Queries:
         self._files.update(
             node.number for node in nodes if node.kind == "source" and is_of_files(node.dataset)
         )
-        publish(self._session.emit, nodes)
+        publish(self._session.events.emit, nodes)
 
     # -- what comes back -----------------------------------------------------------------------------
 
@@ -331,7 +336,7 @@ class Queries:
             try:
                 self._take(json.loads(line))
             except Exception as error:  # noqa: BLE001 - one line is not the others' fault
-                self._session.gap(f"what the JVM told of a query is lost ({_in_short(error)})")
+                self._session.events.gap(f"what the JVM told of a query is lost ({_in_short(error)})")
 
     def _take(self, told: dict[str, Any]) -> None:
         kind = told.pop("type")
@@ -339,7 +344,7 @@ class Queries:
             self._marks.get(told["number"], threading.Event()).set()
             return
         if kind == "gap":
-            self._session.gap(told["reason"])
+            self._session.events.gap(told["reason"])
             return
         if kind == "end":
             for node in told["nodes"]:
@@ -353,7 +358,7 @@ class Queries:
             self._describe(told["input"], [_described(told["split"], parts)])
         files: dict[str, Any] = {name: told.pop(name, None) for name in ("places", "lines")}
         if not self._read_again.takes(told):
-            self._session.publish_manifest(told)
+            self._session.events.publish_manifest(told)
         self._outputs.take(told["input"], told["split"], told["outputs"], files)
 
     def _end_sink(self, number: int, *, is_failed: bool, error: dict[str, str] | None) -> None:
@@ -366,11 +371,11 @@ class Queries:
             kind, message = (error or {}).get("type", ""), (error or {}).get("message", "")
             found = outcome.told_by_jvm(kind, message, node.call_site, self._session.settings, node.name)
             ended = {"node": number, "state": contract.ACTION_FAILED, "error": found}
-        self._session.emit(contract.ACTION_ENDED, **ended)
+        self._session.events.emit(contract.ACTION_ENDED, **ended)
         said = (False, failed(node.name)) if is_failed else (exact, reason)
         if said != (node.exact, node.reason):
             node.exact, node.reason = said
-            self._session.emit(contract.NODE_REGISTERED, **node.event())
+            self._session.events.emit(contract.NODE_REGISTERED, **node.event())
 
     def _describe(self, node: int, described: list[dict[str, Any]]) -> None:
         fresh = []
@@ -380,7 +385,7 @@ class Queries:
                 self._described[place] = parts
                 fresh.append(each)
         for message in _messages(fresh):
-            self._session.emit(contract.PARTITIONS, node=node, partitions=message)
+            self._session.events.emit(contract.PARTITIONS, node=node, partitions=message)
 
     def settle(self, within_s: float) -> None:
         """Wait until all that the JVM has told so far is published. Never raises."""
@@ -401,7 +406,7 @@ class Queries:
         self._read_again.end_all()
         self._borders.describe()
         if problem := self._rule.takeProblem():
-            self._session.query_failed(str(problem))
+            self._session.events.query_failed(str(problem))
         for place in self._saves.unseen():
             self._unfollowed.tell(
                 place, (), f"how the rows of a save ({place.name}) were written was not seen"

@@ -97,7 +97,7 @@ class Borders:
             rows.parents = self._below.get(number, [])
             return rows
         parents = [] if number is None else [_stand_in(number)]
-        node = self._session.new_node(
+        node = self._session.scope.new_node(
             "rdd", relation=contract.DATASET, exact=False, reason=why, parents=parents
         )
         if number is None:
@@ -115,16 +115,16 @@ class Borders:
         session, local = self._session, self._local
 
         def _create_dataframe(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
-            if session.frames:
+            if session.scope.frames:
                 return stock(self, data, *args, **kwargs)
             local.given = None
             local.is_creating = True
             try:
                 if not is_rdd(data):
                     return stock(self, data, *args, **kwargs)
-                with session.operation("createDataFrame", [data]) as frame:
+                with session.scope.operation("createDataFrame", [data]) as frame:
                     made = stock(self, data, *args, **kwargs)
-                session.finish(frame, local.given)
+                session.scope.finish(frame, local.given)
                 return made
             finally:
                 local.is_creating = False
@@ -149,7 +149,7 @@ class Borders:
         return like(stock, hiding(_to_java_object_rdd))
 
     def _remember_given(self, pickled: Any) -> None:
-        node = self._session.node_of(pickled)
+        node = self._session.scope.node_of(pickled)
         if node.relation != contract.IDENTITY:
             return
         node.by_id, node.name = True, "createDataFrame"
@@ -166,7 +166,7 @@ class Borders:
         for _ in range(_MOST_BETWEEN):
             node = self._given.get(int(rdd.id()))
             if node is not None:
-                self._session.tell(node)
+                self._session.nodes.register(node)
                 self._undescribed[node.number] = node
                 return node.number
             if self._catalyst.kind(rdd) != _BETWEEN:
@@ -218,7 +218,9 @@ class Borders:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
                 problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
                 logger.debug("while a border was crossed", exc_info=True)
-                self._session.gap(f"records are not followed between an RDD and a DataFrame ({problem})")
+                self._session.events.gap(
+                    f"records are not followed between an RDD and a DataFrame ({problem})"
+                )
                 return None
 
         return attempt
@@ -227,7 +229,7 @@ class Borders:
         """Tell of the files of the RDDs that queries have read."""
         while self._undescribed:
             _, node = self._undescribed.popitem()
-            self._session.describe(node)
+            self._session.nodes.describe(node)
 
 
 def _stand_in(number: int) -> Node:

@@ -60,23 +60,23 @@ class Sessions:
 
     def _note(self, java_session: Any) -> None:
         """DataFrames are switched off: whether the session was used is looked at in the end."""
-        self._last, self._session.dataframes_off = java_session, _SWITCHED_OFF
+        self._last, self._session.scope.dataframes_off = java_session, _SWITCHED_OFF
 
     def _attach(self, java_session: Any) -> None:
         try:
             with self._lock:
-                if self._queries is None and not self._session.dataframes_off:
-                    self._session.dataframes_off = _NO_LINEAGE
+                if self._queries is None and not self._session.scope.dataframes_off:
+                    self._session.scope.dataframes_off = _NO_LINEAGE
                     self._queries = Queries(self._session, load(self._session.context), self.unfollowed)
-                    self._session.dataframes_off = ""
+                    self._session.scope.dataframes_off = ""
             if self._queries is not None:
                 self._queries.attach(java_session)
                 return
         except JvmUnavailableError as error:
-            self._session.dataframes_off = str(error)
+            self._session.scope.dataframes_off = str(error)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-            self._session.dataframes_off = f"{_NO_LINEAGE}: {error!r}"
-        self.unfollowed.watch(java_session, self._session.dataframes_off)
+            self._session.scope.dataframes_off = f"{_NO_LINEAGE}: {error!r}"
+        self.unfollowed.watch(java_session, self._session.scope.dataframes_off)
 
     def leave_out(self, frame: Any) -> None:
         """Capture nothing of queries that read a DataFrame of ours. Never raises."""
@@ -109,10 +109,10 @@ class Sessions:
 
     def end(self) -> None:
         """Publish what the JVM still tells. Never raises."""
-        if self._queries is not None or self._session.dataframes_off:
+        if self._queries is not None or self._session.scope.dataframes_off:
             self._wait_for_listeners()
         if self._queries is not None:
             self._queries.end()
         self.unfollowed.end()
         if self._last is not None:
-            tell_of_executions(self._session, self._last, self._session.dataframes_off)
+            tell_of_executions(self._session, self._last, self._session.scope.dataframes_off)

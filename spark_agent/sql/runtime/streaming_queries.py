@@ -67,7 +67,7 @@ def _tell(session: Session, unfollowed: Unfollowed, query: Any, format: str, tab
         )
     except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's stream goes on
         logger.debug("a stream is not in the graph: %r", error)
-        session.gap(reason)
+        session.events.gap(reason)
 
 
 def _places(query: Any, format: str) -> tuple[list[Place], Place]:

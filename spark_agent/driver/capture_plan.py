@@ -1,0 +1,38 @@
+"""What executors run for a chain of operators: its functions, and the plan of what is captured of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_agent.driver import value_filters
+from spark_agent.worker.pipeline import Capture, Pipeline
+from spark_agent.worker.plan import Plan
+
+if TYPE_CHECKING:
+    from spark_agent.driver.session import Session
+
+
+def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> Capture:
+    """`pipeline` with its plan; without one in a job that a transformation runs for itself."""
+    if session.scope.is_in_inner_job:
+        return Capture(pipeline.functions, None)
+    nodes, input_node, settings = pipeline.nodes, pipeline.input_node, session.settings
+    numbers = tuple(node.number for node in nodes)
+    published = [node.number for node in nodes if node.is_published]
+    plan = Plan(
+        application_id=session.application_id,
+        settings=settings,
+        flow_partitions=session.events.flow_partitions(),
+        input_node=input_node.number,
+        reads_shuffle=input_node.is_shuffle,
+        read_by_action=published[-1] if published and published[-1] != numbers[-1] else None,
+        sides=input_node.sides,
+        reads_sides=input_node.has_sides,
+        writes_tags=writes_headers,
+        nodes=numbers,
+        value_nodes=value_filters.filtered_operations(settings, nodes) if settings.detailed else (),
+        user_nodes=tuple(node.number for node in nodes if node.name.startswith("mapPartitions")),
+        names=session.scope.operation_names(nodes) if settings.redact else (),
+        problem=session.events.block_problem(),
+    )
+    return Capture(pipeline.functions, plan)

@@ -1,0 +1,192 @@
+"""Which operation of the user's program is being recorded in each thread, and the nodes that it makes.
+
+A public call (`join`) is one operation. The RDDs that are made inside of it are its internal nodes. Promises
+that threads do not see each other's operations. Publishes no node.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_agent import contract
+from spark_agent.driver.call_sites import call_site
+from spark_agent.driver.event_publisher import EventPublisher
+from spark_agent.driver.nodes import Node
+from spark_agent.worker.plan import ACTION, KEEPING
+
+#: `operation` of an internal node, until its operation says which node it gave.
+_UNNAMED = -1
+
+
+@dataclass
+class Frame:
+    """One call of a public operation by the user; RDDs that are made inside of it are its internal nodes."""
+
+    name: str
+    call_site: str
+    inputs: list[Node]
+    nodes: list[Node] = field(default_factory=list)  # that were made inside of it
+    #: Wraps what an original operation gives to mapPartitions while it runs (Sort in sortByKey).
+    adapter: Callable[[Any], Any] | None = None
+    #: The same for mapPartitionsWithIndex (LastRead in sample).
+    indexed_adapter: Callable[[Any], Any] | None = None
+    #: Set while saveAsTextFile runs: the next RDD is the sink, and its job is about to start.
+    sink: Callable[[Node], None] | None = None
+
+
+class OperationScope:
+    """The operations that the threads of one application are in."""
+
+    def __init__(self, context: Any, events: EventPublisher) -> None:
+        self._context, self._events = context, events
+        self._numbers = itertools.count()
+        self._local = threading.local()
+        #: Why the queries of SparkSessions are not followed; empty where they are.
+        self.dataframes_off = ""
+
+    # -- nodes ---------------------------------------------------------------------------------------
+
+    def next_number(self) -> int:
+        """The number of a new node."""
+        return next(self._numbers)
+
+    def new_node(self, name: str, **fields: Any) -> Node:
+        """A node in the current operation; outside of one it is public."""
+        frames = self.frames
+        site = frames[0].call_site if frames else call_site()
+        node = Node(self.next_number(), name, call_site=site, **fields)
+        if frames:
+            frames[0].nodes.append(node)
+            node.operation = _UNNAMED
+        return node
+
+    def node_of(self, dataset: Any) -> Node:
+        """The node of an RDD; one that the agent did not see being made becomes a source."""
+        node: Node | None = getattr(dataset, "_lineage_node", None)
+        if node is None:
+            node = Node(
+                self.next_number(),
+                dataset.name() or type(dataset).__name__,
+                kind="source",
+                relation=contract.SOURCE,
+                exact=False,
+                reason="made outside of the RDD operations that are captured",
+            )
+            dataset._lineage_node = node
+            if self.dataframes_off:  # else the RDD-DataFrame boundary knows the RDDs of DataFrames
+                self._events.gap(self.dataframes_off, node.number)
+        return node
+
+    def operation_names(self, nodes: Iterable[Node]) -> tuple[str, ...]:
+        """The name of the public operation that each node is or belongs to."""
+        current = self.frames[0].name if self.frames else ""  # has not named its internal nodes yet
+        return tuple(
+            current if current and node.operation == _UNNAMED else node.name.partition(":")[0]
+            for node in nodes
+        )
+
+    # -- operations ----------------------------------------------------------------------------------
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The operations that this thread is in, outermost first."""
+        frames: list[Frame] | None = getattr(self._local, "frames", None)
+        if frames is None:
+            frames = self._local.frames = []
+        return frames
+
+    @contextlib.contextmanager
+    def operation(self, name: str, inputs: list[Any]) -> Iterator[Frame]:
+        """One call of an operation of PySpark; nested calls are parts of the outermost."""
+        frame = Frame(name, call_site(), [self.node_of(dataset) for dataset in inputs])
+        self.frames.append(frame)
+        try:
+            yield frame
+        finally:
+            self.frames.pop()
+
+    def finish(self, frame: Frame, result: Any) -> None:
+        """Name the node of the operation's result after it; its other nodes are internal.
+
+        An operation may give several RDDs in a list (randomSplit): each is a result.
+        """
+        results = result if isinstance(result, list) else [result]
+        nodes = [getattr(dataset, "_lineage_node", None) for dataset in results]
+        public = [node for node in nodes if node is not None and node in frame.nodes]
+        if not public:
+            return
+        for node in frame.nodes:
+            if node not in public:
+                node.operation, node.name = public[0].number, f"{frame.name}: {node.name}"
+                node.kind = "step"
+        for node in public:
+            node.operation, node.name, node.call_site = None, frame.name, frame.call_site
+
+    @contextlib.contextmanager
+    def adapting(self, **adapters: Any) -> Iterator[None]:
+        """Adapters of the current operation (see Frame) while a part of it runs."""
+        if not self.frames:
+            yield
+            return
+        frame = self.frames[-1]
+        before = {name: getattr(frame, name) for name in adapters}
+        vars(frame).update(adapters)
+        try:
+            yield
+        finally:
+            vars(frame).update(before)
+
+    # -- jobs ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def serving(self, action: str | None) -> Iterator[None]:
+        """Jobs that this thread starts serve the action of this number; None: that of before."""
+        with contextlib.ExitStack() as properties:
+            if action is not None:
+                properties.enter_context(self._property(ACTION, action))
+            properties.enter_context(self._property(KEEPING, self._has_persisted()))
+            yield
+
+    def _has_persisted(self) -> str | None:
+        """For KEEPING: is an RDD persisted, or the rows of a DataFrame?"""
+        try:
+            return None if self._context._jsc.sc().getPersistentRDDs().isEmpty() else "true"
+        except Exception:  # noqa: BLE001 - the JVM may have gone
+            return None
+
+    @contextlib.contextmanager
+    def _property(self, key: str, value: str | None) -> Iterator[None]:
+        """A local property of the jobs that this thread starts; None takes it away."""
+        before = self._context.getLocalProperty(key)
+        self._context.setLocalProperty(key, value)
+        try:
+            yield
+        finally:
+            if getattr(self._context, "_jsc", None) is not None:
+                self._context.setLocalProperty(key, before)
+
+    @contextlib.contextmanager
+    def inner_job(self) -> Iterator[None]:
+        """A job that a transformation runs for itself (sortBy counts and samples): its tail is not captured.
+
+        What such a job leaves behind is captured: a shuffle that it wrote, or a partition that it cached, is
+        read again by the jobs that follow. Those chains were wrapped before, outside of this.
+        """
+        before = self.is_in_inner_job
+        self._local.is_in_inner_job = True
+        self._events.unclaimed.begin_inner_job()
+        try:
+            yield
+        finally:
+            self._events.unclaimed.end_inner_job()
+            self._local.is_in_inner_job = before
+
+    @property
+    def is_in_inner_job(self) -> bool:
+        """Does this thread start the jobs of a transformation?"""
+        return getattr(self._local, "is_in_inner_job", False)
