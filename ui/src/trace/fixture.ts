@@ -29,6 +29,7 @@ export const node = (number: number, records: TraceRecord[], more: Partial<Trace
   total: records.length,
   records,
   reason: "",
+  state: null,
   ...more,
 });
 

@@ -125,7 +125,16 @@ export function wayOf(legs: readonly Leg[], edges: readonly Step[]): Way {
   const start = first.nodes.find((node) => node.node_id === first.startNode);
   const centre: WayNode = {
     ...described(
-      start ?? { node_id: first.startNode, name: "", kind: "operator", exact: true, total: 0, records: [], reason: "" },
+      start ?? {
+        node_id: first.startNode,
+        name: "",
+        kind: "operator",
+        exact: true,
+        total: 0,
+        records: [],
+        reason: "",
+        state: null,
+      },
       "centre",
       0,
     ),
