@@ -52,10 +52,10 @@ def body(name: str) -> str:
 
 def schema_name(migration: str) -> str:
     """What the constraint or index is called that a migration makes or drops."""
-    found = re.search(r"\b(?:CONSTRAINT|INDEX) (\w+) IF\b", body(migration))
-    if found is None:
+    match = re.search(r"\b(?:CONSTRAINT|INDEX) (\w+) IF\b", body(migration))
+    if match is None:
         raise ValueError(f"{migration} neither makes nor drops a constraint or an index")
-    return found[1]
+    return match[1]
 
 
 def pasted(name: str, **parameters: str | int) -> str:

@@ -86,8 +86,10 @@ def style_command() -> str:
 
 def text_of(query: SavedQuery) -> str:
     """What Browser keeps: the name, a `:param` for each parameter to be replaced, the statement."""
-    given = [f":param {name} => {lineage_cypher.literal(value)};" for name, value in query.parameters.items()]
-    return "\n".join([f"// {query.title}", *given, lineage_cypher.body(query.statement)]) + "\n"
+    parameters = [
+        f":param {name} => {lineage_cypher.literal(value)};" for name, value in query.parameters.items()
+    ]
+    return "\n".join([f"// {query.title}", *parameters, lineage_cypher.body(query.statement)]) + "\n"
 
 
 def saved_queries() -> bytes:

@@ -61,10 +61,10 @@ def open_application(
 
     `rows` is what a table was counted to have of it later than `files` were named; None: not counted.
     """
-    found = (receipts or Receipts()).of(files["blocks"])
-    topology = read_topology(application_id, events, found)
-    snapshot = Snapshot(topology, found, files["flows"], files["records"], kept)
-    return opened_as(snapshot, events, found, rows)
+    block_receipts = (receipts or Receipts()).of(files["blocks"])
+    topology = read_topology(application_id, events, block_receipts)
+    snapshot = Snapshot(topology, block_receipts, files["flows"], files["records"], kept)
+    return opened_as(snapshot, events, block_receipts, rows)
 
 
 def opened_as(

@@ -62,10 +62,10 @@ class ColumnCache:
 
     def get(self, key: Key) -> Kept | None:
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            column = self._kept.get(key)
+            if column is not None:
                 self._kept.move_to_end(key)
-            return found
+            return column
 
     def kept(self) -> list[Key]:
         """What is kept."""
@@ -126,16 +126,16 @@ def part(kept: Kept, start: int, stop: int) -> Integers:
     return kept[start:stop]
 
 
-def places(values: Integers, wanted: Integers, side: Literal["left", "right"]) -> Integers:
-    """Where ascending `wanted` stand in ascending `values`.
+def places(values: Integers, keys: Integers, side: Literal["left", "right"]) -> Integers:
+    """Where ascending `keys` stand in ascending `values`.
 
     NumPy would make all values as wide as the few that are wanted, which takes longer than to find these.
     """
-    if len(wanted) < len(values) and wanted.dtype.itemsize > values.dtype.itemsize:
+    if len(keys) < len(values) and keys.dtype.itemsize > values.dtype.itemsize:
         low, high = _LIMITS[values.dtype.itemsize]
-        if low <= wanted[0] and wanted[-1] <= high:
-            wanted = wanted.astype(values.dtype)
-    return values.searchsorted(wanted, side)
+        if low <= keys[0] and keys[-1] <= high:
+            keys = keys.astype(values.dtype)
+    return values.searchsorted(keys, side)
 
 
 _LIMITS = {size: (-(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1) for size in (1, 2, 4, 8)}

@@ -62,9 +62,9 @@ class _File:
             if opened is None:
                 # Given a path, pyarrow looks for a file system first, which takes longer.
                 opened = pq.ParquetFile(pa.memory_map(self.path), metadata=self.metadata, pre_buffer=False)
-            found = opened.read_row_group(row_group, columns=columns, use_threads=False)
+            table = opened.read_row_group(row_group, columns=columns, use_threads=False)
         self._idle.give(self.path, opened)
-        return found
+        return table
 
 
 class _Idle:
@@ -106,13 +106,13 @@ class _RowGroup:
         """What Parquet tells of some columns: of all of them, for all row groups, it takes time."""
         bounds = {}
         for name in names:
-            told = group.column(self._file.columns[name]).statistics
-            if told is None or told.null_count is None:
+            statistics = group.column(self._file.columns[name]).statistics
+            if statistics is None or statistics.null_count is None:
                 continue
-            if told.null_count == self.rows:
+            if statistics.null_count == self.rows:
                 self._constants[name] = NO_RUN
-            elif told.has_min_max and not told.null_count:
-                bounds[name] = smallest, largest = int(told.min), int(told.max)
+            elif statistics.has_min_max and not statistics.null_count:
+                bounds[name] = smallest, largest = int(statistics.min), int(statistics.max)
                 if smallest == largest:
                     self._constants[name] = smallest
         return bounds
@@ -159,36 +159,36 @@ class _RowGroup:
         if constant is not None:
             return Runs(np.array([constant]), np.array([0, self.rows], np.int32))
         key = self._keys[name]
-        found = self._cache.get(key)
-        if found is None:
-            found = as_kept(name, self._read([name]).column(0))
-            self._cache.put(key, found)
-        return found
+        column = self._cache.get(key)
+        if column is None:
+            column = as_kept(name, self._read([name]).column(0))
+            self._cache.put(key, column)
+        return column
 
     def fetch(self, names: Collection[str]) -> None:
         """Read those columns that are not at hand, all at once."""
-        wanted = self.missing(names)
-        if wanted:
-            read = self._read(wanted)
-            for name in wanted:
+        missing = self.missing(names)
+        if missing:
+            read = self._read(missing)
+            for name in missing:
                 self._cache.put(self._keys[name], as_kept(name, read.column(name)))
 
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:
         all row groups are asked once."""
-        names = [name for name, known in zip(_STREAM, self.stream, strict=True) if known is None]
+        names = [name for name, constant in zip(_STREAM, self.stream, strict=True) if constant is None]
         read = self._read(names)
         columns = [read.column(name).to_numpy() for name in names]
         changes = np.zeros(self.rows - 1, bool)
         for values in columns:
             changes |= values[1:] != values[:-1]
         bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), self.rows]
-        found = []
+        streams = []
         for start, stop in pairwise(bounds):
             inside = iter([int(values[start]) for values in columns])
-            node, run = (next(inside) if known is None else known for known in self.stream)
-            found.append(((node, run), start, stop))
-        return found
+            node, run = (next(inside) if constant is None else constant for constant in self.stream)
+            streams.append(((node, run), start, stop))
+        return streams
 
     def _read(self, names: list[str]) -> pa.Table:
         return self._file.read(self.number, names)
@@ -353,15 +353,15 @@ class Slice:
         return self._bounds("in_pos")
 
 
-def _standing(kept: Integers | range, start: int, stop: int, wanted: Integers) -> tuple[Integers, Integers]:
+def _standing(kept: Integers | range, start: int, stop: int, keys: Integers) -> tuple[Integers, Integers]:
     """(first row, number of rows) of ascending values among those from row `start` to before `stop`."""
     if isinstance(kept, range):
-        row = wanted - (kept.start + start)
+        row = keys - (kept.start + start)
         is_there = (row >= 0) & (row < stop - start)
         return np.where(is_there, row, 0), is_there.astype(np.int64)
-    held = kept[start:stop]
-    left = places(held, wanted, "left")
-    return left, places(held, wanted, "right") - left
+    values = kept[start:stop]
+    left = places(values, keys, "left")
+    return left, places(values, keys, "right") - left
 
 
 #: Where there are no bounds.
@@ -404,17 +404,17 @@ class FlowFiles:
         """Those rows of a stream that may lead from or to something between such bounds. Reads nothing."""
         first_output, last_output = outputs or ANYWHERE
         first_input, last_input = inputs or ANYWHERE
-        found = []
-        for each in self.slices(node, run):
-            low, high, lowest, highest = each.reach
+        near = []
+        for rows in self.slices(node, run):
+            low, high, lowest, highest = rows.reach
             if (
                 low <= last_output
                 and first_output <= high
                 and lowest <= last_input
                 and first_input <= highest
             ):
-                found.append(each)
-        return found
+                near.append(rows)
+        return near
 
     def runs(self, node: int) -> Sequence[int]:
         """The runs that have rows of `node`."""
@@ -424,35 +424,35 @@ class FlowFiles:
     def outputs(self, node: int, run: int) -> int:
         """How many outputs the rows of a stream speak of: the last position, and one."""
         with self._lock:
-            known = self._outputs.get((node, run))
-        if known is None:
+            outputs = self._outputs.get((node, run))
+        if outputs is None:
             slices = self.slices(node, run)
-            at_least = max((each.group.bounds["out_pos"][1] for each in slices if each.is_whole), default=0)
-            known = max(
+            at_least = max((rows.group.bounds["out_pos"][1] for rows in slices if rows.is_whole), default=0)
+            outputs = max(
                 (
-                    int((each.column("out_pos") + each.column("out_count")).max())
-                    for each in slices
-                    if each.outputs[1] >= at_least
+                    int((rows.column("out_pos") + rows.column("out_count")).max())
+                    for rows in slices
+                    if rows.outputs[1] >= at_least
                 ),
                 default=0,
             )
             with self._lock:
-                self._outputs[node, run] = known
-        return known
+                self._outputs[node, run] = outputs
+        return outputs
 
     def _all(self) -> dict[tuple[int, int], tuple[Slice, ...]]:
         """Row groups that several streams share are looked into once, the first time."""
         with self._lock:
             if self._slices is None:
-                found: dict[tuple[int, int], list[Slice]] = defaultdict(list)
+                slices: dict[tuple[int, int], list[Slice]] = defaultdict(list)
                 for key, groups in self._whole.items():
-                    found[key] = [Slice(group, 0, group.rows) for group in groups]
+                    slices[key] = [Slice(group, 0, group.rows) for group in groups]
                 with ThreadPoolExecutor(_AT_ONCE) as pool:
                     streams = pool.map(_RowGroup.streams, self._mixed)
                     for group, inside in zip(self._mixed, streams, strict=True):
                         for key, start, stop in inside:
-                            found[key].append(Slice(group, start, stop))
-                for node, run in found:
+                            slices[key].append(Slice(group, start, stop))
+                for node, run in slices:
                     self._runs[node].append(run)
-                self._slices = {key: tuple(slices) for key, slices in found.items()}
+                self._slices = {key: tuple(of_stream) for key, of_stream in slices.items()}
             return self._slices

@@ -58,9 +58,9 @@ def distinct(values: Integers) -> Integers:
     low = int(values.min())
     extent = int(values.max()) - low + 1
     if extent <= _DENSE * len(values):
-        there = np.zeros(extent, bool)
-        there[values - low] = True
-        return (np.flatnonzero(there) + low).astype(values.dtype, copy=False)
+        is_there = np.zeros(extent, bool)
+        is_there[values - low] = True
+        return (np.flatnonzero(is_there) + low).astype(values.dtype, copy=False)
     ordered = np.sort(values)
     is_new = np.ones(len(ordered), bool)
     is_new[1:] = ordered[1:] != ordered[:-1]
@@ -86,8 +86,8 @@ def inputs_of_outputs(
     slices: Iterable[Slice], positions: Integers
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """(in_run, indices of `positions`, inputs) of rows with one output each, however many name the same."""
-    for each, chosen in _parts(slices, positions, OF_OUTPUTS):
-        left, counts = each.rows_with(positions[chosen])
+    for part, chosen in _parts(slices, positions, OF_OUTPUTS):
+        left, counts = part.rows_with(positions[chosen])
         if len(left) == 1:  # one group, of any size: no copy
             first, count = int(left[0]), int(counts[0])
             rows: slice | Integers = slice(first, first + count)
@@ -100,7 +100,7 @@ def inputs_of_outputs(
             index, rows = joined(left, counts)
             index += chosen.start
         if len(index):
-            yield from _by_writer(each, rows, index, each.at("in_pos", rows))
+            yield from _by_writer(part, rows, index, part.at("in_pos", rows))
 
 
 def inputs_of_spans(
@@ -111,32 +111,34 @@ def inputs_of_spans(
     Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
     are told, each once.
     """
-    for each, chosen in _parts(slices, positions, OF_SPANS):
-        outputs, counts = each.column("out_pos"), each.column("out_count")
-        wanted = positions[chosen]
-        is_plain = each.constant("in_step") == 0 and each.constant("in_run") == NO_RUN
-        if is_plain and not tells_which and len(wanted) > len(outputs):
-            wanted = wanted[within(wanted, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)]
-            yield NO_RUN, None, each.at("in_pos", _are_hit(outputs, counts, wanted))
+    for part, chosen in _parts(slices, positions, OF_SPANS):
+        outputs, counts = part.column("out_pos"), part.column("out_count")
+        wanted_outputs = positions[chosen]
+        is_plain = part.constant("in_step") == 0 and part.constant("in_run") == NO_RUN
+        if is_plain and not tells_which and len(wanted_outputs) > len(outputs):
+            wanted_outputs = wanted_outputs[
+                within(wanted_outputs, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)
+            ]
+            yield NO_RUN, None, part.at("in_pos", _are_hit(outputs, counts, wanted_outputs))
             continue
-        at = places(outputs, wanted, "right") - 1
-        into = wanted - outputs[at]
+        at = places(outputs, wanted_outputs, "right") - 1
+        into = wanted_outputs - outputs[at]
         inside = (into < counts[at]).nonzero()[0]
         if len(inside) < len(at):
             at, into = at[inside], into[inside]
-        inputs = each.at("in_pos", at)
-        if each.constant("in_step") != 0:
-            inputs = inputs + into * each.at("in_step", at)
-        yield from _by_writer(each, at, inside + chosen.start, inputs)
+        inputs = part.at("in_pos", at)
+        if part.constant("in_step") != 0:
+            inputs = inputs + into * part.at("in_step", at)
+        yield from _by_writer(part, at, inside + chosen.start, inputs)
 
 
-def _are_hit(outputs: Integers, counts: Integers, wanted: Integers) -> npt.NDArray[np.bool_]:
+def _are_hit(outputs: Integers, counts: Integers, chosen: Integers) -> npt.NDArray[np.bool_]:
     """Which rows name any of the wanted outputs. For many of these (the words of most lines)."""
     ends = outputs + counts
     if not bool(np.all(ends[:-1] == outputs[1:])):
-        return np.searchsorted(wanted, outputs, "left") < np.searchsorted(wanted, ends, "left")
+        return np.searchsorted(chosen, outputs, "left") < np.searchsorted(chosen, ends, "left")
     flags = np.zeros(int(ends[-1] - outputs[0]), bool)
-    flags[wanted - outputs[0]] = True
+    flags[chosen - outputs[0]] = True
     hit: npt.NDArray[np.bool_] = np.logical_or.reduceat(flags, outputs - outputs[0])
     return hit
 
@@ -149,15 +151,15 @@ def _parts(
     `columns` will be looked at of these.
     """
     smallest, largest = int(positions[0]), int(positions[-1])
-    for each in slices:
-        if not each.is_whole:  # to know the bounds, most of it is read anyway
-            each.fetch(columns)
-        first, last = each.outputs
+    for rows in slices:
+        if not rows.is_whole:  # to know the bounds, most of it is read anyway
+            rows.fetch(columns)
+        first, last = rows.outputs
         if first <= largest and smallest <= last:  # most do not
             chosen = within(positions, first, last)
             if chosen.start < chosen.stop:
-                each.fetch(columns)
-                parts = each.parts
+                rows.fetch(columns)
+                parts = rows.parts
                 for part in parts:
                     if len(parts) > 1:
                         chosen = within(positions, *part.outputs)
@@ -166,83 +168,83 @@ def _parts(
 
 
 def _by_writer(
-    each: Slice, rows: slice | Integers, index: Integers, inputs: Integers
+    part: Slice, rows: slice | Integers, index: Integers, inputs: Integers
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """The rows apart by the run whose outputs they name; NO_RUN is the run's own input."""
-    constant = each.constant("in_run")
+    constant = part.constant("in_run")
     if constant is not None:
         yield constant, index, inputs
         return
-    writers = each.at("in_run", rows)
+    writers = part.at("in_run", rows)
     for writer in np.unique(writers).tolist():
         chosen = writers == writer
         yield writer, index[chosen], inputs[chosen]
 
 
 def outputs_of_inputs(
-    each: Slice, positions: Integers, writer: int, wanted: Integers | None = None
+    part: Slice, positions: Integers, writer: int, among: Integers | None = None
 ) -> tuple[Integers, Integers]:
     """(indices of `positions`, outputs) of a slice's rows that name inputs of `writer`, or NO_RUN.
 
-    `positions` are ascending, and may repeat. With `wanted`, ascending too, outputs that are not among them
+    `positions` are ascending, and may repeat. With `among`, ascending too, outputs that are not among them
     may be left out.
     """
-    if wanted is not None:
-        first, last = each.outputs
-        if last < wanted[0] or wanted[-1] < first:
+    if among is not None:
+        first, last = part.outputs
+        if last < among[0] or among[-1] < first:
             return _NOTHING
-    smallest, largest = each.inputs
+    smallest, largest = part.inputs
     if positions[-1] < smallest:
         return _NOTHING
     near = within(positions, smallest, largest)
     # A row may name inputs beyond the one that it begins with.
-    reaches = each.constant("in_step") != 0 and each.constant("out_count") != 1
+    reaches = part.constant("in_step") != 0 and part.constant("out_count") != 1
     if near.start == near.stop and not reaches:
         return _NOTHING
     if reaches:  # such rows stand in the order of their inputs: some will be found
-        each.fetch(OF_SPANS)
-    rows = each.rows_of(writer)
-    if rows is not None and wanted is not None:
-        rows = _near(each, rows, wanted)
+        part.fetch(OF_SPANS)
+    rows = part.rows_of(writer)
+    if rows is not None and among is not None:
+        rows = _near(part, rows, among)
     if rows is None:
         return _NOTHING
     if not reaches and near.stop - near.start < len(positions):  # most are of other slices
-        index, outputs = _outputs_near(each, rows, positions[near], reaches=False)
+        index, outputs = _outputs_near(part, rows, positions[near], reaches=False)
         return index + near.start, outputs
-    return _outputs_near(each, rows, positions, reaches=reaches)
+    return _outputs_near(part, rows, positions, reaches=reaches)
 
 
 def _outputs_near(
-    each: Slice, rows: slice | Integers, positions: Integers, *, reaches: bool
+    part: Slice, rows: slice | Integers, positions: Integers, *, reaches: bool
 ) -> tuple[Integers, Integers]:
     """As `outputs_of_inputs`, of these rows. `reaches`: a row may name inputs beyond its first one."""
-    if isinstance(rows, slice) and not reaches and each.inputs_ascend:
-        found = joined(*each.rows_from(distinct(positions)))[1]
-        inputs = each.at("in_pos", found)
+    if isinstance(rows, slice) and not reaches and part.inputs_ascend:
+        matches = joined(*part.rows_from(distinct(positions)))[1]
+        inputs = part.at("in_pos", matches)
     else:
-        inputs = each.at("in_pos", rows)
+        inputs = part.at("in_pos", rows)
         can_match = inputs <= positions[-1]
         if not reaches:
             can_match &= inputs >= positions[0]
-        found = np.flatnonzero(can_match)
-        inputs = inputs[found]
-        found = found if isinstance(rows, slice) else rows[found]
-    if not len(found):
+        matches = np.flatnonzero(can_match)
+        inputs = inputs[matches]
+        matches = matches if isinstance(rows, slice) else rows[matches]
+    if not len(matches):
         return _NOTHING
     # Each row names inputs side by side, or one: where these stand among the positions.
     left = positions.searchsorted(inputs, "left")
-    if each.constant("in_step") == 0:
+    if part.constant("in_step") == 0:
         row, index = joined(left, positions.searchsorted(inputs, "right") - left)
-        outputs = each.at("out_pos", found[row]).astype(np.int64)
-        if each.constant("out_count") == 1:
+        outputs = part.at("out_pos", matches[row]).astype(np.int64)
+        if part.constant("out_count") == 1:
             return index, outputs
-        again, outputs = joined(outputs, each.at("out_count", found[row]))
+        again, outputs = joined(outputs, part.at("out_count", matches[row]))
         return index[again], outputs
-    counts, steps = each.at("out_count", found), each.at("in_step", found)
+    counts, steps = part.at("out_count", matches), part.at("in_step", matches)
     right = positions.searchsorted(inputs + np.where(steps == 1, counts - 1, 0), "right")
     row, index = joined(left, right - left)
     is_stepping = steps[row] == 1
-    outputs = each.at("out_pos", found[row]) + np.where(is_stepping, positions[index] - inputs[row], 0)
+    outputs = part.at("out_pos", matches[row]) + np.where(is_stepping, positions[index] - inputs[row], 0)
     repeats = np.where(is_stepping, 1, counts[row])
     if bool(np.all(repeats == 1)):
         return index, outputs
@@ -253,19 +255,19 @@ def _outputs_near(
 _NOTHING = np.empty(0, np.int64), np.empty(0, np.int64)
 
 
-def _near(each: Slice, rows: slice | Integers, wanted: Integers) -> slice | Integers | None:
+def _near(whole: Slice, rows: slice | Integers, among: Integers) -> slice | Integers | None:
     """Those of all rows whose one output is wanted, where that is less to look at; None for none."""
-    if each.constant("out_count") != 1 or not isinstance(rows, slice) or len(wanted) * _MANY > each.rows:
+    if whole.constant("out_count") != 1 or not isinstance(rows, slice) or len(among) * _MANY > whole.rows:
         return rows
-    chosen = within(wanted, *each.outputs)
+    chosen = within(among, *whole.outputs)
     if chosen.start == chosen.stop:
         return None
     near = []
-    for part in each.parts:
-        among = wanted[within(wanted, *part.outputs)]
-        if not len(among):
+    for part in whole.parts:
+        in_part = among[within(among, *part.outputs)]
+        if not len(in_part):
             continue
-        left, counts = part.rows_with(among)
-        near.append(joined(left, counts)[1] + (part.start - each.start))
-    found = np.concatenate(near) if near else _NOTHING[0]
-    return found if len(found) else None
+        left, counts = part.rows_with(in_part)
+        near.append(joined(left, counts)[1] + (part.start - whole.start))
+    matches = np.concatenate(near) if near else _NOTHING[0]
+    return matches if len(matches) else None

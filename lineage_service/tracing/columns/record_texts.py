@@ -52,18 +52,18 @@ class _Rows:
     def of(self, node: int, run: int, positions: Positions) -> Iterator[Found]:
         at = _between(self.node, node, slice(0, len(self.node)))
         at = _between(self.run, run, at)
-        held = self.pos[at]
-        left = at.start + np.searchsorted(held, positions, "left")
-        right = at.start + np.searchsorted(held, positions, "right")
+        at_positions = self.pos[at]
+        left = at.start + np.searchsorted(at_positions, positions, "left")
+        right = at.start + np.searchsorted(at_positions, positions, "right")
         hit = np.flatnonzero(right > left)
         rows = [row for start, stop in zip(left[hit], right[hit], strict=True) for row in range(start, stop)]
-        for row, found in zip(rows, self.texts.take(rows).to_pylist() if rows else (), strict=True):
-            yield run, int(self.pos[row]), found["kind"], found["type"], found["text"]
+        for row, text in zip(rows, self.texts.take(rows).to_pylist() if rows else (), strict=True):
+            yield run, int(self.pos[row]), text["kind"], text["type"], text["text"]
 
 
 def _between(ascending: Positions, value: int, at: slice) -> slice:
-    held = ascending[at]
-    left, right = np.searchsorted(held, value, "left"), np.searchsorted(held, value, "right")
+    values = ascending[at]
+    left, right = np.searchsorted(values, value, "left"), np.searchsorted(values, value, "right")
     return slice(at.start + int(left), at.start + int(right))
 
 
@@ -78,10 +78,10 @@ class TextCache:
 
     def get(self, key: tuple[str, int]) -> _Rows | None:
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            rows = self._kept.get(key)
+            if rows is not None:
                 self._kept.move_to_end(key)
-            return found
+            return rows
 
     def put(self, key: tuple[str, int], rows: _Rows) -> None:
         with self._lock:
@@ -136,30 +136,30 @@ class RecordTexts:
         self,
         database: duckdb.DuckDBPyConnection,
         node: int,
-        wanted: Mapping[int, Collection[int]],
+        offsets_of: Mapping[int, Collection[int]],
         kinds: Collection[str],
     ) -> list[Found]:
         """Of the records of a node at positions by run. What must be searched, `database` searches.
 
         Raises StoreUnavailableError when a file is gone or damaged.
         """
-        found: list[Found] = []
+        texts: list[Found] = []
         large: dict[str, None] = {}
-        at_node = [each for each in self._groups if each.may_hold("node", node, node)]
-        for run, offsets in wanted.items():
+        at_node = [group for group in self._groups if group.may_hold("node", node, node)]
+        for run, offsets in offsets_of.items():
             positions = np.array(sorted(set(offsets)), np.int64)
-            for each in at_node:
-                if not each.may_hold("run", run, run):
+            for group in at_node:
+                if not group.may_hold("run", run, run):
                     continue
-                if not each.may_hold("pos", int(positions[0]), int(positions[-1])):
+                if not group.may_hold("pos", int(positions[0]), int(positions[-1])):
                     continue
-                if each.is_small:
-                    found += self._rows(each).of(node, run, positions)
+                if group.is_small:
+                    texts += self._rows(group).of(node, run, positions)
                 else:
-                    large[each.file] = None
+                    large[group.file] = None
         if large:
-            found += _searched(database, list(large), node, wanted, kinds)
-        return [each for each in found if each[2] in kinds]
+            texts += _searched(database, list(large), node, offsets_of, kinds)
+        return [text for text in texts if text[2] in kinds]
 
     def _rows(self, group: _RowGroup) -> _Rows:
         key = group.file, group.number
@@ -178,9 +178,9 @@ def _row_groups(file: str) -> Iterator[_RowGroup]:
         bounds = {}
         for index in range(group.num_columns):
             column = group.column(index)
-            told = column.statistics
-            if column.path_in_schema in _BOUNDED and told is not None and told.has_min_max:
-                bounds[column.path_in_schema] = int(told.min), int(told.max)
+            statistics = column.statistics
+            if column.path_in_schema in _BOUNDED and statistics is not None and statistics.has_min_max:
+                bounds[column.path_in_schema] = int(statistics.min), int(statistics.max)
         yield _RowGroup(file, metadata, number, bounds, group.total_byte_size <= _SMALL_BYTES)
 
 
@@ -188,10 +188,10 @@ def _searched(
     database: duckdb.DuckDBPyConnection,
     files: list[str],
     node: int,
-    wanted: Mapping[int, Collection[int]],
+    offsets_of: Mapping[int, Collection[int]],
     kinds: Collection[str],
 ) -> list[Found]:
-    places = [(run, offset) for run, offsets in wanted.items() for offset in offsets]
+    places = [(run, offset) for run, offsets in offsets_of.items() for offset in offsets]
     rows: list[Found] = database.execute(
         "SELECT records.run, records.pos, kind, type, text "
         "FROM read_parquet($files, hive_partitioning = false) AS records SEMI JOIN "

@@ -54,8 +54,8 @@ class Snapshot(Wiring):
     def _shuffled(self, nodes: Collection[int]) -> Iterator[tuple[int, int]]:
         for node in nodes:
             for run in self.flows.runs(node):
-                for each in self.flows.slices(node, run):
-                    yield from ((run, writer) for writer in each.writers if writer > NO_RUN)
+                for part in self.flows.slices(node, run):
+                    yield from ((run, writer) for writer in part.writers if writer > NO_RUN)
 
     def _outputs_in_flows(self, node: int, run: int) -> int:
         return self.flows.outputs(node, run)

@@ -37,15 +37,15 @@ def text_starts(path: str, starts: Iterable[int], files: FileSystems, check: Che
 
     Reads and decompresses all before the last of them. Raises UnreadableError.
     """
-    found: dict[int, int] = {}
+    lengths: dict[int, int] = {}
     with files.opened(path, at_length=True) as file:
         marks = {start: _mark_from(file, start, check) for start in sorted(starts)}
         file.seek(0)
         text = _Text(file, check)
         for start, mark in marks.items():
             # All bits of the blocks before, and some of the mark: these blocks come out whole, and no more.
-            found[start] = text.length_of(_ALL if mark is None else -(-mark // 8))
-    return found
+            lengths[start] = text.length_of(_ALL if mark is None else -(-mark // 8))
+    return lengths
 
 
 def _mark_from(file: BinaryIO, start: int, check: Check) -> int | None:

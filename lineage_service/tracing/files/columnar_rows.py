@@ -29,12 +29,12 @@ def read_rows(
     files: FileSystems, format: str, path: str, rows: Iterable[int], check: Check
 ) -> dict[int, str]:
     """The rows by their numbers, from 0; those that are not there are not. Raises UnreadableError."""
-    wanted = sorted(set(rows))
+    numbers = sorted(set(rows))
     with files.opened(path, at_length=False) as file:
         opened = pa.PythonFile(file, mode="r")
-        batches = _row_groups(opened, wanted) if format == PARQUET else _stripes(opened, wanted, check)
+        batches = _row_groups(opened, numbers) if format == PARQUET else _stripes(opened, numbers, check)
         try:
-            return dict(_read(batches, wanted, check))
+            return dict(_read(batches, numbers, check))
         except (pa.ArrowException, ValueError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # not Arrow's, of what the file holds, but the system's
@@ -45,35 +45,35 @@ def read_rows(
             ) from None
 
 
-def _row_groups(file: pa.PythonFile, wanted: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _row_groups(file: pa.PythonFile, numbers: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches of those that hold what is wanted, each with the number of its first row."""
     # Spark's timestamps have 96 bits, and no nanoseconds.
     with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
         first = 0
         for number in range(opened.metadata.num_row_groups):
             end = first + opened.metadata.row_group(number).num_rows
-            here = [row for row in wanted if first <= row < end]
-            if here:
+            in_group = [row for row in numbers if first <= row < end]
+            if in_group:
                 at = first
                 for batch in opened.iter_batches(batch_size=_BATCH, row_groups=[number], use_threads=False):
                     yield at, batch
                     at += batch.num_rows
-                    if at > here[-1]:
+                    if at > in_group[-1]:
                         break
             first = end
 
 
-def _stripes(file: pa.PythonFile, wanted: list[int], check: Check) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _stripes(file: pa.PythonFile, numbers: list[int], check: Check) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Those that hold what is wanted, each with the number of its first row."""
     opened = pyarrow.orc.ORCFile(file)
     narrow = min(opened.schema, key=_width, default=None)
     first = 0
     for number in range(opened.nstripes):
-        if narrow is None or first > wanted[-1]:
+        if narrow is None or first > numbers[-1]:
             return
         check()
         end = first + opened.read_stripe(number, columns=[narrow.name]).num_rows
-        if any(first <= row < end for row in wanted):
+        if any(first <= row < end for row in numbers):
             yield first, opened.read_stripe(number)
         first = end
 
@@ -87,11 +87,11 @@ def _width(field: pa.Field) -> int:
 
 
 def _read(
-    batches: Iterable[tuple[int, pa.RecordBatch]], wanted: list[int], check: Check
+    batches: Iterable[tuple[int, pa.RecordBatch]], numbers: list[int], check: Check
 ) -> Iterator[tuple[int, str]]:
     for first, batch in batches:
         check()
-        for row in wanted:
+        for row in numbers:
             if first <= row < first + batch.num_rows:
                 yield row, _text(_values(batch.slice(row - first, 1)))
 

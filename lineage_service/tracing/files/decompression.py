@@ -91,17 +91,17 @@ class FileBytes:
 
     def _inflating(self, file: BinaryIO, offset: int, check: Check) -> Reader:
         with self._lock:
-            known = [each for each in self._restarts if each.position <= offset]
-            begin = max(known, key=lambda each: each.position) if known else None
-        made = begin.again(file) if begin is not None else _Inflating(file, _WBITS[self._ending])
-        made.passing = self._keep
-        reader: Reader = _skipped(made, offset, check)
+            before = [restart for restart in self._restarts if restart.position <= offset]
+            begin = max(before, key=lambda restart: restart.position) if before else None
+        stream = begin.again(file) if begin is not None else _Inflating(file, _WBITS[self._ending])
+        stream.passing = self._keep
+        reader: Reader = _skipped(stream, offset, check)
         return reader
 
     def _keep(self, at: _Inflating) -> None:
         """A state to begin from again, if none is near."""
         with self._lock:
-            last = max((each.position for each in self._restarts), default=0)
+            last = max((restart.position for restart in self._restarts), default=0)
             if at.position < last + self._spacing:
                 return
             self._restarts.append(at.again(None))
@@ -124,12 +124,12 @@ class _Inflating:
 
     def again(self, file: Any) -> _Inflating:
         """The same state over another opening of the file."""
-        made = _Inflating(file, self._wbits)
-        made.position, made._taken, made._is_between = self.position, self._taken, self._is_between
-        made._decompressor = self._decompressor.copy()
+        copy = _Inflating(file, self._wbits)
+        copy.position, copy._taken, copy._is_between = self.position, self._taken, self._is_between
+        copy._decompressor = self._decompressor.copy()
         if file is not None:
-            file.seek(made._taken)
-        return made
+            file.seek(copy._taken)
+        return copy
 
     def read(self, size: int) -> bytes:
         """Raises EOFError, zlib.error."""
@@ -144,11 +144,11 @@ class _Inflating:
                 self._input = stripped
                 if not stripped:
                     continue
-            given = len(self._input)
+            size_before = len(self._input)
             data = self._decompressor.decompress(self._input, size)
             is_end = self._decompressor.eof
             self._input = self._decompressor.unused_data if is_end else self._decompressor.unconsumed_tail
-            self._taken += given - len(self._input)
+            self._taken += size_before - len(self._input)
             self._is_between = is_end
             if is_end:
                 self._decompressor = zlib.decompressobj(self._wbits)

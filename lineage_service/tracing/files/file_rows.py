@@ -54,16 +54,16 @@ class FileRows:
         if first is None:
             first = self.first_row(path, state, start, check)
         if start and whole.are_near(first + row for row in rows):
-            found = whole.read_bytes((first + row for row in rows), check)
-            return {row: found[first + row] for row in rows if first + row in found}, None, first
+            texts = whole.read_bytes((first + row for row in rows), check)
+            return {row: texts[first + row] for row in rows if first + row in texts}, None, first
         index = self.indexes.of(path, state, start)
         try:
             return index.read_bytes(rows, check), None, first
         except UnreadableError as error:  # it breaks off before some of them
-            known = index.known_rows
-            if not known:
+            whole_rows = index.known_rows
+            if not whole_rows:
                 raise
-            return index.read_bytes((each for each in rows if each < known), check), str(error), first
+            return index.read_bytes((row for row in rows if row < whole_rows), check), str(error), first
 
     def rows_before(
         self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT
@@ -116,9 +116,9 @@ class FileRows:
         line = lines.line_of(first, check)
         if line is None:
             return
-        for found, is_match in index.matching(text, line, _NO_LINE, check):
-            before = lines.records_before(found, check)
-            records = lines.records_of(found, check) if is_match else range(before, before + 1)
+        for match, is_match in index.matching(text, line, _NO_LINE, check):
+            before = lines.records_before(match, check)
+            records = lines.records_of(match, check) if is_match else range(before, before + 1)
             for record in records:
                 if record >= last:
                     return

@@ -71,10 +71,10 @@ class FileSystems:
         with self._connected(path) as (system, place):
             from pyarrow.fs import FileType
 
-            found = system.get_file_info([place])[0]
-        if found.type == FileType.File:
-            return FileState(int(found.size), found.mtime_ns)
-        if found.type == FileType.Directory:
+            info = system.get_file_info([place])[0]
+        if info.type == FileType.File:
+            return FileState(int(info.size), info.mtime_ns)
+        if info.type == FileType.Directory:
             raise UnreadableError(_NO_FILE)
         raise UnreadableError(_GONE)
 
@@ -170,9 +170,9 @@ def one_name(path: str) -> str:
 
 def _parts(path: str) -> tuple[str, str, str]:
     """(scheme, authority, the rest) of a remote path. It is a path of Hadoop's: nothing in it is escaped."""
-    found = _REMOTE_PATH.match(path)
-    assert found is not None, path
-    return found.group(1).lower(), found.group(2) or "", path[found.end() :]
+    match = _REMOTE_PATH.match(path)
+    assert match is not None, path
+    return match.group(1).lower(), match.group(2) or "", path[match.end() :]
 
 
 # -- connections ------------------------------------------------------------------------------------
@@ -266,12 +266,12 @@ def _other(error: Exception, scheme: str) -> UnreadableError:
     if isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
         return UnreadableError(_GONE)
     if scheme and any(
-        each in text for each in ("ACCESS_DENIED", "Forbidden", "HTTP status 403", "SIGNATURE")
+        sign in text for sign in ("ACCESS_DENIED", "Forbidden", "HTTP status 403", "SIGNATURE")
     ):
         return UnreadableError(_DENIED_STORE)
-    if scheme and any(each in text for each in ("NO_SUCH", "Not Found", "HTTP status 404")):
+    if scheme and any(sign in text for sign in ("NO_SUCH", "Not Found", "HTTP status 404")):
         return UnreadableError(_GONE)
-    if scheme and any(each in text for each in ("NETWORK_CONNECTION", "curlCode", "Connection refused")):
+    if scheme and any(sign in text for sign in ("NETWORK_CONNECTION", "curlCode", "Connection refused")):
         return _UnreachableError(
             f"the file cannot be read (its store does not answer: {_short(error)}): check the address and "
             "the network, and ask again"

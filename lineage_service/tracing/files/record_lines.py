@@ -109,14 +109,14 @@ class RecordLines:
         if len(data) > MAX_ROW_BYTES:
             raise UnreadableError("it has a line that is a long JSON array, whose records are not counted")
         try:
-            found, _ = _FIRST.raw_decode(data.decode("utf-8", "replace").lstrip())
+            value, _ = _FIRST.raw_decode(data.decode("utf-8", "replace").lstrip())
         except ValueError:
             if _OBJECTS.match(data):  # Spark takes more for JSON, if it is told to
                 raise UnreadableError(
                     "it has a line that may be several records, and cannot be counted"
                 ) from None
             return 1  # Spark has a row for what it cannot read, too
-        return len(found) if all(isinstance(each, dict) for each in found) else 1
+        return len(value) if all(isinstance(element, dict) for element in value) else 1
 
 
 class RecordLinesOfFiles:
@@ -133,11 +133,11 @@ class RecordLinesOfFiles:
         """Reads nothing. A split that begins behind the start of its file has no header."""
         key = path, state, start, has_header and not start, has_arrays
         with self._lock:
-            found = self._held.get(key)
-            if found is None:
+            lines = self._held.get(key)
+            if lines is None:
                 index = self._indexes.of(path, state, start)
-                found = self._held[key] = RecordLines(index, has_header=key[3], has_arrays=has_arrays)
+                lines = self._held[key] = RecordLines(index, has_header=key[3], has_arrays=has_arrays)
                 while len(self._held) > self._keep:
                     self._held.popitem(last=False)
             self._held.move_to_end(key)
-            return found
+            return lines

@@ -90,10 +90,10 @@ class Places:
         is_remote = any(not is_local(path) for split in by_split for path in _paths_of(node, split))
         workers = min(len(by_split), _AT_ONCE) if is_remote else 1
         with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-            found = (pool.map if pool is not None else map)(rows_of_split, by_split)
+            rows_by_split = (pool.map if pool is not None else map)(rows_of_split, by_split)
             return {
                 (split, offset): row
-                for split, rows in zip(by_split, found, strict=True)
+                for split, rows in zip(by_split, rows_by_split, strict=True)
                 for offset, row in rows.items()
             }
 
@@ -110,8 +110,10 @@ class Places:
         if not node.is_text:
             warning = self._about_no_text(node, path, partition)
             return {offset: _row(path, offset, None, warning) for offset in offsets}
-        known = node.file_rows.get(int(partition["split"]))
-        return self._rows_of_file(path, partition, offsets, check, None if known is None else known.start)
+        file_rows = node.file_rows.get(int(partition["split"]))
+        return self._rows_of_file(
+            path, partition, offsets, check, None if file_rows is None else file_rows.start
+        )
 
     def _rows_of_parts(
         self,
@@ -128,17 +130,19 @@ class Places:
             # Which they are of the file, or of the split of it.
             numbers = {offset: offset - part.first + (part.row or 0) for offset in mine}
             if format == TEXT:
-                found = self._rows_of_file(part.path, partition, list(numbers.values()), check)
+                source_rows = self._rows_of_file(part.path, partition, list(numbers.values()), check)
             elif format in LINES:
-                found = self._rows_of_records(format, part, partition, numbers.values(), check)
+                source_rows = self._rows_of_records(format, part, partition, numbers.values(), check)
             elif format in (PARQUET, ORC) and part.row is not None:
-                found = self._rows_in_columns(format, part.path, partition, list(numbers.values()), check)
+                source_rows = self._rows_in_columns(
+                    format, part.path, partition, list(numbers.values()), check
+                )
             else:
                 warning = self._about_no_text(node, part.path, partition)
                 if part.row is None:
                     warning = f"which row of the file this is, is not known{_FROM_SPLIT}; {warning}"
-                found = {row: _row(part.path, row, None, warning) for row in numbers.values()}
-            rows |= {offset: found[number] for offset, number in numbers.items()}
+                source_rows = {row: _row(part.path, row, None, warning) for row in numbers.values()}
+            rows |= {offset: source_rows[number] for offset, number in numbers.items()}
         return rows
 
     def _rows_of_records(
@@ -148,17 +152,17 @@ class Places:
         path, start = part.path, int(partition["start"])
         try:
             lines = self._rows.record_lines(format, path, start, check)
-            found = {record: lines.line_of(record, check) for record in records}
+            line_of = {record: lines.line_of(record, check) for record in records}
         except UnreadableError as error:
             warning = f"{error}{_FROM_SPLIT}" if start else str(error)
             return {record: _row(path, record, None, warning) for record in records}
         rows = self._rows_of_file(
-            path, partition, [line for line in found.values() if line is not None], check
+            path, partition, [line for line in line_of.values() if line is not None], check
         )
         missing = "the file has no such row: put the one back that the job read"
         return {
             record: _row(path, record, None, missing) if line is None else rows[line]
-            for record, line in found.items()
+            for record, line in line_of.items()
         }
 
     def _rows_in_columns(
@@ -169,12 +173,12 @@ class Places:
             texts = columnar_rows.read_rows(self._files, format, path, rows, check)
         except UnreadableError as error:
             return {row: _row(path, row, None, str(error)) for row in rows}
-        found = {}
+        source_rows = {}
         for row in rows:
             missing = None if row in texts else "the file has no such row: put the one back that the job read"
-            notes = [each for each in (changed, missing) if each]
-            found[row] = _row(path, row, texts.get(row), "; ".join(notes) or None)
-        return found
+            notes = [note for note in (changed, missing) if note]
+            source_rows[row] = _row(path, row, texts.get(row), "; ".join(notes) or None)
+        return source_rows
 
     def _rows_of_file(
         self,
@@ -235,7 +239,7 @@ class Places:
                 )
                 is_decompressed = node.name != "binaryFiles"
                 text, note = whole_files.beginning(self._files, path, check, is_decompressed=is_decompressed)
-                notes = [each for each in (changed, note) if each]
+                notes = [note for note in (changed, note) if note]
             except UnreadableError as error:
                 text, notes = None, [str(error)]
             rows[offset] = _row(path, 0, text, "; ".join(notes) or None)
@@ -253,7 +257,7 @@ class Places:
             with self._files.opened(path, at_length=False) as file:
                 for offset in offsets:
                     text, note = whole_files.record(file, first + offset, length)
-                    notes = [each for each in (changed, note) if each]
+                    notes = [note for note in (changed, note) if note]
                     rows[offset] = _row(path, first + offset, text, "; ".join(notes) or None)
         except UnreadableError as error:
             return {offset: _row(path, first + offset, None, str(error)) for offset in offsets}

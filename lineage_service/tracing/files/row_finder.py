@@ -52,42 +52,45 @@ class RowFinder:
 
         Several only forward, see `nodes_meant`. Raises NotFoundError, InvalidQueryError.
         """
-        wanted = normal_path(path)
-        found: dict[int, list[Mapping[str, Any]]] = {}
+        name = normal_path(path)
+        partitions_of: dict[int, list[Mapping[str, Any]]] = {}
         for number, reader in topology.nodes.items():
             for partition in reader.partitions.values():
-                if any(each == path or normal_path(each) == wanted for each in paths_of(partition)):
-                    found.setdefault(number, []).append(partition)
-        if not found and (why := _not_captured(topology, wanted)):
-            raise NotFoundError(f"{wanted}: its records are not known. {why}")
-        if not found:
-            below = _files(topology, wanted)
+                if any(file == path or normal_path(file) == name for file in paths_of(partition)):
+                    partitions_of.setdefault(number, []).append(partition)
+        if not partitions_of and (why := _not_captured(topology, name)):
+            raise NotFoundError(f"{name}: its records are not known. {why}")
+        if not partitions_of:
+            below = _files(topology, name)
             if len(below) == 1:
                 return self.find(topology, below[0], row, check, direction, node)
             if below:
                 raise InvalidQueryError(
-                    f"{wanted} is a folder with {len(below):,} files: name one of them: {_named(below)}"
+                    f"{name} is a folder with {len(below):,} files: name one of them: {_named(below)}"
                 )
-            there = _files(topology)
-            has = _without_files(topology, wanted) or (f"; it has {_named(there)}" if there else "")
-            raise NotFoundError(f"no source or sink of this application has the file {wanted}{has}")
-        if node is not None and node not in found:
+            files = _files(topology)
+            has = _without_files(topology, name) or (f"; it has {_named(files)}" if files else "")
+            raise NotFoundError(f"no source or sink of this application has the file {name}{has}")
+        if node is not None and node not in partitions_of:
             raise NotFoundError(
-                f"node {node} neither read nor wrote the file {wanted}; who did: {_nodes(topology, found)}"
+                f"node {node} neither read nor wrote the file {name}; who did: "
+                f"{_nodes(topology, partitions_of)}"
             )
         if node is not None:
             meant = [node]
         else:
-            meant = nodes_meant({number: topology.nodes[number].kind for number in found}, direction)
+            meant = nodes_meant({number: topology.nodes[number].kind for number in partitions_of}, direction)
         places: list[tuple[int, int, int]] = []
         missing: list[NotFoundError] = []
         for number in meant:
             try:
-                places.append(self._in_node(topology, number, found[number], path, row, check))
+                places.append(self._in_node(topology, number, partitions_of[number], path, row, check))
             except UnknownRowError as error:
-                if len(found) == 1:
+                if len(partitions_of) == 1:
                     raise
-                raise UnknownRowError(f"{error} (who has the file: {_nodes(topology, found)})") from None
+                raise UnknownRowError(
+                    f"{error} (who has the file: {_nodes(topology, partitions_of)})"
+                ) from None
             except NotFoundError as error:  # it read another part of the file
                 missing.append(error)
             if places and direction == "backward":
@@ -100,47 +103,45 @@ class RowFinder:
         self,
         topology: Topology,
         node_number: int,
-        found: Sequence[Mapping[str, Any]],
+        partitions: Sequence[Mapping[str, Any]],
         path: str,
         row: int,
         check: Check,
     ) -> tuple[int, int, int]:
-        """(node, split, offset) of a row of a file, of which a node has the partitions `found`."""
-        wanted = normal_path(path)
-        if "files" in found[0]:
-            partition = found[0]
+        """(node, split, offset) of a row of a file, of which a node has these partitions."""
+        name = normal_path(path)
+        if "files" in partitions[0]:
+            partition = partitions[0]
             at = next(
-                at
-                for at, each in enumerate(paths_of(partition))
-                if each == path or normal_path(each) == wanted
+                at for at, file in enumerate(paths_of(partition)) if file == path or normal_path(file) == name
             )
             return node_number, int(partition["split"]), at
         parts = [
             (int(partition["split"]), part)
-            for partition in found
+            for partition in partitions
             for part in parts_of(topology.nodes[node_number], partition)
-            if part.path == path or normal_path(part.path) == wanted
+            if part.path == path or normal_path(part.path) == name
         ]
         if parts:
             if topology.nodes[node_number].kind == "source" and _are_read_again(part for _, part in parts):
                 raise InvalidQueryError(
-                    f"node {node_number} read {wanted} more than once; give node, partition and offset"
+                    f"node {node_number} read {name} more than once; give node, partition and offset"
                 )
             return (
                 node_number,
                 *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
             )
-        partitions = sorted(found, key=lambda each: int(each["start"]))
+        partitions = sorted(partitions, key=lambda partition: int(partition["start"]))
         if "record_length" in partitions[0]:
-            firsts = [first_record(each) for each in partitions]
+            firsts = [first_record(partition) for partition in partitions]
             at = sum(first <= row for first in firsts) - 1
             if at < 0:
-                raise NotFoundError(f"record {row} of {wanted} is none of those that were read")
+                raise NotFoundError(f"record {row} of {name} is none of those that were read")
             return node_number, int(partitions[at]["split"]), row - firsts[at]
         if len(partitions) == 1:
             return node_number, int(partitions[0]["split"]), row
         for split, rows in topology.nodes[node_number].file_rows.items():
-            if row in rows and any(each["split"] == split for each in partitions):
+            if row in rows and any(partition["split"] == split for partition in partitions):
                 return node_number, split, row - rows.start
         split, offset = self._split_of(partitions, row, check)
         return node_number, split, offset
@@ -156,12 +157,12 @@ class RowFinder:
                 offset = part.first + row - (part.row or 0)
             elif all(part.row is not None for _, part in parts):
                 number = row if format not in LINES else self._record_in(format, path, 0, row, check)
-                held = [each for each in parts if (each[1].row or 0) <= number]
-                split, part = max(held, key=lambda each: each[1].row or 0, default=parts[0])
+                candidates = [candidate for candidate in parts if (candidate[1].row or 0) <= number]
+                split, part = max(candidates, key=lambda candidate: candidate[1].row or 0, default=parts[0])
                 offset = part.first + number - (part.row or 0)
             elif format in LINES:
                 in_split = [{**part.as_partition(), "split": at} for at, (_, part) in enumerate(parts)]
-                in_split.sort(key=lambda each: int(each["start"]))
+                in_split.sort(key=lambda partition: int(partition["start"]))
                 at, line = self._split_of(in_split, row, check)
                 split, part = parts[at]
                 offset = part.first + self._record_in(format, path, part.start, line, check)
@@ -192,7 +193,7 @@ class RowFinder:
     def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
         """(split, offset) of a row of a file that was read in several."""
         path = str(partitions[0]["path"])
-        begins = {start: start for start in (int(each["start"]) for each in partitions)}
+        begins = {start: start for start in (int(partition["start"]) for partition in partitions)}
         try:
             state = self._rows.files.state(path)
             if path.endswith(".bz2"):
@@ -204,11 +205,13 @@ class RowFinder:
                     f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
                 )
             # The row that begins at the first byte of a split belongs to the split before.
-            held = [each for each in partitions if begins[int(each["start"])] < begin] or [partitions[0]]
-            first = self._rows.first_row(path, state, begins[int(held[-1]["start"])], check)
+            candidates = [
+                partition for partition in partitions if begins[int(partition["start"])] < begin
+            ] or [partitions[0]]
+            first = self._rows.first_row(path, state, begins[int(candidates[-1]["start"])], check)
         except UnreadableError as error:
             raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
-        return int(held[-1]["split"]), row - first
+        return int(candidates[-1]["split"]), row - first
 
 
 def _files(topology: Topology, folder: str = "/") -> list[str]:
@@ -247,26 +250,26 @@ def _not_captured(topology: Topology, path: str) -> str:
 
     Who wrote it last says so before who read it.
     """
-    found = [
+    nodes = [
         node
         for node in topology.nodes.values()
         if node.relation == contract.CARRIED and not node.exact and _has_place(node, path)
     ]
-    last = max(found, key=lambda node: (node.kind == "sink", node.number), default=None)
+    last = max(nodes, key=lambda node: (node.kind == "sink", node.number), default=None)
     return "" if last is None else last.reason
 
 
 def _without_files(topology: Topology, path: str) -> str:
     """What to ask instead where operations have records below a folder, and nobody knows in which files."""
-    found = [
+    nodes = [
         f"{node.number} ({node.name})"
         for node in topology.nodes.values()
         if node.relation != contract.CARRIED and _has_place(node, path) and not _has_files(node)
     ]
-    if not found:
+    if not nodes:
         return ""
     return (
-        f"; records of node {', '.join(found)} are there, but which file holds which is not known: "
+        f"; records of node {', '.join(nodes)} are there, but which file holds which is not known: "
         "give node, partition and offset"
     )
 

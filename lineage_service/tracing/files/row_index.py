@@ -83,10 +83,10 @@ class RowIndex:
 
     def rows_starting_up_to(self, offset: int, check: Check = unlimited) -> int:
         """How many rows begin at a byte from 0 to `offset`, both included. It is kept: splits begin there."""
-        known = self._before.get(offset)
-        if known is None:
-            known = self._before[offset] = self._rows_up_to(offset, check)
-        return known
+        before = self._before.get(offset)
+        if before is None:
+            before = self._before[offset] = self._rows_up_to(offset, check)
+        return before
 
     def _rows_up_to(self, offset: int, check: Check) -> int:
         self._grow(lambda: self._at > offset, check)
@@ -94,15 +94,15 @@ class RowIndex:
             return max(self._begun, 0)
         rows, offsets = self._marks
         at = bisect_right(offsets, offset) - 1
-        found = rows[at] + 1
+        count = rows[at] + 1
         with self._pieces(offsets[at], check) as pieces:
             for base, data in pieces:
                 if base + len(data) > offset:
                     before = data[: offset - base]
                     is_cut = before.endswith(b"\r") and data[offset - base] == 10
-                    return found + _row_ends(before) - is_cut
-                found += _row_ends(data)
-        return found
+                    return count + _row_ends(before) - is_cut
+                count += _row_ends(data)
+        return count
 
     def offset_of(self, row: int, check: Check = unlimited) -> int | None:
         """The byte that a row begins at; None when there are fewer rows."""
@@ -134,32 +134,32 @@ class RowIndex:
 
     def read_bytes(self, rows: Iterable[int], check: Check = unlimited) -> dict[int, bytes]:
         """Several rows, each part of the file read once. Of a row, MAX_ROW_BYTES and one more at most."""
-        wanted = sorted({row for row in rows if row >= 0})
-        found: dict[int, bytes] = {}
+        numbers = sorted({row for row in rows if row >= 0})
+        texts: dict[int, bytes] = {}
         at = 0
-        while at < len(wanted) and self._has(wanted[at], check):
-            at = self._read_known(wanted, at, found, check)
-            if at == len(wanted) or not self._has(wanted[at], check):
+        while at < len(numbers) and self._has(numbers[at], check):
+            at = self._read_known(numbers, at, texts, check)
+            if at == len(numbers) or not self._has(numbers[at], check):
                 break
             before = at
-            with self.rows_from(wanted[at], check) as numbered:
+            with self.rows_from(numbers[at], check) as numbered:
                 for number, data in numbered:
-                    if number != wanted[at]:
+                    if number != numbers[at]:
                         continue
-                    found[number] = data
+                    texts[number] = data
                     at += 1
                     # The next one may be far: begin anew from the row start that is known there.
-                    if at == len(wanted) or self._is_far(number, wanted[at]):
+                    if at == len(numbers) or self._is_far(number, numbers[at]):
                         break
             if at == before:
                 break
-        return found
+        return texts
 
     def are_near(self, rows: Iterable[int]) -> bool:
         """Each of them can be read at once, from a row start that is known."""
         return self._bytes.is_plain and all(self._stretch(row) is not None for row in rows)
 
-    def _read_known(self, wanted: list[int], at: int, found: dict[int, bytes], check: Check) -> int:
+    def _read_known(self, numbers: list[int], at: int, texts: dict[int, bytes], check: Check) -> int:
         """Read from the one at `at` on those rows that stand between two row starts that are known.
 
         Where bytes can be read at once from there: the file is opened once. Gives the first that is left.
@@ -167,8 +167,8 @@ class RowIndex:
         if not self._bytes.is_plain:
             return at
         # To the row start behind them: it is in the piece that they are in, or in the next one.
-        self._grow(lambda: self._marks[0][-1] > wanted[-1], check)
-        stretch = self._stretch(wanted[at])
+        self._grow(lambda: self._marks[0][-1] > numbers[-1], check)
+        stretch = self._stretch(numbers[at])
         if stretch is None:
             return at
         with self._bytes.reading(0, check) as reader:
@@ -180,10 +180,10 @@ class RowIndex:
                 data = file.read(end - offset)
                 if len(data) < end - offset:
                     break
-                after = bisect_left(wanted, following, at)
-                found.update(_rows_of(data, number, wanted[at:after]))
+                after = bisect_left(numbers, following, at)
+                texts.update(_rows_of(data, number, numbers[at:after]))
                 at = after
-                stretch = self._stretch(wanted[at]) if at < len(wanted) else None
+                stretch = self._stretch(numbers[at]) if at < len(numbers) else None
         return at
 
     def _stretch(self, row: int) -> tuple[int, int, int, int] | None:
@@ -203,7 +203,7 @@ class RowIndex:
         """
         if first >= last or not self._has(first, check):
             return
-        wanted = text.casefold()
+        folded = text.casefold()
         rows, offsets = self._marks
         at = bisect_right(rows, first) - 1
         number, rest = rows[at], b""
@@ -212,16 +212,16 @@ class RowIndex:
                 data = rest + data if rest else data
                 end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
                 count = _row_ends(data)
-                if number + count > first and _may_hold(data[:end], wanted):
-                    for row, each in enumerate(_split(data[:end]), start=number):
-                        if first <= row < last and wanted in shown(each).casefold():
+                if number + count > first and _may_hold(data[:end], folded):
+                    for row, line in enumerate(_split(data[:end]), start=number):
+                        if first <= row < last and folded in shown(line).casefold():
                             yield row, True
                 rest = data[end : end + MAX_ROW_BYTES + 1]
                 number += count
                 if number >= last:
                     return
                 yield max(number, first), False
-        if rest and first <= number and wanted in shown(rest).casefold():
+        if rest and first <= number and folded in shown(rest).casefold():
             yield number, True
 
     def _has(self, row: int, check: Check) -> bool:
@@ -266,14 +266,14 @@ class RowIndex:
             yield self._read_on(file, offset, check)
 
     def _read_on(self, file: Reader, base: int, check: Check) -> Iterator[tuple[int, bytes]]:
-        held, size = b"", self._chunk
+        rest, size = b"", self._chunk
         while True:
-            known = self._at - base - len(held)
-            chunk = file.read(min(self._chunk, known) if known > 0 else size)
+            indexed = self._at - base - len(rest)
+            chunk = file.read(min(self._chunk, indexed) if indexed > 0 else size)
             size = min(2 * size, max(self._chunk, _MOST_NEW))
-            data = held + chunk
-            held = b"\r" if chunk and data.endswith(b"\r") else b""
-            data = data[: len(data) - len(held)]
+            data = rest + chunk
+            rest = b"\r" if chunk and data.endswith(b"\r") else b""
+            data = data[: len(data) - len(rest)]
             if base == self._at:
                 self._learn(base, data, is_end=not chunk)
             if data:
@@ -306,12 +306,12 @@ class RowIndex:
             self._at = base + len(data)  # last: it says that all the rest is known
 
 
-def _rows_of(data: bytes, number: int, wanted: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+def _rows_of(data: bytes, number: int, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
     """(row, bytes) of wanted rows of whole rows, the first of which has that number."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     ends = (np.frombuffer(data, np.uint8) == _LF).nonzero()[0]
-    for row in wanted:
+    for row in numbers:
         if row - number >= len(ends):
             return  # the file has changed since
         start = int(ends[row - number - 1]) + 1 if row > number else 0
@@ -339,8 +339,8 @@ class _RowEnds:
         """Where a row begins after the first end from there on; 0 where there is none."""
         if not self._has_cr:
             return self._data.find(b"\n", begin) + 1
-        found = _ROW_END.search(self._data, begin)
-        return 0 if found is None else found.end()
+        end = _ROW_END.search(self._data, begin)
+        return 0 if end is None else end.end()
 
     def before_each(self, step: int) -> list[int]:
         """How many are before the bytes 0, `step`, ..., and in all. `step` is a multiple of 1,024."""
@@ -387,12 +387,12 @@ def _rows_from(number: int, first: int, pieces: Iterable[bytes]) -> Iterator[tup
         yield number, rest
 
 
-def _may_hold(data: bytes, wanted: str) -> bool:
+def _may_hold(data: bytes, folded: str) -> bool:
     """False where no row of the bytes holds the casefolded text: most of a file, so it is made sure fast."""
     if data.isascii():
         # Nothing but ASCII folds like ASCII, and the text is folded.
-        return wanted.isascii() and wanted.encode() in data.lower()
-    return wanted in data.decode("utf-8", "replace").casefold()
+        return folded.isascii() and folded.encode() in data.lower()
+    return folded in data.decode("utf-8", "replace").casefold()
 
 
 def shown(row: bytes) -> str:
@@ -410,14 +410,14 @@ def split_rows(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[str]:
 
 def _without_cut_ends(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[bytes]:
     """The file in pieces that never end between the CR and the LF of one row end."""
-    held = b""
+    rest = b""
     while chunk := file.read(chunk_bytes):
-        data = held + chunk
-        held = b"\r" if data.endswith(b"\r") else b""
-        if len(data) > len(held):
-            yield data[: len(data) - len(held)]
-    if held:
-        yield held
+        data = rest + chunk
+        rest = b"\r" if data.endswith(b"\r") else b""
+        if len(data) > len(rest):
+            yield data[: len(data) - len(rest)]
+    if rest:
+        yield rest
 
 
 class RowIndexes:
@@ -434,13 +434,13 @@ class RowIndexes:
         """Reads nothing."""
         key = (path, state, start)
         with self._lock:
-            found = self._indexes.get(key)
-            if found is None:
-                found = self._indexes[key] = RowIndex(path, start=start, files=self.files)
+            index = self._indexes.get(key)
+            if index is None:
+                index = self._indexes[key] = RowIndex(path, start=start, files=self.files)
                 while len(self._indexes) > self._keep:
                     self._indexes.popitem(last=False)
             self._indexes.move_to_end(key)
-            return found
+            return index
 
     def text_starts(
         self, path: str, state: FileState, starts: Iterable[int], check: Check
@@ -448,13 +448,13 @@ class RowIndexes:
         """Where the splits of a bzip2 file begin in its text. Reads on from nothing: all before the last."""
         key = (path, state)
         with self._lock:
-            known = self._text_starts.get(key, {})
-        wanted = [start for start in starts if start not in known]
-        if wanted:
-            known = {**known, **text_starts(path, wanted, self.files, check)}
+            begins = self._text_starts.get(key, {})
+        missing = [start for start in starts if start not in begins]
+        if missing:
+            begins = {**begins, **text_starts(path, missing, self.files, check)}
             with self._lock:
-                self._text_starts[key] = known
+                self._text_starts[key] = begins
                 self._text_starts.move_to_end(key)
                 while len(self._text_starts) > self._keep:
                     self._text_starts.popitem(last=False)
-        return known
+        return begins

@@ -64,8 +64,8 @@ class Part:
 
     def as_partition(self, ended: int | None = None) -> dict[str, Any]:
         """As that of a text file that is one partition of its own."""
-        known = {"size": self.size, "modified": self.modified}
-        return {"path": self.path, "start": self.start if self.row is None else 0, "ended": ended, **known}
+        state = {"size": self.size, "modified": self.modified}
+        return {"path": self.path, "start": self.start if self.row is None else 0, "ended": ended, **state}
 
 
 def format_of(node: TopologyNode) -> str:
@@ -82,22 +82,22 @@ def parts_in(format: str, kind: str, partition: Mapping[str, Any]) -> list[Part]
 
     None of what is no file, or is told in another way: text of one split, whole files, records of a length.
     """
-    told: Sequence[Mapping[str, Any]] = partition.get("parts") or ()
-    if not told and "path" in partition and format in LINES | NUMBERED and format != TEXT:
+    segments: Sequence[Mapping[str, Any]] = partition.get("parts") or ()
+    if not segments and "path" in partition and format in LINES | NUMBERED and format != TEXT:
         is_written = kind == "sink" and format in NUMBERED
-        told = [{**partition, "first": 0, "row": 0 if is_written else None}]
-    lasts = [*(int(each["first"]) for each in told[1:]), None]
+        segments = [{**partition, "first": 0, "row": 0 if is_written else None}]
+    lasts = [*(int(segment["first"]) for segment in segments[1:]), None]
     return [
         Part(
-            path=plain_path(str(each["path"])),
-            start=int(each.get("start") or 0),
-            size=each.get("size"),
-            modified=each.get("modified"),
-            first=int(each["first"]),
+            path=plain_path(str(segment["path"])),
+            start=int(segment.get("start") or 0),
+            size=segment.get("size"),
+            modified=segment.get("modified"),
+            first=int(segment["first"]),
             last=last,
-            row=_row(format, each),
+            row=_row(format, segment),
         )
-        for each, last in zip(told, lasts, strict=bool(told))
+        for segment, last in zip(segments, lasts, strict=bool(segments))
     ]
 
 
@@ -110,25 +110,25 @@ def paths_of(partition: Mapping[str, Any]) -> list[str]:
     """The files of a partition, however it tells of them."""
     for name in ("files", "parts"):
         if name in partition:
-            return [plain_path(str(each["path"])) for each in partition[name]]
+            return [plain_path(str(file["path"])) for file in partition[name]]
     return [plain_path(str(partition["path"]))] if "path" in partition else []
 
 
 def plain_path(path: str) -> str:
     """A file of this machine by its path, not by a URI."""
-    found = _FILE_URI.match(path)
-    return path if found is None else unquote(path[found.end() :])
+    scheme = _FILE_URI.match(path)
+    return path if scheme is None else unquote(path[scheme.end() :])
 
 
 def by_part(parts: Sequence[Part], offsets: Iterable[int]) -> dict[Part, list[int]]:
     """The offsets by the part that they are in. A part of no rows has none."""
-    found: dict[Part, list[int]] = {}
+    offsets_of: dict[Part, list[int]] = {}
     firsts = [part.first for part in parts]
     for offset in offsets:
         at = bisect_right(firsts, offset) - 1
         if at >= 0:
-            found.setdefault(parts[at], []).append(offset)
-    return found
+            offsets_of.setdefault(parts[at], []).append(offset)
+    return offsets_of
 
 
 def normal_path(path: str) -> str:

@@ -22,7 +22,8 @@ __all__ = ["not_accepted", "that_were_read", "whole"]
 
 def whole(kept: Mapping[int, Run], blocks: Mapping[int, int], receipts: Iterable[Receipt]) -> dict[int, Run]:
     """Those whose `blocks` are all stored: nobody waits for others, whose tasks may have ended too soon."""
-    stored = Counter(run for run, _ in {(each.run, each.seq) for each in receipts if each.run in kept})
+    blocks_of_kept = {(receipt.run, receipt.seq) for receipt in receipts if receipt.run in kept}
+    stored = Counter(run for run, _ in blocks_of_kept)
     return {number: run for number, run in kept.items() if stored[number] == blocks[number]}
 
 
@@ -34,14 +35,14 @@ def not_accepted(
     Of nodes with ids, an accepted attempt that computed the same is there for sure, and says all.
     """
     same = {_place(nodes, run) for run in committed.values() if has_ids(nodes, run)}
-    found: dict[int, Run] = {}
+    candidates: dict[int, Run] = {}
     for number, run in kept.items():
         if number in committed or not _is_known(nodes, run):
             continue
         if has_ids(nodes, run) and _place(nodes, run) in same:
             continue
-        found[number] = replace(run, action=None)
-    return found
+        candidates[number] = replace(run, action=None)
+    return candidates
 
 
 def that_were_read(
@@ -65,8 +66,8 @@ def that_were_read(
         reads[link.run].add(link.parent_run)
     caches, beside = _by_readers(nodes, maybe, targets)
     of_attempt: dict[int, set[int]] = defaultdict(set)
-    for each in maybe.values():
-        of_attempt[each.attempt].add(each.number)
+    for maybe_run in maybe.values():
+        of_attempt[maybe_run.attempt].add(maybe_run.number)
     reached, frontier = set(committed), list(committed)
     while frontier:
         number = frontier.pop()

@@ -33,7 +33,7 @@ class PublicEdge:
 def public_edges(wiring: Wiring) -> list[PublicEdge]:
     """Through the steps, in order. What goes into the first step after a node is what leaves the node."""
     plans, shuffled, nodes = PlanEdges(wiring), shuffled_nodes(wiring.topology), wiring.topology.nodes
-    found: dict[tuple[int, int], tuple[int, bool]] = {}
+    edges: dict[tuple[int, int], tuple[int, bool]] = {}
     for target in nodes.values():
         if not target.is_public:
             continue
@@ -45,8 +45,8 @@ def public_edges(wiring: Wiring) -> list[PublicEdge]:
                 continue
             seen.add((number, reader, is_shuffle))
             if nodes[number].is_public:
-                known = found.get((number, target.number), (reader, False))
-                found[number, target.number] = known[0], known[1] or is_shuffle
+                edge = edges.get((number, target.number), (reader, False))
+                edges[number, target.number] = edge[0], edge[1] or is_shuffle
             else:
                 is_shuffle = is_shuffle or number in shuffled
                 stack.extend((parent, number, is_shuffle) for parent in nodes[number].parents)
@@ -57,7 +57,7 @@ def public_edges(wiring: Wiring) -> list[PublicEdge]:
             _count(wiring, plans, source, reader),
             is_shuffle or (source, target) in plans.shuffles,
         )
-        for (source, target), (reader, is_shuffle) in sorted(found.items())
+        for (source, target), (reader, is_shuffle) in sorted(edges.items())
     ]
 
 
@@ -87,6 +87,6 @@ def _count(wiring: Wiring, plans: PlanEdges, source: int, reader: int) -> int | 
     node = wiring.topology.nodes[reader]
     if node.relation == contract.STATIC and len(set(node.parents)) > 1:  # its flows are those of all
         runs = {run.number for run in wiring.holders(reader)}
-        links = [each for each in wiring.links_of.get(reader, ()) if each.run in runs]
-        return sum(each.count for each in links if each.parent_node == source)
+        links = [link for link in wiring.links_of.get(reader, ()) if link.run in runs]
+        return sum(link.count for link in links if link.parent_node == source)
     return wiring.count_flows(reader)

@@ -93,7 +93,7 @@ class Link:
 
 def in_words(node: TopologyNode) -> str:
     """A node among others, for people who have to choose: number, name, and where it stands or its file."""
-    place = ", ".join(each.rpartition("/")[2] for each in node.call_site.split(", "))
+    place = ", ".join(site.rpartition("/")[2] for site in node.call_site.split(", "))
     return (
         f"{node.number} ({node.name} at {place})"
         if place

@@ -38,16 +38,16 @@ def of_splits(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[tu
 
     Of a sink only those of its latest execution: an earlier one may have written something else.
     """
-    those = [run for run in runs if has_ids(nodes, run)]
+    id_runs = [run for run in runs if has_ids(nodes, run)]
     latest: dict[int, int] = {}
-    for run in those:
+    for run in id_runs:
         if nodes[run.input].kind == "sink":
             latest[run.input] = max(latest.get(run.input, 0), run.execution)
-    found: dict[tuple[int, int], int] = {}
-    for run in sorted(those, key=lambda each: (-each.outputs, each.number)):
+    run_of_split: dict[tuple[int, int], int] = {}
+    for run in sorted(id_runs, key=lambda run: (-run.outputs, run.number)):
         if run.execution >= latest.get(run.input, 0):
-            found.setdefault((run.input, run.split), run.number)
-    return found
+            run_of_split.setdefault((run.input, run.split), run.number)
+    return run_of_split
 
 
 def of_other_stages(
@@ -58,10 +58,10 @@ def of_other_stages(
     Spark may compute equal parts of one plan in two stages that are split in different ways: rows that are in
     one split of the one are in another split of the other. Together they say all, and nothing that is wrong.
     """
-    found: dict[tuple[int, int, int | None], Run] = {}
-    for run in sorted(runs.values(), key=lambda each: (-each.outputs, each.number)):
+    beside: dict[tuple[int, int, int | None], Run] = {}
+    for run in sorted(runs.values(), key=lambda run: (-run.outputs, run.number)):
         if has_ids(nodes, run) and nodes[run.input].kind == "step":
             counts = runs[run_of_split[run.input, run.split]]
             if run.execution == counts.execution and run.stage != counts.stage:
-                found.setdefault((run.input, run.split, run.stage), run)
-    return frozenset(run.number for run in found.values())
+                beside.setdefault((run.input, run.split, run.stage), run)
+    return frozenset(run.number for run in beside.values())

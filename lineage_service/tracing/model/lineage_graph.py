@@ -49,21 +49,21 @@ class Wiring(ABC):
     def __init__(self, topology: Topology, receipts: Iterable[Receipt]) -> None:
         self.topology = topology
         runs = topology.runs
-        known = {(each.run, each.seq): each for each in receipts if each.run in runs}.values()
-        flows = [each for each in known if each.relation in contract.FLOW_BLOCKS]
-        self.stepping = frozenset(each.node for each in flows if each.relation == contract.SPANS)
-        counting = frozenset(each.node for each in flows if each.relation == contract.COUNTS)
+        blocks = {(receipt.run, receipt.seq): receipt for receipt in receipts if receipt.run in runs}.values()
+        flows = [block for block in blocks if block.relation in contract.FLOW_BLOCKS]
+        self.stepping = frozenset(block.node for block in flows if block.relation == contract.SPANS)
+        counting = frozenset(block.node for block in flows if block.relation == contract.COUNTS)
         self.spanning = self.stepping | counting
         self.repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
         # Ids and keys lead to other runs, too, but not by the numbers of these.
         of_ids = {number for number, node in topology.nodes.items() if node.by_id}
         of_ids.update(parent for node in topology.groups for parent in topology.nodes[node].parents)
         self.pairing = frozenset(
-            each.node for each in flows if each.relation == contract.PAIRS and each.node not in of_ids
+            block.node for block in flows if block.relation == contract.PAIRS and block.node not in of_ids
         )
-        self.flowing = frozenset(each.node for each in flows)
-        self.keyed = frozenset(each.node for each in known if each.relation in contract.TEXT_BLOCKS)
-        self.valued = frozenset(each.node for each in known if each.relation == contract.VALUES)
+        self.flowing = frozenset(block.node for block in flows)
+        self.keyed = frozenset(block.node for block in blocks if block.relation in contract.TEXT_BLOCKS)
+        self.valued = frozenset(block.node for block in blocks if block.relation == contract.VALUES)
         crossing = ({run.input for run in runs.values()} | self.repeating) & (self.stepping | self.pairing)
         shuffled = sorted(set(self._shuffled(crossing)))
         self.effective = effective_runs(topology, shuffled)
@@ -95,9 +95,9 @@ class Wiring(ABC):
         }
         self._only_runs: dict[int, Mapping[int, int]] = {}
         self._rows: dict[int, int] = defaultdict(int)  # node -> rows in `flows` of effective runs
-        for each in flows:
-            if each.run in self.effective:
-                self._rows[each.node] += each.rows
+        for block in flows:
+            if block.run in self.effective:
+                self._rows[block.node] += block.rows
 
     @abstractmethod
     def _shuffled(self, nodes: Collection[int]) -> Iterable[tuple[int, int]]:
@@ -143,12 +143,12 @@ class Wiring(ABC):
 
     def only_runs(self, node: int) -> Mapping[int, int]:
         """The splits of a node that one effective run holds, and that run."""
-        known = self._only_runs.get(node)
-        if known is None:
+        only_runs = self._only_runs.get(node)
+        if only_runs is None:
             splits = grouped((self.topology.runs[run].split, run) for run in self.runs_of(node))
-            known = {split: runs[0] for split, runs in splits.items() if len(runs) == 1}
-            self._only_runs[node] = known
-        return known
+            only_runs = {split: runs[0] for split, runs in splits.items() if len(runs) == 1}
+            self._only_runs[node] = only_runs
+        return only_runs
 
     def holders(self, node: int) -> list[Run]:
         """One run for each split of a node: the one whose records are shown."""

@@ -13,13 +13,13 @@ __all__ = ["effective_runs"]
 
 def _ended_in_nothing(topology: Topology, reached: set[int]) -> set[int]:
     """One run for each split whose records went into no output: all were filtered out, say."""
-    known = {(run.input, run.nodes, run.split) for run in map(topology.runs.__getitem__, reached)}
-    found: dict[tuple[int, tuple[int, ...], int], int] = {}
+    chains = {(run.input, run.nodes, run.split) for run in map(topology.runs.__getitem__, reached)}
+    run_of_chain: dict[tuple[int, tuple[int, ...], int], int] = {}
     for run in topology.runs.values():
         place = (run.input, run.nodes, run.split)
-        if run.number >= 0 and place not in known:
-            found.setdefault(place, run.number)
-    return set(found.values())
+        if run.number >= 0 and place not in chains:
+            run_of_chain.setdefault(place, run.number)
+    return set(run_of_chain.values())
 
 
 def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozenset[int]:

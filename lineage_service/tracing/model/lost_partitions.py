@@ -22,15 +22,15 @@ def lost_splits(topology: Topology, unknown: Iterable[int]) -> Mapping[int, froz
     `unknown`: nodes that were read of runs that are not known, as their flows say.
     """
     shuffled = shuffled_nodes(topology)
-    found: dict[int, frozenset[int] | None] = {}
+    lost: dict[int, frozenset[int] | None] = {}
     frontier: list[tuple[int, int | None]] = [*topology.lost, *((number, None) for number in unknown)]
     while frontier:
         number, split = frontier.pop()
         node = topology.nodes.get(number)
-        held = found.get(number, frozenset())
-        if node is None or held is None or split in held:
+        splits = lost.get(number, frozenset())
+        if node is None or splits is None or split in splits:
             continue
-        found[number] = None if split is None else held | {split}
+        lost[number] = None if split is None else splits | {split}
         is_narrow = node.relation in _IN_SPLITS and number not in shuffled
         frontier += ((parent, split if is_narrow else None) for parent in node.parents)
-    return found
+    return lost

@@ -55,7 +55,7 @@ class PlanEdges:
         self._wiring = wiring
         self._nodes = wiring.topology.nodes
         self._taps: dict[int, list[int]] = defaultdict(list)  # operator -> the steps that saw its rows enter
-        for node in sorted(self._nodes.values(), key=lambda each: each.number):
+        for node in sorted(self._nodes.values(), key=lambda node: node.number):
             if node.kind == "step" and node.by_id and node.operation is not None:
                 self._taps[node.operation].append(node.number)
         self._own = {number: node for number, node in self._nodes.items() if self._is_of_plan(node)}
@@ -72,7 +72,7 @@ class PlanEdges:
         return node.is_public and (node.by_id or node.relation == contract.CARRIED)
 
     def _children(self, number: int) -> list[int]:
-        return [each for each in self._wiring.topology.children.get(number, ()) if each in self._own]
+        return [child for child in self._wiring.topology.children.get(number, ()) if child in self._own]
 
     def _taps_of_sides(self, number: int) -> Mapping[int, int]:
         """The steps that saw the rows of each input enter; empty where it is not known of which input."""
@@ -110,9 +110,9 @@ class PlanEdges:
                 for child in self._children(number):
                     rows.setdefault((number, child), rows[parent, number])
         for number, parent in reversed(keeping):
-            known = [rows[number, child] for child in self._children(number) if (number, child) in rows]
-            if known:
-                rows.setdefault((parent, number), max(known))
+            counts = [rows[number, child] for child in self._children(number) if (number, child) in rows]
+            if counts:
+                rows.setdefault((parent, number), max(counts))
         return rows
 
     # -- stages ----------------------------------------------------------------------------------------
@@ -162,4 +162,4 @@ class PlanEdges:
 
 def _is_sparse(node: TopologyNode) -> bool:
     """A scan whose records are known by the rows of files: it may have given on only some of them."""
-    return any("row" in part for held in node.partitions.values() for part in held.get("parts", ()))
+    return any("row" in part for partition in node.partitions.values() for part in partition.get("parts", ()))

@@ -30,7 +30,7 @@ def rows_of_splits(
             continue
         if isinstance(start, int) and isinstance(length, int):
             splits[path].append((start, length, split))
-    found: dict[int, range] = {}
+    rows: dict[int, range] = {}
     for several in splits.values():
         if len(several) < 2:
             continue
@@ -39,5 +39,5 @@ def rows_of_splits(
             if start != end or split not in counts:
                 break
             end = start + length
-            found[split] = range(first, first := first + counts[split])
-    return found
+            rows[split] = range(first, first := first + counts[split])
+    return rows

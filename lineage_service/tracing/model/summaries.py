@@ -65,17 +65,19 @@ class Summaries:
 
     def all(self) -> tuple[Application, ...]:
         """Those of which an event is stored, newest first; last those whose files cannot be read."""
-        found = [self._told(name, version) for name, version in self._stored().items()]
-        known = [each for each in found if each is not None]
-        return tuple(sorted(known, key=lambda each: (-each.started, each.application_id)))
+        applications = [self._told(name, version) for name, version in self._stored().items()]
+        readable = [application for application in applications if application is not None]
+        return tuple(
+            sorted(readable, key=lambda application: (-application.started, application.application_id))
+        )
 
     def of(self, application_id: str) -> Application:
         """Raises UnknownApplicationError."""
         version = self._stored().get(application_id)
-        found = None if version is None else self._read(application_id, version)
-        if found is None:
+        application = None if version is None else self._read(application_id, version)
+        if application is None:
             raise UnknownApplicationError(application_id)
-        return found
+        return application
 
     def _stored(self) -> Mapping[str, object]:
         """The applications that have events, with their versions."""
@@ -84,7 +86,7 @@ class Summaries:
             if self._versions[0] == version:
                 return self._versions[1]
         blocks = self._store.versions("blocks")
-        versions = {each: (at, blocks.get(each)) for each, at in self._store.versions("events").items()}
+        versions = {name: (at, blocks.get(name)) for name, at in self._store.versions("events").items()}
         with self._lock:
             self._versions = version, versions
             for name in self._known.keys() - versions.keys():
@@ -111,24 +113,24 @@ class Summaries:
     def _read(self, application_id: str, version: object) -> Application | None:
         """None where no event of it is stored."""
         with self._lock:
-            held = self._known.get(application_id)
-        if held is not None and held[0] == version:
-            return self._at_this_moment(held[1], held[2])
+            cached = self._known.get(application_id)
+        if cached is not None and cached[0] == version:
+            return self._at_this_moment(cached[1], cached[2])
         receipts = self._receipts.of(self._store.files("blocks", application_id))
         events = self._store.events(application_id)
         if not events:
             return None
-        found = summary(application_id, events, receipts, self._store.rows(application_id))
+        application = summary(application_id, events, receipts, self._store.rows(application_id))
         outcome = outcome_of(events)
         with self._lock:
-            self._known[application_id] = (version, found, outcome)
-        return self._at_this_moment(found, outcome)
+            self._known[application_id] = (version, application, outcome)
+        return self._at_this_moment(application, outcome)
 
-    def _at_this_moment(self, found: Application, outcome: Outcome) -> Application:
+    def _at_this_moment(self, application: Application, outcome: Outcome) -> Application:
         """Nothing needs to come for an application to be lost."""
         if outcome.at(1000 * self._now()).state != "lost":
-            return found
-        return replace(found, state="lost", missing=f"{LOST}; {found.missing}")
+            return application
+        return replace(application, state="lost", missing=f"{LOST}; {application.missing}")
 
 
 def summary(
@@ -143,7 +145,11 @@ def summary(
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     committed = {event["run"]: event for event in events if event["type"] == contract.RUN_COMMITTED}
-    flows = {(each.run, each.seq): each.rows for each in receipts if each.relation in contract.FLOW_BLOCKS}
+    flows = {
+        (receipt.run, receipt.seq): receipt.rows
+        for receipt in receipts
+        if receipt.relation in contract.FLOW_BLOCKS
+    }
     return Application(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
@@ -157,7 +163,7 @@ def summary(
         counters={
             **(_reported(ended[-1]) if ended else {}),
             "runs": len(complete.runs),
-            "blocks": len({(each.run, each.seq) for each in receipts}),
+            "blocks": len({(receipt.run, receipt.seq) for receipt in receipts}),
             "flows": sum(flows.values()),
             "events": complete.events,
             "dropped": complete.dropped,
@@ -184,8 +190,8 @@ class Receipts:
 
     def of(self, files: Sequence[str]) -> Sequence[Receipt]:
         """Of these files, on this machine. The last ones are kept: files of a Delta table never change."""
-        wanted, (held, receipts) = sorted(files), self._last
-        if wanted != held:
-            receipts = read_receipts(wanted)
-            self._last = wanted, receipts
+        paths, (cached_paths, receipts) = sorted(files), self._last
+        if paths != cached_paths:
+            receipts = read_receipts(paths)
+            self._last = paths, receipts
         return receipts

@@ -77,11 +77,11 @@ def read_topology(
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     runs: dict[int, Run] = {}
     kept: dict[int, Run] = {}
-    told: dict[int, Mapping[str, Any]] = {}
+    kept_events: dict[int, Mapping[str, Any]] = {}
     id_links: set[tuple[int, int]] = set()
     persisted: set[int] = set()
     is_told = False
-    events = sorted(events, key=lambda each: (each["time"], each.get("event", 0)))
+    events = sorted(events, key=lambda event: (event["time"], event.get("event", 0)))
     for event in events:
         kind = event["type"]
         if kind == contract.NODE_REGISTERED:
@@ -96,7 +96,7 @@ def read_topology(
             runs.setdefault(event["run"], _run(event))
         elif kind == contract.RUN_KEPT:
             kept.setdefault(event["run"], _run(event))
-            told.setdefault(event["run"], event)
+            kept_events.setdefault(event["run"], event)
         elif kind == contract.PERSISTED:
             persisted.add(event["node"])
         elif kind == contract.APPLICATION_STARTED:
@@ -113,14 +113,16 @@ def read_topology(
     }
     tagged = _tagged({**kept, **runs}, receipts)
     named = _by_first(id_links)
-    maybe = cached_runs.whole(kept, {number: event["blocks"] for number, event in told.items()}, receipts)
+    maybe = cached_runs.whole(
+        kept, {number: event["blocks"] for number, event in kept_events.items()}, receipts
+    )
     maybe = cached_runs.not_accepted(nodes, runs, maybe)
     ever_kept = persisted if is_told else None
     kept = cached_runs.that_were_read(nodes, runs, maybe, tagged, named, ever_kept)
     runs.update(kept)
     for number, run in kept.items():
-        if told[number].get("parts") and run.input in nodes:
-            nodes[run.input] = _with_parts(nodes[run.input], run.split, told[number]["parts"])
+        if kept_events[number].get("parts") and run.input in nodes:
+            nodes[run.input] = _with_parts(nodes[run.input], run.split, kept_events[number]["parts"])
     for number, rows in _file_rows(nodes, runs.values()).items():
         nodes[number] = replace(nodes[number], file_rows=rows)
     children: dict[int, list[int]] = defaultdict(list)
@@ -157,13 +159,13 @@ def read_topology(
     return Topology(
         application_id=application_id,
         nodes=nodes,
-        children={number: tuple(sorted(found)) for number, found in children.items()},
+        children={number: tuple(sorted(numbers)) for number, numbers in children.items()},
         runs=runs,
         links=tuple(placing.links),
         unplaced=frozenset(placing.unplaced),
         lost=frozenset(placing.lost),
         chain=chain,
-        runs_of={number: tuple(found) for number, found in runs_of.items()},
+        runs_of={number: tuple(numbers) for number, numbers in runs_of.items()},
         result_of=result_of,
         entered=entered,
         id_targets=named,
@@ -196,7 +198,7 @@ def _unfollowed(nodes: Mapping[int, TopologyNode], children: Collection[int]) ->
     return frozenset(operators)
 
 
-def keep_partitions(held: dict[int, Mapping[str, Any]], event: Mapping[str, Any]) -> None:
+def keep_partitions(partitions: dict[int, Mapping[str, Any]], event: Mapping[str, Any]) -> None:
     """Put the partitions of a later event by their splits.
 
     A run that read less (of a limit, say) tells fewer parts of a split: the first of those of the run that
@@ -208,15 +210,15 @@ def keep_partitions(held: dict[int, Mapping[str, Any]], event: Mapping[str, Any]
 
     for partition in event["partitions"]:
         split = partition["split"]
-        if split not in held or reach(partition) >= reach(held[split]):
-            held[split] = partition
+        if split not in partitions or reach(partition) >= reach(partitions[split]):
+            partitions[split] = partition
 
 
 def _with_parts(node: TopologyNode, split: int, parts: list[Any]) -> TopologyNode:
     """With what a run that was kept has read of files; where the driver says as much, its word counts."""
-    held: dict[int, Mapping[str, Any]] = {split: {"split": split, "parts": parts}}
-    keep_partitions(held, {"partitions": node.partitions.values()})
-    return replace(node, partitions=held)
+    partitions: dict[int, Mapping[str, Any]] = {split: {"split": split, "parts": parts}}
+    keep_partitions(partitions, {"partitions": node.partitions.values()})
+    return replace(node, partitions=partitions)
 
 
 def _file_rows(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[int, Mapping[int, range]]:
@@ -225,29 +227,31 @@ def _file_rows(nodes: Mapping[int, TopologyNode], runs: Iterable[Run]) -> dict[i
     for run in runs:
         if run.is_whole:
             counts[run.input][run.split].add(run.inputs)
-    found: dict[int, Mapping[int, range]] = {}
+    file_rows: dict[int, Mapping[int, range]] = {}
     for number, by_split in counts.items():
         node = nodes.get(number)
         if node is not None and node.kind == "source" and not node.by_id and node.is_text:
-            same = {split: max(each) for split, each in by_split.items() if len(each) == 1}
-            found[number] = rows_of_splits(node.partitions, same)
-    return found
+            same = {split: max(inputs) for split, inputs in by_split.items() if len(inputs) == 1}
+            file_rows[number] = rows_of_splits(node.partitions, same)
+    return file_rows
 
 
 def _tagged(runs: Mapping[int, Run], receipts: Iterable[Receipt]) -> set[int]:
     """The runs with flows of the very node that they read: batches of a shuffle say whose they are."""
     return {
-        each.run
-        for each in receipts
-        if each.relation in contract.FLOW_BLOCKS and each.run in runs and runs[each.run].input == each.node
+        receipt.run
+        for receipt in receipts
+        if receipt.relation in contract.FLOW_BLOCKS
+        and receipt.run in runs
+        and runs[receipt.run].input == receipt.node
     }
 
 
 def _by_first(pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    found: dict[int, list[int]] = defaultdict(list)
+    seconds: dict[int, list[int]] = defaultdict(list)
     for first, second in sorted(pairs):
-        found[first].append(second)
-    return {first: tuple(each) for first, each in found.items()}
+        seconds[first].append(second)
+    return {first: tuple(values) for first, values in seconds.items()}
 
 
 def _cut(
@@ -274,7 +278,7 @@ def bounds_of(topology: Topology, node: int) -> tuple[int, ...]:
     """The nodes whose records bound what an unplaced run has read of `node`: what the JVM puts together of
     others has no runs where none is placed.
     """
-    found: dict[int, None] = {}
+    bounds: dict[int, None] = {}
     stack = list(reversed(topology.nodes[node].parents))
     while stack:
         number = stack.pop()
@@ -282,8 +286,8 @@ def bounds_of(topology: Topology, node: int) -> tuple[int, ...]:
         if parent is not None and parent.relation in (contract.STATIC, contract.ZIP):
             stack += reversed(parent.parents)
         elif parent is not None:
-            found[number] = None
-    return tuple(found)
+            bounds[number] = None
+    return tuple(bounds)
 
 
 def shuffled_nodes(topology: Topology) -> frozenset[int]:
@@ -292,11 +296,11 @@ def shuffled_nodes(topology: Topology) -> frozenset[int]:
     A node that was cached begins runs, too, but another run has made it. Before the first run has come, none
     is known.
     """
-    made = {number for _, number, _ in topology.chain}
+    outputs = {number for _, number, _ in topology.chain}
     sides = {side for node in topology.nodes.values() for side in sides_of(node)}
     return frozenset(
         number
-        for number in {run.input for run in topology.runs.values()} - made - sides
+        for number in {run.input for run in topology.runs.values()} - outputs - sides
         if (node := topology.nodes.get(number)) is not None
         and node.relation == contract.FLOWS
         and node.parents

@@ -61,13 +61,13 @@ class Placing:
         self._tagged = tagged
         self._kept = kept
         self._by_output: dict[_Split, list[Run]] = defaultdict(list)
-        those: list[Run] = []
+        readers: list[Run] = []
         for run in runs.values():
             is_id = has_ids(nodes, run)
             self._know(run, is_id=is_id)
             # The rows of a DataFrame made of an RDD have ids, and are records that a run of that RDD has.
             if not is_id or (run.number in counting and not names_ids(nodes[run.input])):
-                those.append(run)
+                readers.append(run)
         for run in others:
             self._know(run, is_id=has_ids(nodes, run))
         self.links: list[Link] = []
@@ -75,7 +75,7 @@ class Placing:
         self.unplaced: set[int] = set()
         #: (node, split) of which unplaced runs have read what a run has made that nobody told of.
         self.lost: set[_Split] = set()
-        for run in those:
+        for run in readers:
             node, before = nodes.get(run.input), len(self.links)
             try:
                 is_placed = node is None or self._place_input(node, run)
@@ -112,39 +112,39 @@ class Placing:
         if node.by_id:
             return self._place_rows(node, run)
         if run.read or not run.inputs:
-            held = self._as_told(node, run)
+            read = self._as_told(node, run)
         else:
-            held = self._held(node.number, run.split, run, run.inputs, may_be_kept=False)
-            if held is None and node.relation not in _BY_JVM and run.number in self._tagged:
+            read = self._held(node.number, run.split, run, run.inputs, may_be_kept=False)
+            if read is None and node.relation not in _BY_JVM and run.number in self._tagged:
                 return True  # flows say where it comes from
-        is_all = held is not None and (
-            run.inputs == held.records if run.is_whole else run.inputs <= held.records
+        is_all = read is not None and (
+            run.inputs == read.records if run.is_whole else run.inputs <= read.records
         )
-        if held is None or not is_all:
+        if read is None or not is_all:
             self.lost |= self._unknown(node.number, run.split)
             return False
-        if held.run is not None:
-            self._link(node.number, run.number, node.number, held.run, 0, held.records)
-        for start, part in held.parts:
+        if read.run is not None:
+            self._link(node.number, run.number, node.number, read.run, 0, read.records)
+        for start, part in read.parts:
             self._put(node.number, run.number, start, part, run)
         return True
 
     def _place_rows(self, node: TopologyNode, run: Run) -> bool:
         """The same for rows of a plan, where ids name the run; those behind one may be read ahead."""
-        found = _last(self._by_output[node.number, run.split], run)
-        if found is None:
+        upstream = _last(self._by_output[node.number, run.split], run)
+        if upstream is None:
             return False
         # The JVM may have read ahead of a worker that had enough.
-        count = min(found.outputs, run.inputs)
-        self._link(node.number, run.number, node.number, found.number, 0, count)
+        count = min(upstream.outputs, run.inputs)
+        self._link(node.number, run.number, node.number, upstream.number, 0, count)
         return count == run.inputs
 
     # -- what a run read, as its manifest tells ------------------------------------------------------
 
     def _as_told(self, node: TopologyNode, run: Run) -> _Held | None:
         pieces = list(reversed(run.read))
-        held = self._told(node.number, run.split, run, pieces)
-        return held if not pieces else None
+        read = self._told(node.number, run.split, run, pieces)
+        return read if not pieces else None
 
     def _told(self, number: int, split: int, run: Run, pieces: list[tuple[int, int, int]]) -> _Held | None:
         """Takes from the end of `pieces` what `run` has read of a split; None: that cannot be."""
@@ -153,29 +153,29 @@ class Placing:
             parts: list[tuple[int, _Held]] = []
             start = 0
             for place in self._parts(node, split):
-                held = self._told(*place, run, pieces)
-                if held is None:
+                part = self._told(*place, run, pieces)
+                if part is None:
                     return None
-                parts.append((start, held))
-                start += held.records
+                parts.append((start, part))
+                start += part.records
             return _Held(number, split, None, start, tuple(parts))
         if pieces:
             writer, first, count = pieces[-1]
-            known = self._runs.get(writer)
-            if known is None or first:
+            run_of_writer = self._runs.get(writer)
+            if run_of_writer is None or first:
                 return None
-            if self._output(known, is_id=False) == (number, split):
+            if self._output(run_of_writer, is_id=False) == (number, split):
                 pieces.pop()
                 return _Held(number, split, writer, count)
         return _Held(number, split, self._without_records(number, split, run), 0)
 
     def _without_records(self, number: int, split: int, reader: Run) -> int | None:
         """A run that has made nothing of a split: no batch tells of it, and the task may have had it."""
-        those = [
+        empty = [
             run for run in self._by_output[number, split] if not run.outputs and run.number in self._runs
         ]
-        those.sort(key=lambda run: (run.attempt == reader.attempt, run.action is not None, run.attempt))
-        return those[-1].number if those else None
+        empty.sort(key=lambda run: (run.attempt == reader.attempt, run.action is not None, run.attempt))
+        return empty[-1].number if empty else None
 
     # -- what it read where nobody tells -------------------------------------------------------------
 
@@ -193,17 +193,17 @@ class Placing:
         if node.relation == contract.SOURCE:
             return None if count is None else _Held(number, split, None, count)
         if node.by_id:
-            found = _last(self._by_output[number, split], reader)
-            return None if found is None else _Held(number, split, found.number, found.outputs)
+            upstream = _last(self._by_output[number, split], reader)
+            return None if upstream is None else _Held(number, split, upstream.number, upstream.outputs)
         is_kept = may_be_kept or self._kept is None or number in self._kept
         if node.relation in _BY_JVM:
             return self._made(node, split, reader, count, may_be_kept=is_kept)
         all_runs = [run for run in self._by_output.get((number, split), ()) if run is not reader]
-        here = [run for run in all_runs if run.attempt == reader.attempt]
-        those = all_runs if is_kept or not here else here
-        if len(those) != 1:
+        same_attempt = [run for run in all_runs if run.attempt == reader.attempt]
+        candidates = all_runs if is_kept or not same_attempt else same_attempt
+        if len(candidates) != 1:
             return None
-        return _Held(number, split, those[0].number, those[0].outputs)
+        return _Held(number, split, candidates[0].number, candidates[0].outputs)
 
     def _made(
         self, node: TopologyNode, split: int, reader: Run, count: int | None, *, may_be_kept: bool
@@ -213,11 +213,11 @@ class Placing:
         start, places, is_zip = 0, self._parts(node, split), node.relation == contract.ZIP
         for place in places:
             of_part = count if is_zip or len(places) == 1 else None
-            held = self._held(*place, reader, of_part, may_be_kept=may_be_kept)
-            if held is None:
+            part = self._held(*place, reader, of_part, may_be_kept=may_be_kept)
+            if part is None:
                 return None
-            parts.append((start, held))
-            start += 0 if is_zip else held.records
+            parts.append((start, part))
+            start += 0 if is_zip else part.records
         if not parts:
             return None
         records = min(part.records for _, part in parts) if is_zip else start
@@ -232,8 +232,8 @@ class Placing:
         if node is not None and node.relation in _BY_JVM:
             parts = self._parts(node, split)
             return {(number, split)}.union(*(self._unknown(*place) for place in parts))
-        known = self._by_output.get((number, split), ())
-        return set() if known and all(run.number in self._runs for run in known) else {(number, split)}
+        runs = self._by_output.get((number, split), ())
+        return set() if runs and all(run.number in self._runs for run in runs) else {(number, split)}
 
     def _parts(self, node: TopologyNode, split: int) -> list[_Split]:
         """What the JVM puts a split together of, straight: one behind the other, or side by side."""
@@ -247,30 +247,30 @@ class Placing:
 
     # -- links ---------------------------------------------------------------------------------------
 
-    def _put(self, node: int, run: int, start: int, held: _Held, reader: Run) -> None:
+    def _put(self, node: int, run: int, start: int, part: _Held, reader: Run) -> None:
         """Link what `reader` had of a part to `run`, a run of it or of the JVM's."""
-        made = held.run
-        is_of_runs = self._nodes[held.node].relation not in (*_BY_JVM, contract.SOURCE)
-        if made is None and is_of_runs:
+        part_run = part.run
+        is_of_runs = self._nodes[part.node].relation not in (*_BY_JVM, contract.SOURCE)
+        if part_run is None and is_of_runs:
             return  # nobody has made any record of it
-        if made is None:
-            made = -1 - len(self.jvm_runs)
-            self.jvm_runs[made] = Run(
-                number=made,
-                split=held.split,
+        if part_run is None:
+            part_run = -1 - len(self.jvm_runs)
+            self.jvm_runs[part_run] = Run(
+                number=part_run,
+                split=part.split,
                 attempt=reader.attempt,
                 action=None,
-                input=held.node,
+                input=part.node,
                 nodes=(),
                 overridden=frozenset(),
-                inputs=held.records,
-                outputs=held.records,
+                inputs=part.records,
+                outputs=part.records,
                 counts={},
             )
-            for first, part in held.parts:
-                self._put(held.node, made, first, part, reader)
+            for first, inner in part.parts:
+                self._put(part.node, part_run, first, inner, reader)
         is_zipped = self._nodes[node].relation == contract.ZIP
-        self._link(node, run, held.node, made, start, reader.inputs if is_zipped else held.records)
+        self._link(node, run, part.node, part_run, start, reader.inputs if is_zipped else part.records)
 
     def _link(self, node: int, run: int, parent: int, parent_run: int, start: int, count: int) -> None:
         link = Link(node=node, run=run, parent_node=parent, parent_run=parent_run, start=start, count=count)

@@ -45,12 +45,16 @@ def value_steps(opened: OpenedApplication[Wiring], nodes: Iterable[TracedNode]) 
 
 def how_to_see(opened: OpenedApplication[Wiring], nodes: Sequence[TracedNode]) -> str:
     """What to do to see what the listed records lack of values; empty where they lack nothing."""
-    known = opened.snapshot.topology.nodes
+    nodes_by_number = opened.snapshot.topology.nodes
     operators = [
-        (known[int(each.node_id.rpartition("#")[2])], each) for each in nodes if each.kind == "operator"
+        (nodes_by_number[int(traced.node_id.rpartition("#")[2])], traced)
+        for traced in nodes
+        if traced.kind == "operator"
     ]
-    lacking = [node for node, each in operators if any(record.value is None for record in each.records)]
-    given = [record for _, each in operators for record in each.records if record.value is not None]
+    lacking = [node for node, traced in operators if any(record.value is None for record in traced.records)]
+    valued_records = [
+        record for _, traced in operators for record in traced.records if record.value is not None
+    ]
     if lacking and not opened.is_detailed:
         return _NOT_CAPTURED
     valued = opened.snapshot.valued
@@ -58,12 +62,12 @@ def how_to_see(opened: OpenedApplication[Wiring], nodes: Sequence[TracedNode]) -
         *_unchosen([node for node in lacking if node.number not in valued]),
         *_absent(opened, [node for node in lacking if node.number in valued]),
     ]
-    if any(record.value_type == contract.WITHHELD[0] for record in given):
+    if any(record.value_type == contract.WITHHELD[0] for record in valued_records):
         said.append(
             "values of the type `withheld` did not leave, since the function of spark.lineage.redact failed: "
             "Spark's log says how"
         )
-    if any(_is_cut(opened, record.value or "") for record in given):
+    if any(_is_cut(opened, record.value or "") for record in valued_records):
         said.append(
             "values that end with … were cut: run the job with a larger spark.lineage.values.max.characters"
         )

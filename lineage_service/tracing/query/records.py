@@ -111,11 +111,11 @@ class _Question:
     def stored(self, condition: str, text: str, limit: int) -> list[Place]:
         """The first places, in order, of which the store has a text that fulfils a condition."""
         rows = self.cursor.execute(
-            "SELECT DISTINCT held.split, records.pos FROM records JOIN "
-            "(SELECT unnest($runs) AS run, unnest($splits) AS split) AS held ON records.run = held.run "
+            "SELECT DISTINCT holders.split, records.pos FROM records JOIN "
+            "(SELECT unnest($runs) AS run, unnest($splits) AS split) AS holders ON records.run = holders.run "
             f"WHERE records.node = $node AND {condition} "
-            "AND (held.split > $split OR (held.split = $split AND records.pos >= $offset)) "
-            "ORDER BY held.split, records.pos LIMIT $limit",
+            "AND (holders.split > $split OR (holders.split = $split AND records.pos >= $offset)) "
+            "ORDER BY holders.split, records.pos LIMIT $limit",
             {
                 **self._asked(text),
                 "splits": list(self.runs),
@@ -128,12 +128,12 @@ class _Question:
 
     def count_of_key(self, key: str) -> int:
         """How many records have it, on all pages."""
-        found = self.cursor.execute(
+        row = self.cursor.execute(
             "SELECT count(*) FROM (SELECT DISTINCT run, pos FROM records "
             f"WHERE node = $node AND {_HAS_KEY} AND run IN (SELECT unnest($runs)) AND pos >= $offset)",
             {**self._asked(key), "offset": self.least[1]},
         ).fetchone()
-        return int(found[0]) if found is not None else 0
+        return int(row[0]) if row is not None else 0
 
     def _asked(self, text: str) -> dict[str, object]:
         runs = [run.number for run in self.runs.values()]
@@ -156,17 +156,17 @@ class RecordPages:
         search_until = monotonic() + _SEARCH_SHARE * self._time_budget_s
         with time_budget(cursor, self._time_budget_s) as check:
             question = _Question(opened, cursor, query, check, search_until)
-            found = self._found(question)
-            listed = found.places[: query.limit]
-            last = listed[-1] if len(found.places) > query.limit else found.searched_to
+            matches = self._found(question)
+            listed = matches.places[: query.limit]
+            last = listed[-1] if len(matches.places) > query.limit else matches.searched_to
             return RecordPage(
                 node_id=contract.node_id(opened.application.application_id, question.node.number),
-                total=found.total,
+                total=matches.total,
                 records=self._show(
                     opened, cursor, question.node, question.positions(listed), values=True, check=check
                 ),
                 next=f"{last[0]}:{last[1]}" if last is not None else None,
-                warnings=found.warnings,
+                warnings=matches.warnings,
             )
 
     def _found(self, question: _Question) -> _Found:
@@ -184,18 +184,18 @@ class RecordPages:
 
     def _with_key_and_text(self, question: _Question, key: str, text: str) -> _Found:
         limit, is_first_page = question.query.limit, question.query.cursor is None
-        found: list[Place] = []
+        places: list[Place] = []
         warnings = tuple(self._unsearched(question))
-        while len(found) <= limit:
+        while len(places) <= limit:
             keyed = question.stored(_HAS_KEY, key, _KEYED)
             if not keyed:
                 return _Found(
-                    found, len(found) if is_first_page and not warnings else None, warnings=warnings
+                    places, len(places) if is_first_page and not warnings else None, warnings=warnings
                 )
             holding = self._holding(question, keyed, text)
-            found += [place for place in keyed if place in holding]
+            places += [place for place in keyed if place in holding]
             question.first = (keyed[-1][0], keyed[-1][1] + 1)
-        return _Found(found[: limit + 1], None, warnings=warnings)
+        return _Found(places[: limit + 1], None, warnings=warnings)
 
     def _holding(self, question: _Question, places: Sequence[Place], text: str) -> set[Place]:
         """Which of some places hold the text, in the store or in a file."""
@@ -216,23 +216,23 @@ class RecordPages:
 
     def _in_rows(self, question: _Question, places: Sequence[Place], text: str) -> set[Place]:
         rows = self._places.rows_of(question.node, places, question.check)
-        wanted = text.casefold()
-        return {place for place, row in rows.items() if wanted in (row.text or "").casefold()}
+        folded = text.casefold()
+        return {place for place, row in rows.items() if folded in (row.text or "").casefold()}
 
     def _with_text(self, question: _Question, text: str) -> _Found:
         limit = question.query.limit
         warnings = dict.fromkeys(self._unsearched(question))
         in_store = question.stored(_HOLDS_TEXT, text, limit + 1)
         marked = ((split, offset, True) for split, offset in in_store)
-        found: list[Place] = []
+        places: list[Place] = []
         done: Place | None = None
         with closing(self._in_files(question, text, warnings)) as in_files:
             try:
                 for split, offset, is_match in merge(marked, in_files):
-                    if is_match and found[-1:] != [(split, offset)]:
-                        found.append((split, offset))
-                        if len(found) > limit:
-                            return _Found(found, None, warnings=_some(warnings))
+                    if is_match and places[-1:] != [(split, offset)]:
+                        places.append((split, offset))
+                        if len(places) > limit:
+                            return _Found(places, None, warnings=_some(warnings))
                     if is_match or offset:
                         done = (split, offset if is_match else offset - 1)
             except _SearchEnded:
@@ -242,9 +242,9 @@ class RecordPages:
                         "and it goes on where it ended, or ask for one partition"
                     ) from None
                 said = "the search ended with its time, before it saw all records: next goes on from there"
-                return _Found(found, None, done, (said, *_some(warnings)))
+                return _Found(places, None, done, (said, *_some(warnings)))
         is_all = question.query.cursor is None and not warnings
-        return _Found(found, len(found) if is_all else None, warnings=_some(warnings))
+        return _Found(places, len(places) if is_all else None, warnings=_some(warnings))
 
     def _unsearched(self, question: _Question) -> Iterable[str]:
         """What holds texts that a search does not read: it must not deny what it never saw."""
@@ -315,6 +315,6 @@ def _read_cursor(text: str | None) -> Place | None:
     if text is None:
         return None
     split, _, offset = text.partition(":")
-    if not all(each.isascii() and each.isdigit() and len(each) < 19 for each in (split, offset)):
+    if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in (split, offset)):
         raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
     return int(split), int(offset)

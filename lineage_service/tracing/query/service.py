@@ -104,15 +104,15 @@ class LineageQueries:
     def graph(self, application_id: str) -> Graph:
         opened = self._open(application_id)
         public = [node for node in opened.snapshot.topology.nodes.values() if node.is_public]
-        nodes = tuple(self._node(opened, node) for node in sorted(public, key=lambda each: each.number))
+        nodes = tuple(self._node(opened, node) for node in sorted(public, key=lambda node: node.number))
         edges = [
             Edge(
-                source=contract.node_id(application_id, each.source),
-                target=contract.node_id(application_id, each.target),
-                flows=each.flows,
-                shuffle=each.is_shuffle,
+                source=contract.node_id(application_id, edge.source),
+                target=contract.node_id(application_id, edge.target),
+                flows=edge.flows,
+                shuffle=edge.is_shuffle,
             )
-            for each in public_edges(opened.snapshot)
+            for edge in public_edges(opened.snapshot)
         ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
@@ -158,7 +158,9 @@ class LineageQueries:
                     journey = self._journey(opened, query, to, start)
                 if not (page.so_far and journey.has_found):
                     journey.advance(check)
-                mine = _distinct([each for each in start if each.node == node.number])[: query.limit]
+                mine = _distinct([position for position in start if position.node == node.number])[
+                    : query.limit
+                ]
                 first = self._show(opened, cursor, node, mine, values=query.values, check=check)
                 legs = journey.page(query.limit, page.after, check, only)
                 shown = [self._leg(*leg, query, check) for leg in legs]
@@ -175,8 +177,8 @@ class LineageQueries:
         self, opened: Opened, query: TraceQuery, to: int | None, start: Sequence[Position]
     ) -> LocalJourney:
         walk = TraceWalk(opened.snapshot, query.direction, depth=query.depth, to=to)
-        for each in start:
-            walk.start(each.node, each.run, np.array([each.offset], np.int64))
+        for position in start:
+            walk.start(position.node, position.run, np.array([position.offset], np.int64))
         return Journey(
             opened,
             walk,
@@ -206,13 +208,13 @@ class LineageQueries:
         named = places_named(opened.snapshot, self._places, query, check)
         if isinstance(named, TopologyNode):
             return named, self._by_key(opened, cursor, named, query)
-        held = held_named(opened.snapshot, named, query.direction)
+        starts = held_named(opened.snapshot, named, query.direction)
         positions = [
             Position(node.number, split, offset, run.number)
-            for node, split, offset, runs in held
+            for node, split, offset, runs in starts
             for run in runs
         ]
-        return held[0][0], positions
+        return starts[0][0], positions
 
     def _by_key(
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, node: TopologyNode, query: TraceQuery
@@ -227,10 +229,12 @@ class LineageQueries:
             for split in splits
             for run in opened.snapshot.holders_of(node.number, split, query.direction)
         }
-        found = [Position(node.number, allowed[run].split, pos, run) for run, pos in rows if run in allowed]
-        if not found:
+        positions = [
+            Position(node.number, allowed[run].split, pos, run) for run, pos in rows if run in allowed
+        ]
+        if not positions:
             raise no_such_key(node, query.key)
-        return sorted(found, key=_place)
+        return sorted(positions, key=_place)
 
     # -- values --------------------------------------------------------------------------------------
 
@@ -282,39 +286,43 @@ class LineageQueries:
         *,
         values: bool,
     ) -> Texts:
-        wanted: dict[int, list[int]] = defaultdict(list)
-        for each in positions:
-            wanted[opened.snapshot.maker(node.number, each.run)].append(each.offset)
+        offsets_of: dict[int, list[int]] = defaultdict(list)
+        for position in positions:
+            offsets_of[opened.snapshot.maker(node.number, position.run)].append(position.offset)
         kinds = ("key", "value") if values else ("key",)
-        rows = opened.snapshot.texts.of(cursor, node.number, wanted, kinds)
+        rows = opened.snapshot.texts.of(cursor, node.number, offsets_of, kinds)
         return {(node.number, run, pos, kind): (type_, text) for run, pos, kind, type_, text in rows}
 
     def _open(self, application_id: str) -> Opened:
         """The application as it is stored now. It is read again only if something of it was written."""
         version = self._store.version()
         with self._lock:
-            held = self._opened.get(application_id)
+            cached = self._opened.get(application_id)
             asked_at = monotonic()
-            if held is not None and held.version == version and asked_at < held.asked_at + _FILES_ASKED_S:
+            if (
+                cached is not None
+                and cached.version == version
+                and asked_at < cached.asked_at + _FILES_ASKED_S
+            ):
                 self._opened.move_to_end(application_id)
-                return held.opened
+                return cached.opened
         files = stored_files(self._store, application_id)
-        if held is None or held.files != files:
+        if cached is None or cached.files != files:
             events = self._store.events(application_id)
             if not events:
                 raise UnknownApplicationError(application_id)
             with reading_told():
                 rows = self._store.rows(application_id)
                 opened = open_application(files, application_id, events, self._kept, self._receipts, rows)
-            held = _Held(opened, files, version, asked_at)
+            cached = _Held(opened, files, version, asked_at)
         else:
-            held = replace(held, version=version, asked_at=asked_at)
+            cached = replace(cached, version=version, asked_at=asked_at)
         with self._lock:
-            self._opened[application_id] = held
+            self._opened[application_id] = cached
             self._opened.move_to_end(application_id)
             while len(self._opened) > _KEPT_SNAPSHOTS:
                 self._opened.popitem(last=False)
-        return held.opened
+        return cached.opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,4 +343,4 @@ def _place(position: Position) -> tuple[int, int]:
 
 
 def _distinct(positions: Sequence[Position]) -> list[Position]:
-    return list({_place(each): each for each in positions}.values())
+    return list({_place(position): position for position in positions}.values())

@@ -44,9 +44,9 @@ def records_of(
     """With what was captured of them, and the rows of files that they are."""
     rows = places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
     number, records = node.number, list[Record]()
-    for each in positions:
-        split, offset = each.split, each.offset
-        maker = opened.snapshot.maker(number, each.run)
+    for position in positions:
+        split, offset = position.split, position.offset
+        maker = opened.snapshot.maker(number, position.run)
         _, key = texts.get((number, maker, offset, "key"), _NO_TEXT)
         value_type, value = texts.get((number, maker, offset, "value"), _NO_TEXT)
         records.append(
@@ -97,17 +97,17 @@ def nodes_of(
     topology = snapshot.topology
     return tuple(
         TracedNode(
-            node_id=contract.node_id(topology.application_id, each.node),
-            name=topology.nodes[each.node].name,
-            kind=topology.nodes[each.node].kind,
-            exact=snapshot.is_exact(each.node),
-            total=each.total,
-            records=show(topology.nodes[each.node], each.positions),
-            reason=reason_of(snapshot, topology.nodes[each.node])
-            or (unknown_reader(topology, each.node) if direction == "forward" else ""),
-            state=state_of(topology.nodes[each.node]),
+            node_id=contract.node_id(topology.application_id, page.node),
+            name=topology.nodes[page.node].name,
+            kind=topology.nodes[page.node].kind,
+            exact=snapshot.is_exact(page.node),
+            total=page.total,
+            records=show(topology.nodes[page.node], page.positions),
+            reason=reason_of(snapshot, topology.nodes[page.node])
+            or (unknown_reader(topology, page.node) if direction == "forward" else ""),
+            state=state_of(topology.nodes[page.node]),
         )
-        for each in walked.reached
+        for page in walked.reached
     )
 
 
@@ -142,8 +142,8 @@ def trace_of(
         ),
         exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
         truncated=not journey.is_whole
-        or any(each.total > len(each.positions) for _, walked in legs for each in walked.reached),
-        nodes=tuple(each for nodes in shown for each in nodes),
+        or any(page.total > len(page.positions) for _, walked in legs for page in walked.reached),
+        nodes=tuple(node for nodes in shown for node in nodes),
         flows=(
             *(flow for (_, walked), nodes in zip(legs, shown, strict=True) for flow in _flows(walked, nodes)),
             *_ghost_flows(journey, legs),
@@ -156,11 +156,11 @@ def trace_of(
 def _flows(walked: Walked, nodes: Sequence[TracedNode]) -> Iterator[Flow]:
     """`nodes` show what was reached."""
     ends = {
-        (each.node, record.partition, record.offset): f"{node.node_id}#{record.record_id}"
-        for each, node in zip(walked.reached, nodes, strict=True)
+        (page.node, record.partition, record.offset): f"{node.node_id}#{record.record_id}"
+        for page, node in zip(walked.reached, nodes, strict=True)
         for record in node.records
     }
-    node_ids = {each.node: node.node_id for each, node in zip(walked.reached, nodes, strict=True)}
+    node_ids = {page.node: node.node_id for page, node in zip(walked.reached, nodes, strict=True)}
     for source, target in walked.flows:
         yield Flow(
             hash_in=ends[source.node, source.split, source.offset],
@@ -176,10 +176,10 @@ def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Fl
     listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
     for opened, walked in legs:
         application_id, nodes = opened.application.application_id, opened.snapshot.topology.nodes
-        for each in walked.reached:
-            for position in each.positions:
-                end = _flow_end(application_id, nodes[each.node], position)
-                listed[application_id, each.node, position.split][position.offset] = end
+        for page in walked.reached:
+            for position in page.positions:
+                end = _flow_end(application_id, nodes[page.node], position)
+                listed[application_id, page.node, position.split][position.offset] = end
     for (written, read), shift in journey.passed.items():
         node_id = contract.node_id(read.application_id, read.node)
         rows = listed.get((written.application_id, written.node, written.split), {})
@@ -188,8 +188,8 @@ def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Fl
             pairs = [(row, records[read.record]) for row in rows.values() if read.record in records]
         else:
             pairs = [
-                (rows[at + shift], each)
-                for at, each in records.items()
+                (rows[at + shift], record)
+                for at, record in records.items()
                 if at + shift in rows and _is_in(read, at) and _is_in(written, at + shift)
             ]
         for row, record in pairs:
@@ -207,7 +207,7 @@ def _is_unknown_beyond(opened: OpenedApplication[Wiring], walked: Walked) -> boo
 
 def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
     nodes = opened.snapshot.topology.nodes
-    return walked.is_exact and all(_is_known(nodes[each.node]) for each in walked.reached)
+    return walked.is_exact and all(_is_known(nodes[page.node]) for page in walked.reached)
 
 
 def _is_known(node: TopologyNode) -> bool:

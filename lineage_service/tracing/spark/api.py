@@ -155,14 +155,14 @@ class SparkTracing:
 
     def _open(self, application_id: str) -> Opened:
         version = self._store.version()
-        held = self._opened.get(application_id)
-        if held is None or held[0] != version:
+        cached = self._opened.get(application_id)
+        if cached is None or cached[0] != version:
             opened = open_in_spark(self._spark, self._store, application_id, self._location)
-            held = self._opened[application_id] = (version, opened)
+            cached = self._opened[application_id] = (version, opened)
         self._opened.move_to_end(application_id)
         while len(self._opened) > _KEPT_SNAPSHOTS:
             self._opened.popitem(last=False)
-        return held[1]
+        return cached[1]
 
     def _start(
         self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
@@ -171,11 +171,12 @@ class SparkTracing:
         named = places_named(snapshot, self._places, query, unlimited)
         if isinstance(named, TopologyNode):
             return named, {named.number: _by_key(snapshot, main, named, query)}
-        held = held_named(snapshot, named, query.direction)
+        held_starts = held_named(snapshot, named, query.direction)
         starts = {
-            node.number: main.held([(run.number, offset) for run in runs]) for node, _, offset, runs in held
+            node.number: main.of_rows([(run.number, offset) for run in runs])
+            for node, _, offset, runs in held_starts
         }
-        return held[0][0], starts
+        return held_starts[0][0], starts
 
     # -- what is shown -------------------------------------------------------------------------------
 
@@ -184,13 +185,13 @@ class SparkTracing:
     ) -> dict[str, Texts]:
         """What was captured of listed records, by application."""
         kinds = ("key", "value") if query.values else ("key",)
-        found: dict[str, Texts] = {}
+        texts: dict[str, Texts] = {}
         for leg, walked in legs:
-            positions = [position for each in walked.reached for position in each.positions]
-            if not found:  # the application that was asked about
+            positions = [position for page in walked.reached for position in page.positions]
+            if not texts:  # the application that was asked about
                 positions += first
-            found[leg.application.application_id] = _texts(leg.snapshot, positions, kinds)
-        return found
+            texts[leg.application.application_id] = _texts(leg.snapshot, positions, kinds)
+        return texts
 
     def _show(
         self, opened: Opened, texts: Texts, node: TopologyNode, positions: Sequence[Position]
@@ -204,35 +205,35 @@ def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query:
         run.number for split in splits for run in snapshot.holders_of(node.number, split, query.direction)
     }
     of_key = (F.col("node") == node.number) & (F.col("kind") == "key") & (F.col("text") == query.key)
-    found = main.counted(
+    frontier = main.counted(
         snapshot.among(snapshot.records.where(of_key), "run", allowed).select("run", "pos").distinct()
     )
-    if not found.spread:
+    if not frontier.spread:
         raise no_such_key(node, query.key)
-    return found
+    return frontier
 
 
 def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> Texts:
     """What was captured of these records."""
-    wanted = {
-        (each.node, snapshot.maker(each.node, each.run), each.offset)
-        for each in positions
-        if each.node in snapshot.keyed
+    places = {
+        (position.node, snapshot.maker(position.node, position.run), position.offset)
+        for position in positions
+        if position.node in snapshot.keyed
     }
-    if not wanted:
+    if not places:
         return {}
-    table = snapshot.table("node int, run bigint, pos bigint", sorted(wanted))
+    table = snapshot.table("node int, run bigint, pos bigint", sorted(places))
     columns = ["node", "run", "pos", "kind", "type", "text"]
-    runs = snapshot.among(snapshot.records, "run", {run for _, run, _ in wanted})
-    found: DataFrame = (
-        snapshot.among(runs, "node", {node for node, _, _ in wanted})
+    runs = snapshot.among(snapshot.records, "run", {run for _, run, _ in places})
+    rows: DataFrame = (
+        snapshot.among(runs, "node", {node for node, _, _ in places})
         .where(F.col("kind").isin(*kinds))
         .join(F.broadcast(table), ["node", "run", "pos"])
         .select(*columns)
     )
     return {
         (node, run, pos, kind): (type_, text)
-        for node, run, pos, kind, type_, text in map(tuple, found.collect())
+        for node, run, pos, kind, type_, text in map(tuple, rows.collect())
     }
 
 

@@ -25,23 +25,23 @@ class Arrived:
     """The records of one split that a walk has reached."""
 
     walk: SparkWalk
-    here: Frontier  # of this split and others
+    frontier: Frontier  # of this split and others
     split: int
     runs: tuple[int, ...]
 
     @cached_property
     def size(self) -> int:
-        if self.here.is_held:
-            return len({position for run, position in self.here.rows if run in self.runs})
-        return _totals(self.walk, self.here, {self.split: list(self.runs)})[self.split]
+        if self.frontier.is_held:
+            return len({position for run, position in self.frontier.rows if run in self.runs})
+        return _totals(self.walk, self.frontier, {self.split: list(self.runs)})[self.split]
 
     @cached_property
     def offsets(self) -> frozenset[int]:
         """All of them, on the driver: for splits of few records."""
-        here = self.walk.only(self.here, self.runs)
-        if here.is_held:
-            return frozenset(position for _, position in here.rows)
-        return frozenset(row["pos"] for row in self.walk.frame(here).select("pos").distinct().collect())
+        frontier = self.walk.only(self.frontier, self.runs)
+        if frontier.is_held:
+            return frozenset(position for _, position in frontier.rows)
+        return frozenset(row["pos"] for row in self.walk.frame(frontier).select("pos").distinct().collect())
 
 
 class SparkTraceWalk:
@@ -72,10 +72,10 @@ class SparkTraceWalk:
     def has_found(self) -> bool:
         return bool(self._done)
 
-    def start(self, node: int, here: Frontier) -> None:
+    def start(self, node: int, frontier: Frontier) -> None:
         """Begin at these records."""
         self._begin_at(node)
-        self._walk.add(node, here)
+        self._walk.add(node, frontier)
 
     def start_range(self, node: int, run: int, first: int, count: int) -> None:
         """Begin at so many records from `first` on, too."""
@@ -85,8 +85,10 @@ class SparkTraceWalk:
     def start_moved(self, node: int, run: int, arrived: Arrived, low: int, high: int, more: int) -> bool:
         """Begin at records of another walk, too; see journey.Walk."""
         self._begin_at(node)
-        here = arrived.walk.only(arrived.here, arrived.runs)
-        self._walk.add_moved(node, here, [(each, low, high, run, more) for each in arrived.runs])
+        frontier = arrived.walk.only(arrived.frontier, arrived.runs)
+        self._walk.add_moved(
+            node, frontier, [(arrived_run, low, high, run, more) for arrived_run in arrived.runs]
+        )
         return True
 
     def _begin_at(self, node: int) -> None:
@@ -99,22 +101,22 @@ class SparkTraceWalk:
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end."""
         walk, nodes = self._walk, self._walk.snapshot.topology.nodes
-        while pending := [each for each in walk.came if walk.came[each] != self._done.get(each)]:
+        while pending := [node for node in walk.came if walk.came[node] != self._done.get(node)]:
             at = max(pending) if self._direction == "backward" else min(pending)
             check()
             came = walk.came[at]
             if at not in self._allowed:
                 self._done[at] = came
                 continue
-            here = walk.at(at)
-            if here.spread:
+            frontier = walk.at(at)
+            if frontier.spread:
                 hops = walk.hops_to(at) if self._depth is not None else 0
                 if at != self._to and (self._depth is None or hops < self._depth or not nodes[at].is_public):
-                    here = walk.beside_cached(at, here, self._direction)
+                    frontier = walk.beside_cached(at, frontier, self._direction)
                     step = walk.backward if self._direction == "backward" else walk.forward
-                    step(at, here, hops + (1 if nodes[at].is_public else 0))
-                walk.put(at, here)
-                self._sets[at] = here
+                    step(at, frontier, hops + (1 if nodes[at].is_public else 0))
+                walk.put(at, frontier)
+                self._sets[at] = frontier
             self._done[at] = came
 
     def done_nodes(self) -> list[int]:
@@ -122,9 +124,9 @@ class SparkTraceWalk:
 
     def by_split(self, node: int) -> dict[int, Arrived]:
         """The records reached at a node."""
-        here = self._sets[node]
-        splits = _by_split(self._walk, here)
-        return {split: Arrived(self._walk, here, split, tuple(runs)) for split, runs in splits.items()}
+        frontier = self._sets[node]
+        splits = _by_split(self._walk, frontier)
+        return {split: Arrived(self._walk, frontier, split, tuple(runs)) for split, runs in splits.items()}
 
     def size(self, arrived: Arrived) -> int:
         return arrived.size
@@ -146,11 +148,11 @@ class SparkTraceWalk:
         check()
         nodes = self._walk.snapshot.topology.nodes
         reached = [
-            reached_at(self._walk, each, self._sets[each], limit, after)
-            if among is None or each in among
-            else replace(reached_at(self._walk, each, self._sets[each], 0), has_more=False)
-            for each in self.done_nodes()
-            if nodes[each].is_public or each in self._starts
+            reached_at(self._walk, node, self._sets[node], limit, after)
+            if among is None or node in among
+            else replace(reached_at(self._walk, node, self._sets[node], 0), has_more=False)
+            for node in self.done_nodes()
+            if nodes[node].is_public or node in self._starts
         ]
         is_one = among is not None and len(among) < 2  # no record flows within its node
         flows = [] if is_one else _flows(self._new_walk(True), reached)
@@ -160,7 +162,7 @@ class SparkTraceWalk:
 def reached_at(
     walk: SparkWalk,
     node: int,
-    here: Frontier,
+    frontier: Frontier,
     limit: int,
     after: Mapping[int, tuple[int, int]] | None = None,
 ) -> Reached:
@@ -170,15 +172,19 @@ def reached_at(
     """
     begin = (-1, -1) if after is None else after.get(node)
     runs = walk.snapshot.topology.runs
-    if here.is_held:
-        held: dict[tuple[int, int], int] = {}
-        for run, offset in sorted(here.rows):
-            held.setdefault((runs[run].split, offset), run)
-        total = len(held)
-        page = [(*place, run) for place, run in sorted(held.items()) if begin is not None and place > begin]
+    if frontier.is_held:
+        run_of_place: dict[tuple[int, int], int] = {}
+        for run, offset in sorted(frontier.rows):
+            run_of_place.setdefault((runs[run].split, offset), run)
+        total = len(run_of_place)
+        page = [
+            (*place, run)
+            for place, run in sorted(run_of_place.items())
+            if begin is not None and place > begin
+        ]
     else:
-        by_split = _by_split(walk, here)
-        totals = _totals(walk, here, by_split)
+        by_split = _by_split(walk, frontier)
+        totals = _totals(walk, frontier, by_split)
         total, page = sum(totals.values()), []
         if begin is not None:
             chosen: dict[int, list[int]] = {}  # the splits of the page, and of one record more
@@ -187,60 +193,60 @@ def reached_at(
                 if split >= begin[0] and behind <= limit:
                     chosen[split] = by_split[split]
                     behind += totals[split] if split > begin[0] else 0
-            page = _page(walk, here, chosen, begin, limit + 1)
+            page = _page(walk, frontier, chosen, begin, limit + 1)
     listed = tuple(Position(node, split, offset, run) for split, offset, run in page[:limit])
     return Reached(node, total, listed, has_more=len(page) > limit)
 
 
-def _by_split(walk: SparkWalk, here: Frontier) -> dict[int, list[int]]:
+def _by_split(walk: SparkWalk, frontier: Frontier) -> dict[int, list[int]]:
     """The runs of a set by split."""
     by_split: dict[int, list[int]] = defaultdict(list)
-    for run in here.spread:
+    for run in frontier.spread:
         by_split[walk.snapshot.topology.runs[run].split].append(run)
     return by_split
 
 
-def _totals(walk: SparkWalk, here: Frontier, by_split: Mapping[int, list[int]]) -> dict[int, int]:
+def _totals(walk: SparkWalk, frontier: Frontier, by_split: Mapping[int, list[int]]) -> dict[int, int]:
     """Distinct records by split."""
-    totals = {split: here.spread[runs[0]].records for split, runs in by_split.items() if len(runs) == 1}
+    totals = {split: frontier.spread[runs[0]].records for split, runs in by_split.items() if len(runs) == 1}
     shared = [(run, split) for split, runs in by_split.items() if len(runs) > 1 for run in runs]
     if shared:
-        placed = _placed(walk, walk.only(here, [run for run, _ in shared]), shared)
-        found = placed.select("split", "pos").distinct().groupBy("split").count().collect()
-        totals.update({row["split"]: row["count"] for row in found})
+        placed = _placed(walk, walk.only(frontier, [run for run, _ in shared]), shared)
+        rows = placed.select("split", "pos").distinct().groupBy("split").count().collect()
+        totals.update({row["split"]: row["count"] for row in rows})
     return totals
 
 
 def _page(
-    walk: SparkWalk, here: Frontier, by_split: Mapping[int, list[int]], begin: tuple[int, int], limit: int
+    walk: SparkWalk, frontier: Frontier, by_split: Mapping[int, list[int]], begin: tuple[int, int], limit: int
 ) -> list[tuple[int, int, int]]:
     """(split, offset, run) of at most `limit` records in order, behind `begin`."""
     page: list[tuple[int, int, int]] = []
     if not by_split or limit < 1:
         return page
-    if all(len(runs) == 1 and _is_dense(here, runs[0]) for runs in by_split.values()):
+    if all(len(runs) == 1 and _is_dense(frontier, runs[0]) for runs in by_split.values()):
         for split, (run, *_) in sorted(by_split.items()):  # then there is nothing to ask Spark
-            first = max(here.spread[run].first, begin[1] + 1 if split == begin[0] else 0)
-            offsets = range(first, here.spread[run].last + 1)[: limit - len(page)]
+            first = max(frontier.spread[run].first, begin[1] + 1 if split == begin[0] else 0)
+            offsets = range(first, frontier.spread[run].last + 1)[: limit - len(page)]
             page += [(split, offset, run) for offset in offsets]
         return page
     splits = [(run, split) for split, runs in by_split.items() for run in runs]
-    placed = _placed(walk, walk.only(here, [run for run, _ in splits]), splits)
+    placed = _placed(walk, walk.only(frontier, [run for run, _ in splits]), splits)
     placed = placed.where(F.expr(f"split > {begin[0]} OR pos > {begin[1]}"))
     if any(len(runs) > 1 for runs in by_split.values()):
         placed = placed.groupBy("split", "pos").agg(F.min("run").alias("run"))
-    found = placed.orderBy("split", "pos").limit(limit).select("split", "pos", "run")
-    return [(row["split"], row["pos"], row["run"]) for row in found.collect()]
+    rows = placed.orderBy("split", "pos").limit(limit).select("split", "pos", "run")
+    return [(row["split"], row["pos"], row["run"]) for row in rows.collect()]
 
 
-def _is_dense(here: Frontier, run: int) -> bool:
-    spread = here.spread[run]
+def _is_dense(frontier: Frontier, run: int) -> bool:
+    spread = frontier.spread[run]
     return spread.last + 1 - spread.first == spread.records
 
 
-def _placed(walk: SparkWalk, here: Frontier, splits: list[tuple[int, int]]) -> DataFrame:
+def _placed(walk: SparkWalk, frontier: Frontier, splits: list[tuple[int, int]]) -> DataFrame:
     table = walk.snapshot.table("run bigint, split bigint", splits)
-    return walk.frame(here).join(F.broadcast(table), "run")
+    return walk.frame(frontier).join(F.broadcast(table), "run")
 
 
 def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Position]]:
@@ -250,14 +256,14 @@ def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Posi
     the listed ones and go no further, while its own listed records set out.
     """
     snapshot, nodes = side.snapshot, side.snapshot.topology.nodes
-    positions = [position for each in reached for position in each.positions]
+    positions = [position for page in reached for position in page.positions]
     starts: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # node -> (origin, run, position)
     listed: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # node -> (record, run, position)
-    for index, each in enumerate(positions):
-        for run in snapshot.topology.runs_at(each.node, each.split):
-            listed[each.node].append((index, run.number, each.offset))
+    for index, position in enumerate(positions):
+        for run in snapshot.topology.runs_at(position.node, position.split):
+            listed[position.node].append((index, run.number, position.offset))
             if run.number in snapshot.effective:
-                starts[each.node].append((index, run.number, each.offset))
+                starts[position.node].append((index, run.number, position.offset))
     side.towards = _steps_before(side, listed) | listed.keys()
     pairs: list[DataFrame] = []
     done: set[int] = set()
@@ -272,27 +278,31 @@ def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Posi
             pairs.append(frame.select("origin", "target"))
         side.parts[at] = [] if nodes[at].is_public else arrived
         if at in starts:
-            side.add(at, side.held(starts[at]))
+            side.add(at, side.of_rows(starts[at]))
         if side.parts[at]:
-            here = side.at(at)
-            side.forward(at, side.beside_cached(at, here, "forward"), 0)
+            frontier = side.at(at)
+            side.forward(at, side.beside_cached(at, frontier, "forward"), 0)
         side.parts.pop(at, None)
     if not pairs:
         return []
-    found = {(row["origin"], row["target"]) for row in reduce(DataFrame.union, pairs).distinct().collect()}
-    return [(positions[source], positions[target]) for source, target in sorted(found) if source != target]
+    index_pairs = {
+        (row["origin"], row["target"]) for row in reduce(DataFrame.union, pairs).distinct().collect()
+    }
+    return [
+        (positions[source], positions[target]) for source, target in sorted(index_pairs) if source != target
+    ]
 
 
 def _steps_before(side: SparkWalk, listed: Iterable[int]) -> set[int]:
     """The steps that a way to one of these nodes passes, and no public operation after them."""
     topology = side.snapshot.topology
     nodes = topology.nodes
-    found: set[int] = set()
+    steps: set[int] = set()
     stack = list(listed)
     while stack:
         at = stack.pop()
         for parent in (*nodes[at].parents, *topology.id_sources.get(at, ())):
-            if parent in nodes and parent not in found and not nodes[parent].is_public:
-                found.add(parent)
+            if parent in nodes and parent not in steps and not nodes[parent].is_public:
+                steps.add(parent)
                 stack.append(parent)
-    return found
+    return steps

@@ -53,7 +53,7 @@ class Frontier:
 
     @property
     def records(self) -> int:
-        return sum(each.records for each in self.spread.values())
+        return sum(spread.records for spread in self.spread.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,34 +89,38 @@ class SparkSets:
     def columns(self) -> list[str]:
         return ["origin", "run", "pos"] if self.has_origins else ["run", "pos"]
 
-    def add(self, node: int, here: Frontier) -> None:
+    def add(self, node: int, frontier: Frontier) -> None:
         """Put a set at `node`."""
-        if here.spread:
-            self._add_part(node, Part(self._hops, here.frame, here.rows, here, is_light=here.is_held))
+        if frontier.spread:
+            self._add_part(
+                node, Part(self._hops, frontier.frame, frontier.rows, frontier, is_light=frontier.is_held)
+            )
 
-    def _add_found(self, node: int, frame: DataFrame, here: Frontier) -> None:
-        """Put at `node` what was found from `here`."""
-        self._add_part(node, Part(self._hops, frame.select(*self.columns), is_light=here.is_held))
+    def _add_found(self, node: int, frame: DataFrame, frontier: Frontier) -> None:
+        """Put at `node` what was found from `frontier`."""
+        self._add_part(node, Part(self._hops, frame.select(*self.columns), is_light=frontier.is_held))
 
     def _add_part(self, node: int, part: Part) -> None:
         self.parts[node].append(part)
         self.came[node] += 1
 
-    def put(self, node: int, here: Frontier) -> None:
+    def put(self, node: int, frontier: Frontier) -> None:
         """All of what stands at `node` is this set now."""
-        self.parts[node] = [Part(self._hops, here.frame, here.rows, here, is_light=here.is_held)]
+        self.parts[node] = [
+            Part(self._hops, frontier.frame, frontier.rows, frontier, is_light=frontier.is_held)
+        ]
 
     def at(self, node: int) -> Frontier:
         """The distinct records of `node`."""
-        found = self.parts[node]
-        if len(found) == 1 and found[0].set is not None:
-            return found[0].set
-        rows = {row for part in found for row in part.rows}
-        frames = [part.frame for part in found if part.frame is not None]
-        if all(part.is_light for part in found):
+        parts = self.parts[node]
+        if len(parts) == 1 and parts[0].set is not None:
+            return parts[0].set
+        rows = {row for part in parts for row in part.rows}
+        frames = [part.frame for part in parts if part.frame is not None]
+        if all(part.is_light for part in parts):
             some = self._some(frames)
             if some is not None and len(some | rows) <= max(self.held_records, len(rows)):
-                return self.held(some | rows)
+                return self.of_rows(some | rows)
         if rows:
             frames.append(self._table(rows))
         return self.counted(reduce(DataFrame.union, frames).distinct())
@@ -128,37 +132,37 @@ class SparkSets:
         if not self.held_records:
             return None
         most = 4 * self.held_records  # they may be repeated
-        found = reduce(DataFrame.union, frames).limit(most + 1).collect()
-        return {tuple(row) for row in found} if len(found) <= most else None
+        rows = reduce(DataFrame.union, frames).limit(most + 1).collect()
+        return {tuple(row) for row in rows} if len(rows) <= most else None
 
     def hops_to(self, node: int) -> int:
         """After how many public operations the walk came to `node` first."""
-        found = self.parts[node]
-        if len({part.hops for part in found}) == 1:
-            return found[0].hops
+        parts = self.parts[node]
+        if len({part.hops for part in parts}) == 1:
+            return parts[0].hops
         return next(
-            part.hops for part in found if part.rows or (part.frame is not None and not part.frame.isEmpty())
+            part.hops for part in parts if part.rows or (part.frame is not None and not part.frame.isEmpty())
         )
 
-    def frame(self, held: Frontier | Part) -> DataFrame:
-        return held.frame if held.frame is not None else self._table(held.rows)
+    def frame(self, records: Frontier | Part) -> DataFrame:
+        return records.frame if records.frame is not None else self._table(records.rows)
 
-    def held(self, rows: Collection[Row]) -> Frontier:
+    def of_rows(self, rows: Collection[Row]) -> Frontier:
         """A set of these rows."""
         positions: dict[int, list[int]] = defaultdict(list)
         for *_, run, position in rows:
             positions[run].append(position)
-        spread = {run: Spread(len(each), min(each), max(each)) for run, each in positions.items()}
+        spread = {run: Spread(len(offsets), min(offsets), max(offsets)) for run, offsets in positions.items()}
         return Frontier(spread, rows=tuple(sorted(rows)))
 
     def counted(self, distinct: DataFrame) -> Frontier:
         """A set that Spark keeps."""
         frame = self._kept(distinct)
         numbers = F.count("*").alias("records"), F.min("pos").alias("low"), F.max("pos").alias("high")
-        found = frame.groupBy("run").agg(*numbers).collect()
-        spread = {row["run"]: Spread(row["records"], row["low"], row["high"]) for row in found}
-        if sum(each.records for each in spread.values()) <= self.held_records:
-            return self.held([tuple(row) for row in frame.collect()])
+        rows = frame.groupBy("run").agg(*numbers).collect()
+        spread = {row["run"]: Spread(row["records"], row["low"], row["high"]) for row in rows}
+        if sum(run_spread.records for run_spread in spread.values()) <= self.held_records:
+            return self.of_rows([tuple(row) for row in frame.collect()])
         return Frontier(spread, frame)
 
     def _kept(self, frame: DataFrame) -> DataFrame:
@@ -168,63 +172,63 @@ class SparkSets:
     def _table(self, rows: Collection[Row]) -> DataFrame:
         return self.snapshot.table(", ".join(f"{name} bigint" for name in self.columns), sorted(rows))
 
-    def only(self, here: Frontier, runs: Collection[int]) -> Frontier:
+    def only(self, frontier: Frontier, runs: Collection[int]) -> Frontier:
         """The part of a set that is of these runs."""
-        wanted = here.spread.keys() & set(runs)
-        if len(wanted) == len(here.spread):
-            return here
-        if here.is_held:
-            return self.held([row for row in here.rows if row[-2] in wanted])
-        spread = {run: here.spread[run] for run in wanted}
-        return Frontier(spread, self.snapshot.among(self.frame(here), "run", wanted))
+        chosen = frontier.spread.keys() & set(runs)
+        if len(chosen) == len(frontier.spread):
+            return frontier
+        if frontier.is_held:
+            return self.of_rows([row for row in frontier.rows if row[-2] in chosen])
+        spread = {run: frontier.spread[run] for run in chosen}
+        return Frontier(spread, self.snapshot.among(self.frame(frontier), "run", chosen))
 
-    def _small(self, here: Frontier) -> DataFrame:
-        frame = self.frame(here)
-        return F.broadcast(frame) if here.records <= self.broadcast_records else frame
+    def _small(self, frontier: Frontier) -> DataFrame:
+        frame = self.frame(frontier)
+        return F.broadcast(frame) if frontier.records <= self.broadcast_records else frame
 
     # -- moves that need no flows --------------------------------------------------------------------
 
-    def beside_cached(self, node: int, here: Frontier, direction: str) -> Frontier:
+    def beside_cached(self, node: int, frontier: Frontier, direction: str) -> Frontier:
         """A cached RDD is read by other runs than those that computed it: its records stand in both."""
         moves: Ranges
         if direction == "backward":
-            links = [each for each in self.snapshot.links_of.get(node, ()) if each.parent_node == node]
-            moves = [(each.run, 0, _ALL, each.parent_run, 0) for each in links if each.run in here.spread]
+            links = [link for link in self.snapshot.links_of.get(node, ()) if link.parent_node == node]
+            moves = [(link.run, 0, _ALL, link.parent_run, 0) for link in links if link.run in frontier.spread]
         else:
-            links = [each for each in self.snapshot.links_from.get(node, ()) if each.node == node]
+            links = [link for link in self.snapshot.links_from.get(node, ()) if link.node == node]
             moves = [
-                (each.parent_run, 0, each.count, each.run, 0)
-                for each in links
-                if each.parent_run in here.spread
+                (link.parent_run, 0, link.count, link.run, 0)
+                for link in links
+                if link.parent_run in frontier.spread
             ]
         if not moves:
-            return here
-        if here.is_held:
-            return self.held({*here.rows, *_moved_rows(here.rows, moves)})
-        moved = self._moved(here, moves).select(*self.columns)
-        return self.counted(self.frame(here).union(moved).distinct())
+            return frontier
+        if frontier.is_held:
+            return self.of_rows({*frontier.rows, *_moved_rows(frontier.rows, moves)})
+        moved = self._moved(frontier, moves).select(*self.columns)
+        return self.counted(self.frame(frontier).union(moved).distinct())
 
-    def add_moved(self, node: int, here: Frontier, ranges: Ranges) -> None:
-        """Put records of the ranges at `node`, at their new places. `here` may be of another walk."""
-        if here.is_held:
-            if rows := tuple(_moved_rows(here.rows, ranges)):
+    def add_moved(self, node: int, frontier: Frontier, ranges: Ranges) -> None:
+        """Put records of the ranges at `node`, at their new places. `frontier` may be of another walk."""
+        if frontier.is_held:
+            if rows := tuple(_moved_rows(frontier.rows, ranges)):
                 self._add_part(node, Part(self._hops, rows=rows, is_light=True))
         else:
-            self._add_found(node, self._moved(here, ranges), here)
+            self._add_found(node, self._moved(frontier, ranges), frontier)
 
-    def _moved(self, here: Frontier, ranges: Ranges) -> DataFrame:
+    def _moved(self, frontier: Frontier, ranges: Ranges) -> DataFrame:
         """Records of the ranges, at their new places."""
         table = self.snapshot.table("of bigint, low bigint, high bigint, into bigint, more bigint", ranges)
         on = (F.col("run") == F.col("of")) & F.expr("pos >= low AND pos < high")
         origin = ["origin"] if self.has_origins else []
-        found = self.frame(here).join(F.broadcast(table), on)
-        return found.select(*origin, F.col("into").alias("run"), F.expr("pos + more").alias("pos"))
+        moved = self.frame(frontier).join(F.broadcast(table), on)
+        return moved.select(*origin, F.col("into").alias("run"), F.expr("pos + more").alias("pos"))
 
 
 def _moved_rows(rows: Iterable[Row], ranges: Ranges) -> Iterator[Row]:
     by_run: dict[int, Ranges] = defaultdict(list)
-    for each in ranges:
-        by_run[each[0]].append(each)
+    for run_range in ranges:
+        by_run[run_range[0]].append(run_range)
     for *origin, run, position in rows:
         for _, low, high, into, more in by_run.get(run, ()):
             if low <= position < high:

@@ -28,75 +28,75 @@ class SparkWalk(SparkSets):
 
     # -- backward ------------------------------------------------------------------------------------
 
-    def backward(self, node: int, here: Frontier, hops: int) -> None:
+    def backward(self, node: int, frontier: Frontier, hops: int) -> None:
         """Add the inputs of the records at `node`, which are found after `hops` operations."""
         self._hops = hops
         relation, nodes = self.snapshot.topology.nodes[node].relation, self.snapshot.topology.nodes
         if relation == contract.DATASET:
-            self._every_input(node, here)
+            self._every_input(node, frontier)
             return
         if relation == contract.AGGREGATE:
             entered = self.snapshot.topology.entered.get(node, ())
             runs = [run for run in entered if run in self.snapshot.effective]
             for parent in nodes[node].parents:
-                self._every_record(parent, here, runs, is_exact=True)
+                self._every_record(parent, frontier, runs, is_exact=True)
             return
         if relation == contract.KEYED:
-            self._with_the_keys(node, here)
+            self._with_the_keys(node, frontier)
             return
         ranges: dict[int, Ranges] = defaultdict(list)
         for link in self.snapshot.links_of.get(node, ()):
-            if link.run in here.spread and link.parent_node != node:
+            if link.run in frontier.spread and link.parent_node != node:
                 moved = (link.run, link.start, link.start + link.count, link.parent_run, -link.start)
                 ranges[link.parent_node].append(moved)
         for parent, moves in ranges.items():
-            self.add_moved(parent, here, moves)
+            self.add_moved(parent, frontier, moves)
         topology = self.snapshot.topology
         unplaced = [
-            run for run in here.spread if run in topology.unplaced and topology.runs[run].input == node
+            run for run in frontier.spread if run in topology.unplaced and topology.runs[run].input == node
         ]
         if unplaced:
             self.is_exact = False  # also where no run has read what they come from
-            self._every_input(node, self.only(here, unplaced))
+            self._every_input(node, self.only(frontier, unplaced))
         if nodes[node].by_id and relation in (contract.FLOWS, contract.SOURCE):
-            self._backward_ids(node, here)
+            self._backward_ids(node, frontier)
             return
-        flowing = [run for run in here.spread if self.snapshot.is_flowing(node, run)]
-        still = self.only(here, here.spread.keys() - set(flowing))
+        flowing = [run for run in frontier.spread if self.snapshot.is_flowing(node, run)]
+        still = self.only(frontier, frontier.spread.keys() - set(flowing))
         for before, runs in self._by_parent(node, still.spread).items():
             if before is not None and relation == contract.IDENTITY:
                 self.add(before, self.only(still, runs))
             elif before is not None and relation == contract.PARTITION:
                 self._every_record_of_each(before, self.only(still, runs), is_exact=nodes[node].exact)
         if flowing:
-            self._backward_flows(node, self.only(here, flowing))
+            self._backward_flows(node, self.only(frontier, flowing))
 
-    def _with_the_keys(self, node: int, here: Frontier) -> None:
+    def _with_the_keys(self, node: int, frontier: Frontier) -> None:
         """Groups are made of the records with their keys, in whatever run."""
         for parent in self.snapshot.topology.nodes[node].parents:
             flows = self.snapshot.among(self._flows(parent), "f_run", self.snapshot.runs_of(parent))
-            first, last = _bounds(here)
+            first, last = _bounds(frontier)
             flows = flows.where(F.col("out_pos").between(first, last))
-            found = self._small(here).drop("run").join(flows, F.col("pos") == F.col("out_pos"))
-            self._add_found(parent, found.withColumnRenamed("f_run", "run"), here)
+            grouped_rows = self._small(frontier).drop("run").join(flows, F.col("pos") == F.col("out_pos"))
+            self._add_found(parent, grouped_rows.withColumnRenamed("f_run", "run"), frontier)
 
-    def _backward_ids(self, node: int, here: Frontier) -> None:
+    def _backward_ids(self, node: int, frontier: Frontier) -> None:
         """Rows of a node with ids name records of its sources."""
         topology = self.snapshot.topology
-        sources = [each for each in topology.id_sources.get(node, ()) if each in topology.nodes]
+        sources = [source for source in topology.id_sources.get(node, ()) if source in topology.nodes]
         if not sources:
             return
-        flows = self._near(self._flows(node), "f_run", "out_pos", here)
+        flows = self._near(self._flows(node), "f_run", "out_pos", frontier)
         on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("out_pos"))
-        found = self._small(here).join(flows, on).drop("run", "pos")
+        named = self._small(frontier).join(flows, on).drop("run", "pos")
         if len(sources) > 1:
-            found = self._kept(found)
+            named = self._kept(named)
         for source in sources:
-            part = found.where(F.col("in_run") == mark_of(source))
+            part = named.where(F.col("in_run") == mark_of(source))
             groups = topology.groups.get(source)
             if groups is not None:
                 part = part.withColumns({"run": F.lit(groups), "pos": F.col("in_pos")})
-                self._add_found(source, part, here)
+                self._add_found(source, part, frontier)
                 continue
             split = F.expr(f"shiftright(in_pos, {POSITION_BITS})")
             position = F.expr(f"in_pos & {(1 << POSITION_BITS) - 1}")
@@ -104,48 +104,50 @@ class SparkWalk(SparkSets):
             table = self._runs_by_split(source)
             # A split whose manifest has not arrived.
             self.is_exact = self.is_exact and part.join(F.broadcast(table), "split", "left_anti").isEmpty()
-            self._add_found(source, part.join(F.broadcast(table), "split"), here)
+            self._add_found(source, part.join(F.broadcast(table), "split"), frontier)
 
     def _runs_by_split(self, node: int) -> DataFrame:
-        known = self.snapshot.topology.run_of_split.items()
-        rows = [(split, run) for (of, split), run in known if of == node]
+        run_of_split = self.snapshot.topology.run_of_split.items()
+        rows = [(split, run) for (of, split), run in run_of_split if of == node]
         return self.snapshot.table("split bigint, run bigint", rows)
 
     def _by_parent(self, node: int, runs: Iterable[int]) -> dict[int | None, list[int]]:
         """Runs by the node before `node` in them; None: there is none."""
-        found: dict[int | None, list[int]] = defaultdict(list)
+        by_parent: dict[int | None, list[int]] = defaultdict(list)
         for run in runs:
-            found[self.snapshot.parent_in_run.get((run, node))].append(run)
-        return found
+            by_parent[self.snapshot.parent_in_run.get((run, node))].append(run)
+        return by_parent
 
-    def _backward_flows(self, node: int, here: Frontier) -> None:
+    def _backward_flows(self, node: int, frontier: Frontier) -> None:
         flows = self._flows(node)
         reads_others = any(
-            self.snapshot.writers_of.get((node, run), frozenset()) - {None} for run in here.spread
+            self.snapshot.writers_of.get((node, run), frozenset()) - {None} for run in frontier.spread
         )
         writer = F.coalesce("in_run", "f_run") if reads_others else F.col("f_run")
         position = F.col("in_pos")
         if node in self.snapshot.spanning and node not in self.snapshot.pairing:
-            spans = self._near(flows, "f_run", "out_pos", here, is_span=True)
-            found = self._inside(here, spans, "f_run", "out_pos")
+            spans = self._near(flows, "f_run", "out_pos", frontier, is_span=True)
+            inputs = self._inside(frontier, spans, "f_run", "out_pos")
             position = F.expr("in_pos + (pos - out_pos) * in_step")
         else:
-            flows = self._near(flows, "f_run", "out_pos", here)
+            flows = self._near(flows, "f_run", "out_pos", frontier)
             on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("out_pos"))
-            found = self._small(here).join(flows, on)
+            inputs = self._small(frontier).join(flows, on)
         origin = ["origin"] if self.has_origins else []
         # A pair that names a run means its last node, whichever run that is.
         is_other = F.col("in_run").isNotNull()
         if node not in self.snapshot.pairing:
             is_other &= F.col("in_run") != F.col("f_run")
-        found = found.select(*origin, writer.alias("run"), position.alias("pos"), is_other.alias("is_other"))
-        self._add_inputs(node, here, found)
+        inputs = inputs.select(
+            *origin, writer.alias("run"), position.alias("pos"), is_other.alias("is_other")
+        )
+        self._add_inputs(node, frontier, inputs)
 
-    def _add_inputs(self, node: int, here: Frontier, found: DataFrame) -> None:
+    def _add_inputs(self, node: int, frontier: Frontier, inputs: DataFrame) -> None:
         """The input is at the node before in the run, or at what another run wrote for `node` to read."""
         targets: dict[tuple[bool, int | None], list[int]] = {}
         reads_itself: list[int] = []
-        for run in here.spread:
+        for run in frontier.spread:
             writers = self.snapshot.writers_of.get((node, run), frozenset({None}))
             itself = {None} if node in self.snapshot.pairing else {None, run}
             if writers & itself:
@@ -156,129 +158,131 @@ class SparkWalk(SparkSets):
         for parent, runs in self._by_parent(node, reads_itself).items():
             targets[False, parent] = runs
         if len(targets) > 1:
-            found = self._kept(found)
+            inputs = self._kept(inputs)
         for (is_other, target), runs in targets.items():
-            part = found
+            part = inputs
             if len(targets) > 1:
-                part = found.where(F.col("is_other") if is_other else ~F.col("is_other"))
+                part = inputs.where(F.col("is_other") if is_other else ~F.col("is_other"))
                 part = self.snapshot.among(part, "run", set(runs))
             if target is None or target not in self.snapshot.topology.nodes:
                 # A writer whose manifest has not arrived, or that was not captured.
                 self.is_exact = self.is_exact and part.isEmpty()
             else:
-                self._add_found(target, part, here)
+                self._add_found(target, part, frontier)
 
-    def _every_input(self, node: int, here: Frontier) -> None:
+    def _every_input(self, node: int, frontier: Frontier) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self.snapshot.topology.nodes[node].kind == "sink"
         for parent in self.snapshot.bounded_by(node):
             if is_sink:
-                self._every_record_of_each(parent, here)
+                self._every_record_of_each(parent, frontier)
             else:
-                self._every_record(parent, here, self.snapshot.runs_of(parent))
+                self._every_record(parent, frontier, self.snapshot.runs_of(parent))
 
     # -- forward -------------------------------------------------------------------------------------
 
-    def forward(self, node: int, here: Frontier, hops: int) -> None:
+    def forward(self, node: int, frontier: Frontier, hops: int) -> None:
         """Add the outputs that the records at `node` went into."""
         self._hops = hops
         ranges: dict[int, Ranges] = defaultdict(list)
         for link in self.snapshot.links_from.get(node, ()):
-            is_read = link.parent_run in here.spread and link.run in self.snapshot.effective
+            is_read = link.parent_run in frontier.spread and link.run in self.snapshot.effective
             if is_read and link.node != node and self._matters(link.node):
                 ranges[link.node].append((link.parent_run, 0, link.count, link.run, link.start))
         for reader, moves in ranges.items():
-            self.add_moved(reader, here, moves)
+            self.add_moved(reader, frontier, moves)
         for reader in filter(self._matters, self.snapshot.unplaced_from.get(node, ())):
-            self._every_record(reader, here, self.snapshot.unplaced_at[reader])
-        self.is_exact = self.is_exact and not self.snapshot.may_be_lost(node, here.spread)
+            self._every_record(reader, frontier, self.snapshot.unplaced_at[reader])
+        self.is_exact = self.is_exact and not self.snapshot.may_be_lost(node, frontier.spread)
         for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
-            self._forward_to(node, child, here)
-        self._forward_ids(node, here)
+            self._forward_to(node, child, frontier)
+        self._forward_ids(node, frontier)
 
-    def _forward_ids(self, node: int, here: Frontier) -> None:
+    def _forward_ids(self, node: int, frontier: Frontier) -> None:
         """To the nodes that name records of this one by their ids."""
         topology = self.snapshot.topology
         targets = [
-            each
-            for each in topology.id_targets.get(node, ())
-            if each in topology.nodes and self._matters(each) and self.snapshot.runs_of(each)
+            target
+            for target in topology.id_targets.get(node, ())
+            if target in topology.nodes and self._matters(target) and self.snapshot.runs_of(target)
         ]
         if not targets:
             return
-        ids, bounds = self._small(here), _bounds(here)
+        ids, bounds = self._small(frontier), _bounds(frontier)
         if node not in topology.groups:
             ids = ids.join(F.broadcast(self._runs_by_split(node)), "run")
             ids = ids.withColumn("pos", F.expr(f"shiftleft(split, {POSITION_BITS}) + pos"))
             every = [
                 (topology.runs[run].split << POSITION_BITS) + position
-                for run, spread in here.spread.items()
+                for run, spread in frontier.spread.items()
                 for position in (spread.first, spread.last)
             ]
             bounds = min(every), max(every)
-        if here.records <= self.broadcast_records:
+        if frontier.records <= self.broadcast_records:
             ids = F.broadcast(ids)
         for target in targets:
             flows = self.snapshot.among(self._flows(target), "f_run", self.snapshot.runs_of(target))
             named = (F.col("in_run") == mark_of(node)) & F.col("in_pos").between(*bounds)
-            found = ids.join(flows.where(named), F.col("pos") == F.col("in_pos"))
-            self._add_outputs(target, here, found, F.col("out_pos"))
+            readers = ids.join(flows.where(named), F.col("pos") == F.col("in_pos"))
+            self._add_outputs(target, frontier, readers, F.col("out_pos"))
 
     def _matters(self, node: int) -> bool:
         return self.towards is None or node in self.towards
 
-    def _forward_to(self, node: int, child: int, here: Frontier) -> None:
+    def _forward_to(self, node: int, child: int, frontier: Frontier) -> None:
         topology = self.snapshot.topology
         relation = topology.nodes[child].relation
         if relation == contract.DATASET:
-            self._every_record(child, here, self.snapshot.runs_of(child))
+            self._every_record(child, frontier, self.snapshot.runs_of(child))
             return
         if relation == contract.KEYED:
-            self._add_part(child, self._of_groups(topology.groups[child], here))
+            self._add_part(child, self._of_groups(topology.groups[child], frontier))
             return
         if relation == contract.AGGREGATE:
-            entered = self.only(here, topology.entered.get(child, ()))
+            entered = self.only(frontier, topology.entered.get(child, ()))
             if entered.spread:
                 self._every_record(child, entered, [topology.result_of[child]], is_exact=True)
             return
-        in_run = [run for run in here.spread if self.snapshot.parent_in_run.get((run, child)) == node]
+        in_run = [run for run in frontier.spread if self.snapshot.parent_in_run.get((run, child)) == node]
         flowing = [run for run in in_run if self.snapshot.is_flowing(child, run)]
         if still := set(in_run) - set(flowing):
             if relation == contract.IDENTITY:
-                self.add(child, self.only(here, still))
+                self.add(child, self.only(frontier, still))
             elif relation == contract.PARTITION:
                 is_exact = topology.nodes[child].exact
-                self._every_record_of_each(child, self.only(here, still), is_exact=is_exact)
+                self._every_record_of_each(child, self.only(frontier, still), is_exact=is_exact)
         if flowing:
-            self._forward_flows(child, self.only(here, flowing))
-        written = self.only(here, [run for run in here.spread if run in self.snapshot.readers_of])
+            self._forward_flows(child, self.only(frontier, flowing))
+        written = self.only(frontier, [run for run in frontier.spread if run in self.snapshot.readers_of])
         if written.spread and child in self.snapshot.stepping:
             self._forward_shuffle(child, written)
         if written.spread and child in self.snapshot.pairing:
             flows = self._near(self._flows(child), "in_run", "in_pos", written)
             on = (F.col("run") == F.col("in_run")) & (F.col("pos") == F.col("in_pos"))
-            found = self._small(written).join(flows, on)
-            self._add_outputs(child, written, found, F.col("out_pos"))
+            pairs = self._small(written).join(flows, on)
+            self._add_outputs(child, written, pairs, F.col("out_pos"))
 
-    def _of_groups(self, run: int, here: Frontier) -> Part:
+    def _of_groups(self, run: int, frontier: Frontier) -> Part:
         """The keys of a set, whatever runs they are of."""
-        if here.is_held:
-            rows = tuple({(*origin, run, position) for *origin, _, position in here.rows})
+        if frontier.is_held:
+            rows = tuple({(*origin, run, position) for *origin, _, position in frontier.rows})
             return Part(self._hops, rows=rows, is_light=True)
-        keys = self.frame(here).withColumn("run", F.lit(run).cast("bigint")).select(*self.columns)
-        return Part(self._hops, keys, is_light=here.is_held)
+        keys = self.frame(frontier).withColumn("run", F.lit(run).cast("bigint")).select(*self.columns)
+        return Part(self._hops, keys, is_light=frontier.is_held)
 
-    def _forward_flows(self, child: int, here: Frontier) -> None:
+    def _forward_flows(self, child: int, frontier: Frontier) -> None:
         """Within a run: from the node before `child` to `child`."""
-        flows = self._near(self._flows(child), "f_run", "in_pos", here, is_span=True).where("in_run IS NULL")
+        flows = self._near(self._flows(child), "f_run", "in_pos", frontier, is_span=True).where(
+            "in_run IS NULL"
+        )
         # One input, any number of outputs: flatMap, and everything that names single positions.
         on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("in_pos"))
-        single = self._small(here).join(flows.where("in_step = 0 OR out_count = 1"), on)
-        self._add_outputs(child, here, single, self._outputs(child))
+        single = self._small(frontier).join(flows.where("in_step = 0 OR out_count = 1"), on)
+        self._add_outputs(child, frontier, single, self._outputs(child))
         if child in self.snapshot.stepping:
             spans = flows.where("in_step = 1 AND out_count > 1")
-            found = self._inside(here, spans, "f_run", "in_pos")
-            self._add_outputs(child, here, found, F.expr("out_pos + pos - in_pos"))
+            outputs = self._inside(frontier, spans, "f_run", "in_pos")
+            self._add_outputs(child, frontier, outputs, F.expr("out_pos + pos - in_pos"))
 
     def _forward_shuffle(self, child: int, written: Frontier) -> None:
         """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
@@ -288,17 +292,17 @@ class SparkWalk(SparkSets):
             single = self._small(written).join(spans.where("in_step = 0"), on)
             self._add_outputs(child, written, single, self._outputs(child))
             spans = spans.where("in_step = 1")
-        found = self._inside(written, spans, "in_run", "in_pos")
-        self._add_outputs(child, written, found, F.expr("out_pos + pos - in_pos"))
+        outputs = self._inside(written, spans, "in_run", "in_pos")
+        self._add_outputs(child, written, outputs, F.expr("out_pos + pos - in_pos"))
 
     def _outputs(self, node: int) -> Column:
         if node in self.snapshot.spanning:
             return F.explode(F.expr("sequence(out_pos, out_pos + out_count - 1)"))
         return F.col("out_pos")
 
-    def _add_outputs(self, node: int, here: Frontier, found: DataFrame, position: Column) -> None:
+    def _add_outputs(self, node: int, frontier: Frontier, flows: DataFrame, position: Column) -> None:
         origin = ["origin"] if self.has_origins else []
-        outputs = found.select(*origin, F.col("f_run").alias("run"), position.alias("pos"))
+        outputs = flows.select(*origin, F.col("f_run").alias("run"), position.alias("pos"))
         # The store also holds flows of runs that Spark did not accept.
         runs = self.snapshot.runs_of(node)
         outputs = self.snapshot.among(outputs, "run", runs)
@@ -306,7 +310,7 @@ class SparkWalk(SparkSets):
         if cut := [(run, topology.runs[run].outputs) for run in runs if run in topology.cut]:
             table = self.snapshot.table("run bigint, records bigint", cut)
             outputs = outputs.join(F.broadcast(table), "run").where("pos < records").drop("records")
-        self._add_found(node, outputs, here)
+        self._add_found(node, outputs, frontier)
 
     # -- shared --------------------------------------------------------------------------------------
 
@@ -314,17 +318,17 @@ class SparkWalk(SparkSets):
         return self.snapshot.flows.where(F.col("node") == node).withColumnRenamed("run", "f_run").drop("node")
 
     def _near(
-        self, flows: DataFrame, run: str, position: str, here: Frontier, *, is_span: bool = False
+        self, flows: DataFrame, run: str, position: str, frontier: Frontier, *, is_span: bool = False
     ) -> DataFrame:
-        """Flows that may meet `here`: what Parquet's statistics pass over is not read."""
-        last = max((each.last for each in here.spread.values()), default=-1)
-        near = self.snapshot.among(flows, run, here.spread.keys()).where(F.col(position) <= last)
+        """Flows that may meet `frontier`: what Parquet's statistics pass over is not read."""
+        last = max((spread.last for spread in frontier.spread.values()), default=-1)
+        near = self.snapshot.among(flows, run, frontier.spread.keys()).where(F.col(position) <= last)
         if not is_span:
-            first = min((each.first for each in here.spread.values()), default=0)
+            first = min((spread.first for spread in frontier.spread.values()), default=0)
             near = near.where(F.col(position) >= first)
         return near
 
-    def _inside(self, here: Frontier, spans: DataFrame, run: str, begin: str) -> DataFrame:
+    def _inside(self, frontier: Frontier, spans: DataFrame, run: str, begin: str) -> DataFrame:
         """Each record with the spans of its run that it lies in; `begin` is a span's first position there."""
         last = f"{begin} + out_count - 1"
         stretches = F.expr(f"explode(sequence({begin} div {_STRETCH}, ({last}) div {_STRETCH}))")
@@ -334,35 +338,35 @@ class SparkWalk(SparkSets):
             & (F.expr(f"pos div {_STRETCH}") == F.col("stretch"))
             & F.expr(f"pos >= {begin} AND pos <= {last}")
         )
-        return self._small(here).join(spans, on)
+        return self._small(frontier).join(spans, on)
 
     def _every_record(
-        self, node: int, here: Frontier, runs: Iterable[int], *, is_exact: bool = False
+        self, node: int, frontier: Frontier, runs: Iterable[int], *, is_exact: bool = False
     ) -> None:
         """All records of `runs`, for whatever is in the set."""
-        if not here.spread:
+        if not frontier.spread:
             return
         self.is_exact &= is_exact
         records = self._listed(node, runs)
         if self.has_origins:
-            records = records.crossJoin(F.broadcast(self.frame(here).select("origin").distinct()))
-        self._add_found(node, records, here)
+            records = records.crossJoin(F.broadcast(self.frame(frontier).select("origin").distinct()))
+        self._add_found(node, records, frontier)
 
-    def _every_record_of_each(self, node: int, here: Frontier, *, is_exact: bool = False) -> None:
+    def _every_record_of_each(self, node: int, frontier: Frontier, *, is_exact: bool = False) -> None:
         """All records of each run that is in the set."""
-        if not here.spread:
+        if not frontier.spread:
             return
         self.is_exact &= is_exact
-        records = self._listed(node, here.spread)
+        records = self._listed(node, frontier.spread)
         if self.has_origins:
-            origins = self.frame(here).select("origin", "run").distinct()
+            origins = self.frame(frontier).select("origin", "run").distinct()
             records = records.join(F.broadcast(origins), "run")
-        self._add_found(node, records, here)
+        self._add_found(node, records, frontier)
 
     def ranged(self, run: int, first: int, count: int) -> Frontier:
         """A set of so many records of a run that stand side by side."""
         if count <= max(self.held_records, 1):
-            return self.held([(run, position) for position in range(first, first + count)])
+            return self.of_rows([(run, position) for position in range(first, first + count)])
         return Frontier({run: Spread(count, first, first + count - 1)}, self._ranges([(run, first, count)]))
 
     def _listed(self, node: int, runs: Iterable[int]) -> DataFrame:
@@ -382,7 +386,7 @@ class SparkWalk(SparkSets):
         return table.select("run", F.explode(F.expr("sequence(low, high)")).alias("pos"))
 
 
-def _bounds(here: Frontier) -> tuple[int, int]:
+def _bounds(frontier: Frontier) -> tuple[int, int]:
     """The first and the last position in a set."""
-    spreads = here.spread.values()
-    return min(each.first for each in spreads), max(each.last for each in spreads)
+    spreads = frontier.spread.values()
+    return min(spread.first for spread in spreads), max(spread.last for spread in spreads)

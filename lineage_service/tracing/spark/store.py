@@ -61,21 +61,21 @@ class SparkSnapshot(Wiring):
         if not nodes:
             return []
         read = self.flows.where(F.col("node").isin(sorted(nodes)))
-        found = [tuple(row) for row in read.select("node", "run", "in_run").distinct().collect()]
-        writers = grouped(((node, run), writer) for node, run, writer in found)
-        self.writers_of = {key: frozenset(each) for key, each in writers.items()}
-        return [(run, writer) for _, run, writer in found if writer is not None and writer >= 0]
+        rows = [tuple(row) for row in read.select("node", "run", "in_run").distinct().collect()]
+        writers = grouped(((node, run), writer) for node, run, writer in rows)
+        self.writers_of = {key: frozenset(runs) for key, runs in writers.items()}
+        return [(run, writer) for _, run, writer in rows if writer is not None and writer >= 0]
 
     def _outputs_in_flows(self, node: int, run: int) -> int:
         """Outputs that the flows of a node speak of; those of all runs are counted at once."""
         if (node, -1) not in self._largest:
-            found = (
+            rows = (
                 self.flows.where(F.col("node") == node)
                 .groupBy("run")
                 .agg(F.max(F.col("out_pos") + F.col("out_count")).alias("outputs"))
                 .collect()
             )
-            self._largest.update({(node, row["run"]): int(row["outputs"]) for row in found})
+            self._largest.update({(node, row["run"]): int(row["outputs"]) for row in rows})
             self._largest[node, -1] = 0
         return self._largest.get((node, run), 0)
 
@@ -148,4 +148,4 @@ def in_hadoop(uri: str, table: str, location: str | None) -> str:
 
 def _escaped(path: str) -> str:
     """Spark takes a path for a pattern."""
-    return "".join(f"\\{each}" if each in "\\*?[]{}" else each for each in path)
+    return "".join(f"\\{character}" if character in "\\*?[]{}" else character for character in path)

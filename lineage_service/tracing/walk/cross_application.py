@@ -138,7 +138,7 @@ class Journey(Generic[W, A]):
         """Nothing more of its applications was stored since."""
         try:
             return all(
-                self._open(each).snapshot is opened.snapshot for each, (opened, _) in self.legs.items()
+                self._open(name).snapshot is opened.snapshot for name, (opened, _) in self.legs.items()
             )
         except NotFoundError:  # one of them was deleted
             return False
@@ -170,10 +170,10 @@ class Journey(Generic[W, A]):
         for application_id, (opened, walk) in self.legs.items():
             mine = None
             if after is not None:
-                found = (each.rpartition("#") for each in after)
+                names = (node_id.rpartition("#") for node_id in after)
                 mine = {
                     int(number): after[f"{of}#{number}"]
-                    for of, _, number in found
+                    for of, _, number in names
                     if of == application_id and number.isdigit()
                 }
             among = None
@@ -186,44 +186,44 @@ class Journey(Generic[W, A]):
     def _follow(self, application_id: str, check: Callable[[], None]) -> bool:
         """Start where the files of this leg lead; whether anything new came of it."""
         is_new, walk = False, self.legs[application_id][1]
-        for here, there, arrived in self._links(application_id):
+        for near, far, arrived in self._links(application_id):
             check()
-            key, reached = (here, there), self._reached(walk, arrived, here, there)
+            key, reached = (near, far), self._reached(walk, arrived, near, far)
             if self._told.get(key, 0) == reached:
                 continue
-            read, written = (here, there) if self._direction == "backward" else (there, here)
+            read, written = (near, far) if self._direction == "backward" else (far, near)
             try:
                 shift = self._shift(read, written, check)
                 if shift is None:
                     self.is_exact = False
                     self._told[key] = reached
                     continue
-                opened, onward = self._leg(there.application_id)
+                opened, onward = self._leg(far.application_id)
             except NotFoundError:  # deleted just now
                 continue
-            for run in opened.snapshot.holders_of(there.node, there.split, self._direction):
-                count = opened.snapshot.count(there.node, run.number)
+            for run in opened.snapshot.holders_of(far.node, far.split, self._direction):
+                count = opened.snapshot.count(far.node, run.number)
                 if read.record is not None:
-                    first, records = (0, count) if there is written else (read.record, 1)
+                    first, records = (0, count) if far is written else (read.record, 1)
                     if first + records <= count and records:
-                        onward.start_range(there.node, run.number, first, records)
+                        onward.start_range(far.node, run.number, first, records)
                         is_new = True
                 else:  # positions here that stand in both pieces
-                    more = shift if there is written else -shift
-                    end = there.first + there.records(count) - more
-                    low = max(here.first, there.first - more)
-                    high = end if here.last is None else min(here.last, end)
-                    is_new |= onward.start_moved(there.node, run.number, arrived, low, high, more)
+                    more = shift if far is written else -shift
+                    end = far.first + far.records(count) - more
+                    low = max(near.first, far.first - more)
+                    high = end if near.last is None else min(near.last, end)
+                    is_new |= onward.start_moved(far.node, run.number, arrived, low, high, more)
             self.passed[written, read] = shift
             self._told[key] = reached
         return is_new
 
     @staticmethod
-    def _reached(walk: Walk[A], arrived: A, here: FileSplit, there: FileSplit) -> int:
+    def _reached(walk: Walk[A], arrived: A, near: FileSplit, far: FileSplit) -> int:
         """How many records lead on: a file that is one record is reached, or some of it is."""
-        if here.record is not None:
-            return int(walk.has(arrived, here.record))
-        return walk.size(arrived) if there.record is None else 1
+        if near.record is not None:
+            return int(walk.has(arrived, near.record))
+        return walk.size(arrived) if far.record is None else 1
 
     def _shift(self, read: FileSplit, written: FileSplit, check: Callable[[], None]) -> int | None:
         """What to add to a position of who read for that of who wrote; None: rows cannot be told apart."""
@@ -247,33 +247,33 @@ class Journey(Generic[W, A]):
         if read.row is not None or read.format != TEXT:
             return read.row
         node = self._open(read.application_id).snapshot.topology.nodes[read.node]
-        known = node.file_rows.get(read.split)
-        return None if known is None else known.start
+        file_rows = node.file_rows.get(read.split)
+        return None if file_rows is None else file_rows.start
 
     def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
         """(a split that the walk has reached, what it leads to, the records reached)."""
         if self._files is None:
             return
         opened, walk = self.legs[application_id]
-        wanted = "source" if self._direction == "backward" else "sink"
+        kind = "source" if self._direction == "backward" else "sink"
         for number in walk.done_nodes():
-            if opened.snapshot.topology.nodes[number].kind != wanted:
+            if opened.snapshot.topology.nodes[number].kind != kind:
                 continue
             reached = walk.by_split(number)
-            for here in self._files.of(application_id, number):
-                if here.split not in reached:
+            for near in self._files.of(application_id, number):
+                if near.split not in reached:
                     continue
                 if self._direction == "forward" and not self._is_read_unseen:
-                    self._is_read_unseen = self._files.may_be_read_unseen(here)
-                for there in self._others(here):
-                    yield here, there, reached[here.split]
+                    self._is_read_unseen = self._files.may_be_read_unseen(near)
+                for far in self._others(near):
+                    yield near, far, reached[near.split]
 
-    def _others(self, here: FileSplit) -> list[FileSplit]:
+    def _others(self, near: FileSplit) -> list[FileSplit]:
         """Who wrote what was read there, or read what was written."""
         assert self._files is not None
         if self._direction == "forward":
-            return self._files.readers_of(here)
-        writer = self._files.writer_of(here)
+            return self._files.readers_of(near)
+        writer = self._files.writer_of(near)
         return [] if writer is None else [writer]
 
     def _leg(self, application_id: str) -> tuple[OpenedApplication[W], Walk[A]]:
@@ -287,10 +287,10 @@ class Journey(Generic[W, A]):
         assert self._files is not None
         splits = self._files.splits(read.application_id, read.path, read.node)
         reader, writer = self._open(read.application_id), self._open(written.application_id)
-        seen = sum(_largest(reader.snapshot, each) for each in splits)
+        seen = sum(_largest(reader.snapshot, split) for split in splits)
         return _largest(writer.snapshot, written) - seen
 
 
-def _largest(snapshot: Wiring, each: FileSplit) -> int:
-    runs = snapshot.holders_of(each.node, each.split, "forward")
-    return each.records(max((snapshot.count(each.node, run.number) for run in runs), default=0))
+def _largest(snapshot: Wiring, split: FileSplit) -> int:
+    runs = snapshot.holders_of(split.node, split.split, "forward")
+    return split.records(max((snapshot.count(split.node, run.number) for run in runs), default=0))

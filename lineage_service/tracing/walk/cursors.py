@@ -21,7 +21,7 @@ __all__ = ["Page", "digest", "read", "written"]
 #: A trace of 500 nodes makes a cursor of some 10,000 bytes before it is compressed.
 _MAX_BYTES = 1 << 18
 #: What makes a question, and what of it does not: these are as if nobody had said anything.
-_ASKED = tuple(each.name for each in fields(TraceQuery))
+_ASKED = tuple(field.name for field in fields(TraceQuery))
 _NOT_ASKED = {"cursor": None, "limit": 0, "values": False}
 
 

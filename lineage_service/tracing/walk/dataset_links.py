@@ -120,17 +120,19 @@ class FilesOfApplications:
     def writer_of(self, read: FileSplit) -> FileSplit | None:
         """Who wrote what a source read."""
         writers = [
-            each
-            for each in self._written_to.get(read.path, ())
-            if each.is_same_file(read)
-            and each.can_follow(read)
-            and (each.is_before(read) or (each.is_told_apart and read.is_told_apart))
+            written
+            for written in self._written_to.get(read.path, ())
+            if written.is_same_file(read)
+            and written.can_follow(read)
+            and (written.is_before(read) or (written.is_told_apart and read.is_told_apart))
         ]
-        return max(writers, key=lambda each: (each.is_before(read), each.began, each.node), default=None)
+        return max(
+            writers, key=lambda written: (written.is_before(read), written.began, written.node), default=None
+        )
 
     def readers_of(self, written: FileSplit) -> list[FileSplit]:
         """The splits of sources that read what a sink wrote."""
-        return [each for each in self._read_from.get(written.path, ()) if self.writer_of(each) == written]
+        return [read for read in self._read_from.get(written.path, ()) if self.writer_of(read) == written]
 
     def may_be_read_unseen(self, written: FileSplit) -> bool:
         """Has a query of another application, which was not followed, read there since?"""
@@ -142,14 +144,14 @@ class FilesOfApplications:
 
     def splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
         """All splits of a source that read a file, in order."""
-        found = self._read_from.get(path, ())
-        mine = [each for each in found if (each.application_id, each.node) == (application_id, node)]
-        return sorted(mine, key=lambda each: each.start)
+        splits = self._read_from.get(path, ())
+        mine = [split for split in splits if (split.application_id, split.node) == (application_id, node)]
+        return sorted(mine, key=lambda split: split.start)
 
     def of(self, application_id: str, node: int) -> Iterator[FileSplit]:
         """The files of a source or a sink."""
         _, read, written, _ = self._read.get(application_id, (None, [], [], []))
-        return (each for each in (*read, *written) if each.node == node)
+        return (split for split in (*read, *written) if split.node == node)
 
     def refresh(self) -> None:
         """Read what came since."""
@@ -157,16 +159,16 @@ class FilesOfApplications:
             version = self._store.version()
             if version == self._version:
                 return
-            known, self._read, unread = self._read, {}, set[str]()
+            before, self._read, unread = self._read, {}, set[str]()
             for application_id, its_version in self._store.versions("events").items():
-                held = known.get(application_id)
-                if held is None or held[0] != its_version:
+                files = before.get(application_id)
+                if files is None or files[0] != its_version:
                     try:
-                        held = (its_version, *_files_of(application_id, self._store.events(application_id)))
+                        files = (its_version, *_files_of(application_id, self._store.events(application_id)))
                     except StoreUnavailableError:
                         unread.add(application_id)
                         continue
-                self._read[application_id] = held
+                self._read[application_id] = files
             self._read_from = _by_path(split for _, read, _, _ in self._read.values() for split in read)
             self._written_to = _by_path(
                 split for _, _, written, _ in self._read.values() for split in written
@@ -188,10 +190,10 @@ def _folders_of(path: str) -> Iterator[str]:
 
 
 def _by_path(splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:
-    found: dict[str, list[FileSplit]] = defaultdict(list)
-    for each in splits:
-        found[each.path].append(each)
-    return found
+    by_path: dict[str, list[FileSplit]] = defaultdict(list)
+    for split in splits:
+        by_path[split.path].append(split)
+    return by_path
 
 
 def _files_of(
@@ -200,7 +202,7 @@ def _files_of(
     """(read, written, read by queries that were not followed)."""
     unfollowed: list[UnfollowedReader] = []
     began, kinds = 0, dict[int, tuple[str, str]]()
-    told, kept = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+    reported, kept = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     for event in events:
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
@@ -210,23 +212,23 @@ def _files_of(
         elif event["type"] == contract.NODE_REGISTERED and _has_rows_of_files(event):
             kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
         elif event["type"] == contract.PARTITIONS:
-            told.append(event)
+            reported.append(event)
         elif event["type"] == contract.RUN_KEPT and event.get("parts"):
             split = {"split": event["split"], "parts": event["parts"]}
             kept.append({"node": event["input"], "partitions": [split]})
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
-    for event in (*kept, *told):  # where both say as much, the driver's word counts
+    for event in (*kept, *reported):  # where both say as much, the driver's word counts
         if event["node"] in kinds:
             keep_partitions(partitions[event["node"]], event)
     every = [
-        each
-        for node, held in partitions.items()
-        for split, partition in held.items()
-        for each in _splits_in(application_id, began, node, split, *kinds[node], partition)
+        piece
+        for node, by_split in partitions.items()
+        for split, partition in by_split.items()
+        for piece in _splits_in(application_id, began, node, split, *kinds[node], partition)
     ]
     return (
-        [each for each in every if kinds[each.node][0] == "source"],
-        [each for each in every if kinds[each.node][0] == "sink"],
+        [piece for piece in every if kinds[piece.node][0] == "source"],
+        [piece for piece in every if kinds[piece.node][0] == "sink"],
         unfollowed,
     )
 

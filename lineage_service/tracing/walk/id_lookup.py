@@ -53,25 +53,25 @@ def records_of_ids(
 
 
 def ids_of(
-    topology: Topology, node: int, held: Mapping[int, tuple[Integers | None, Integers]]
+    topology: Topology, node: int, frontier: Mapping[int, tuple[Integers | None, Integers]]
 ) -> tuple[Integers | None, Integers]:
     """(origins, ids) of the (origins, positions) by run that stand at a node. Ids ascend, as positions do.
 
     Where other runs hold the same records, they count once.
     """
     if node in topology.groups:
-        [records] = held.values()
+        [records] = frontier.values()
         return records
-    those = (topology.runs[run] for run in held)
-    runs: list[Run] = sorted((run for run in those if topology.is_counted(node, run)), key=_split)
+    runs_here = (topology.runs[run] for run in frontier)
+    runs: list[Run] = sorted((run for run in runs_here if topology.is_counted(node, run)), key=_split)
     if not runs:
         return None, np.empty(0, np.int64)
-    parts = [held[run.number] for run in runs]
+    parts = [frontier[run.number] for run in runs]
     ids = [
         positions.astype(np.int64) + (run.split << POSITION_BITS)
         for run, (_, positions) in zip(runs, parts, strict=True)
     ]
-    origins = [each for each, _ in parts if each is not None]
+    origins = [origin for origin, _ in parts if origin is not None]
     return np.concatenate(origins) if origins else None, np.concatenate(ids)
 
 

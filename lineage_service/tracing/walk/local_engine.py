@@ -86,29 +86,29 @@ class TraceWalk:
         walk.check = check
         try:
             while pending := self._pending():
-                here = max(pending) if self._direction == "backward" else min(pending)
-                is_public = _is_public(self.snapshot, here)
-                if here != self._to and (self._depth is None or hops[here] < self._depth or not is_public):
-                    self._step(here, is_public=is_public)
-                for found in walk.nodes():
-                    hops.setdefault(found, hops[here] + is_public)
-                self._done[here] = walk.added(here)
+                node = max(pending) if self._direction == "backward" else min(pending)
+                is_public = _is_public(self.snapshot, node)
+                if node != self._to and (self._depth is None or hops[node] < self._depth or not is_public):
+                    self._step(node, is_public=is_public)
+                for reached in walk.nodes():
+                    hops.setdefault(reached, hops[node] + is_public)
+                self._done[node] = walk.added(node)
         except BaseException:
             self._carry_no_more()
             raise
 
-    def _step(self, here: int, *, is_public: bool) -> None:
+    def _step(self, node: int, *, is_public: bool) -> None:
         step = self._walk.backward if self._direction == "backward" else self._walk.forward
-        if here in self._done or here in self.snapshot.read_in_vain:
+        if node in self._done or node in self.snapshot.read_in_vain:
             self._carry_no_more()
         if self._carried is not None:
             try:
                 if is_public:
-                    self._carried.arrive(self._walk, here)
-                return step(here)
+                    self._carried.arrive(self._walk, node)
+                return step(node)
             except TooManyError:
                 self._carry_no_more()
-        step(here)
+        step(node)
 
     def _carry_no_more(self) -> None:
         if self._carried is not None:
@@ -159,17 +159,17 @@ class TraceWalk:
         """
         self._walk.check = check
         reached = [
-            _reached(self.snapshot, self._walk, each, limit, after)
-            if among is None or each in among
-            else _counted(self.snapshot, self._walk, each)
-            for each in self.done_nodes()
-            if _is_public(self.snapshot, each) or each in self._starts
+            _reached(self.snapshot, self._walk, node, limit, after)
+            if among is None or node in among
+            else _counted(self.snapshot, self._walk, node)
+            for node in self.done_nodes()
+            if _is_public(self.snapshot, node) or node in self._starts
         ]
-        listed = [each for each in reached if each.total]
+        listed = [page for page in reached if page.total]
         return Walked(tuple(listed), tuple(self._flows(listed, check)), self._walk.is_exact, self.is_whole)
 
     def _flows(self, listed: list[Reached], check: Callable[[], None]) -> list[tuple[Position, Position]]:
-        if sum(1 for each in listed if each.positions) < 2:  # no record flows within its node
+        if sum(1 for page in listed if page.positions) < 2:  # no record flows within its node
             return []
         # A bound is not the same in both directions.
         is_known = self._carried is not None and self._walk.is_exact and self.is_whole
@@ -192,20 +192,24 @@ def _reached(
     total = left = 0
     page: list[Position] = []
     for split in sorted(by_split):
-        held = by_split[split]
-        every = distinct(np.concatenate(list(held.values()))) if len(held) > 1 else next(iter(held.values()))
+        positions_of = by_split[split]
+        every = (
+            distinct(np.concatenate(list(positions_of.values())))
+            if len(positions_of) > 1
+            else next(iter(positions_of.values()))
+        )
         total += len(every)
         first = 0
         if split <= begin[0]:
             first = len(every) if split < begin[0] else int(np.searchsorted(every, begin[1], "right"))
         chosen = every[first : first + limit - len(page)].tolist()
         left += len(every) - first - len(chosen)
-        if len(held) == 1:
-            run = next(iter(held))
+        if len(positions_of) == 1:
+            run = next(iter(positions_of))
             page += [Position(node, split, offset, run) for offset in chosen]
             continue
         for offset in chosen:
-            run = next(run for run, positions in sorted(held.items()) if _holds(positions, offset))
+            run = next(run for run, positions in sorted(positions_of.items()) if _holds(positions, offset))
             page.append(Position(node, split, offset, run))
     return Reached(node, total, tuple(page), has_more=left > 0)
 

@@ -34,26 +34,26 @@ class CarriedFlows:
 
     @property
     def bytes(self) -> int:
-        return sum(each.nbytes for pair in self._flows for each in pair)
+        return sum(numbers.nbytes for pair in self._flows for numbers in pair)
 
     def arrive(self, walk: Walk, node: int) -> None:
         """At a public node, before its step: note what came from where. Its records are the origins now."""
-        here = walk.at(node)
-        if not here:
+        frontier = walk.at(node)
+        if not frontier:
             return
-        sizes = [len(positions) for _, positions in here.values()]
-        every = np.concatenate([positions for _, positions in here.values()])
+        sizes = [len(positions) for _, positions in frontier.values()]
+        every = np.concatenate([positions for _, positions in frontier.values()])
         is_new = np.ones(len(every), bool)
         is_new[1:] = every[1:] != every[:-1]
         starts = np.cumsum(sizes) - sizes
         is_new[starts] = True
         numbers = np.cumsum(is_new) + (self._reached - 1)
-        origins = [each for each, _ in here.values() if each is not None]
-        assert len(origins) in (0, len(here))  # none where the walk begins
+        origins = [origin for origin, _ in frontier.values() if origin is not None]
+        assert len(origins) in (0, len(frontier))  # none where the walk begins
         if origins:
             self._flows.append((np.concatenate(origins), numbers))
         now: dict[int, Records] = {}
-        for (run, (_, positions)), start, size in zip(here.items(), starts.tolist(), sizes, strict=True):
+        for (run, (_, positions)), start, size in zip(frontier.items(), starts.tolist(), sizes, strict=True):
             mine = numbers[start : start + size]
             first = int(mine[0])
             if int(mine[-1]) - first + 1 < size:
@@ -69,15 +69,15 @@ class CarriedFlows:
 
         So it is of records that several runs hold: the walk may have come to one of these only.
         """
-        positions = [position for each in reached for position in each.positions]
+        positions = [position for page in reached for position in page.positions]
         place = np.full(self._reached, -1, np.int64)  # of each number in this list
         count = 0
         for (node, split, run), group in groupby(positions, _held):
             if self._snapshot.only_runs(node).get(split) != run:
                 return None
-            first, held = self._at[node, run]
-            offsets = [each.offset for each in group]
-            place[held.searchsorted(offsets) + first] = np.arange(count, count + len(offsets))
+            first, numbered = self._at[node, run]
+            offsets = [position.offset for position in group]
+            place[numbered.searchsorted(offsets) + first] = np.arange(count, count + len(offsets))
             count += len(offsets)
         if not self._flows:
             return []

@@ -26,18 +26,20 @@ def flows_between(
     check: Callable[[], None],
 ) -> list[tuple[Position, Position]]:
     """(input, output) of the flows between listed records, in the order of these, that a walk has reached."""
-    positions = [position for each in reached for position in each.positions]
-    by_place = {(each.node, each.split, each.offset): index for index, each in enumerate(positions)}
+    positions = [position for page in reached for position in page.positions]
+    by_place = {
+        (position.node, position.split, position.offset): index for index, position in enumerate(positions)
+    }
     offsets_of: dict[tuple[int, int], list[int]] = defaultdict(list)
     for node, split, offset in sorted(by_place):
         offsets_of[node, split].append(offset)
     listed = {place: np.array(offsets, np.int64) for place, offsets in offsets_of.items()}
     pairs: set[tuple[int, int]] = set()
-    for each in reached:
+    for page in reached:
         check()
-        started = _started_beside(snapshot, each, by_place)
-        side = beside(snapshot, each.node, started, among=main, listed=listed)
-        for node in side.nodes() - {each.node}:
+        started = _started_beside(snapshot, page, by_place)
+        side = beside(snapshot, page.node, started, among=main, listed=listed)
+        for node in side.nodes() - {page.node}:
             for run, (origins, offsets) in side.at(node).items():
                 assert origins is not None
                 split = snapshot.topology.runs[run].split
@@ -66,10 +68,10 @@ def beside(
         side.add(node, run, origins, offsets)
     done: set[int] = set()
     while pending := side.nodes() - done:
-        here = min(pending)
-        done.add(here)
-        if here == node or not snapshot.topology.nodes[here].is_public:
-            side.forward(here)
+        at = min(pending)
+        done.add(at)
+        if at == node or not snapshot.topology.nodes[at].is_public:
+            side.forward(at)
     return side
 
 
@@ -80,8 +82,10 @@ def _started_beside(
     by_split: dict[int, list[Position]] = defaultdict(list)
     for position in reached.positions:
         by_split[position.split].append(position)
-    for split, found in by_split.items():
-        origins = np.array([by_place[each.node, each.split, each.offset] for each in found], np.int64)
-        offsets = np.array([each.offset for each in found], np.int64)
+    for split, positions in by_split.items():
+        origins = np.array(
+            [by_place[position.node, position.split, position.offset] for position in positions], np.int64
+        )
+        offsets = np.array([position.offset for position in positions], np.int64)
         for run in snapshot.holders_of(reached.node, split, "forward"):
             yield run.number, origins, offsets

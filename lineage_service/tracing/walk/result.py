@@ -43,9 +43,9 @@ class Walked:
     def left(self) -> dict[int, tuple[int, int]]:
         """Node -> (split, offset) of the last record listed, where there are more."""
         return {
-            each.node: (each.positions[-1].split, each.positions[-1].offset)
-            for each in self.reached
-            if each.has_more
+            page.node: (page.positions[-1].split, page.positions[-1].offset)
+            for page in self.reached
+            if page.has_more
         }
 
 
@@ -60,10 +60,10 @@ def on_the_way(topology: Topology, direction: Direction, node: int, to: int | No
             at = stack.pop()
             nearby = topology.nodes[at].parents if is_backward else topology.children.get(at, ())
             by_id = (topology.id_sources if is_backward else topology.id_targets).get(at, ())
-            for each in (*nearby, *by_id):
-                if each not in seen and each in topology.nodes:
-                    seen.add(each)
-                    stack.append(each)
+            for other in (*nearby, *by_id):
+                if other not in seen and other in topology.nodes:
+                    seen.add(other)
+                    stack.append(other)
         return seen
 
     is_backward = direction == "backward"

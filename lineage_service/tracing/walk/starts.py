@@ -40,9 +40,9 @@ def node_named(wiring: Wiring, text: str) -> TopologyNode:
     topology = wiring.topology
     application_id, _, number = text.rpartition("#")
     if number.isascii() and number.isdigit() and application_id in ("", topology.application_id):
-        found = topology.nodes.get(int(number))
-        if found is not None:
-            return found
+        node = topology.nodes.get(int(number))
+        if node is not None:
+            return node
     raise NotFoundError(f"application {topology.application_id} has no node {text}")
 
 
@@ -89,9 +89,9 @@ def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyN
     if kind is None:
         raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
     nodes = [
-        each
-        for each in wiring.topology.nodes.values()
-        if each.kind == kind and wiring.holders_of(each.number, split, "forward")
+        other
+        for other in wiring.topology.nodes.values()
+        if other.kind == kind and wiring.holders_of(other.number, split, "forward")
     ]
     if len(nodes) == 1:
         return nodes[0], split, offset
@@ -103,10 +103,10 @@ def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyN
 
 def _parts_of(text: str) -> tuple[str, str, str]:
     """(application id, node number, record id) of `[[APPLICATION#]NODE#]RECORD`, empty where it has none."""
-    found = _RECORD.fullmatch(text)
-    if found is None:
+    match = _RECORD.fullmatch(text)
+    if match is None:
         return "", "", text
-    return found["application"] or "", found["node"] or "", found["record"]
+    return match["application"] or "", match["node"] or "", match["record"]
 
 
 def places_named(
@@ -119,10 +119,10 @@ def places_named(
     """
     if query.path is not None:
         node = None if query.node is None else node_named(wiring, query.node).number
-        found = places.find(
+        records = places.find(
             wiring.topology, query.path, query.row or 0, check, direction=query.direction, node=node
         )
-        return [(wiring.topology.nodes[number], split, offset) for number, split, offset in found]
+        return [(wiring.topology.nodes[number], split, offset) for number, split, offset in records]
     if query.key is not None and query.node is not None:
         return node_named(wiring, query.node)
     if query.record is not None:
@@ -142,15 +142,15 @@ def held_named(
 
     Raises NotFoundError, InvalidQueryError.
     """
-    found, missing = [], []
+    starts, missing = [], []
     for node, split, offset in places:
         try:
-            found.append((node, split, offset, holders_named(wiring, node, split, offset, direction)))
+            starts.append((node, split, offset, holders_named(wiring, node, split, offset, direction)))
         except NotFoundError as error:
             missing.append(error)
-    if not found:
+    if not starts:
         raise missing[0]
-    return found
+    return starts
 
 
 def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
@@ -160,13 +160,13 @@ def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, d
         (run, wiring.count(node.number, run.number))
         for run in wiring.holders_of(node.number, split, direction)
     ]
-    held = [run for run, count in counts if offset < count]
-    if not held:
+    holders = [run for run, count in counts if offset < count]
+    if not holders:
         raise NotFoundError(
             f"node {node.number} ({node.name}) has {max((count for _, count in counts), default=0)} records "
             f"in partition {split}; offset {offset} is not there (offsets count from 0)"
         )
-    return held
+    return holders
 
 
 def has_records(node: TopologyNode) -> bool:

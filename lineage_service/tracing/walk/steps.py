@@ -112,7 +112,9 @@ class Walk:
 
     def put(self, node: int, records: Mapping[int, Records]) -> None:
         """What `node` holds from now on, by run, in place of the same records with other origins."""
-        self._sets[node] = defaultdict(list, {run: [each] for run, each in records.items()})
+        self._sets[node] = defaultdict(
+            list, {run: [records_of_run] for run, records_of_run in records.items()}
+        )
         self._are_distinct.update((node, run) for run in records)
 
     def without_origins(self) -> None:
@@ -149,15 +151,15 @@ class Walk:
 
     def at(self, node: int) -> dict[int, Records]:
         """The distinct records of `node`, by run."""
-        held = self._sets.get(node)
-        if held is None:
+        parts_of = self._sets.get(node)
+        if parts_of is None:
             return {}
-        for run, parts in held.items():
+        for run, parts in parts_of.items():
             if (node, run) not in self._are_distinct:
                 self.check()
-                held[run] = [_distinct(parts)]
+                parts_of[run] = [_distinct(parts)]
                 self._are_distinct.add((node, run))
-        return {run: parts[0] for run, parts in held.items()}
+        return {run: parts[0] for run, parts in parts_of.items()}
 
     # -- backward ------------------------------------------------------------------------------------
 
@@ -169,19 +171,19 @@ class Walk:
                 # A cached RDD is read by other runs than those that computed it: its records stand in both.
                 for origins, positions in self._sets[node][link.run]:
                     self.add(node, link.parent_run, origins, positions)
-        here = self.at(node)
+        frontier = self.at(node)
         if relation == contract.DATASET:
-            self._every_input(node, here)
+            self._every_input(node, frontier)
             return
         if relation == contract.AGGREGATE:
-            self._everything_that_entered(node, here)
+            self._everything_that_entered(node, frontier)
             return
         if relation == contract.KEYED:
-            self._with_the_keys(node, here)
+            self._with_the_keys(node, frontier)
             return
         for link in self._snapshot.links_of.get(node, ()):
-            if link.run in here and link.parent_node != node:
-                origins, positions = here[link.run]
+            if link.run in frontier and link.parent_node != node:
+                origins, positions = frontier[link.run]
                 inside = within(positions, link.start, link.start + link.count - 1)
                 self.add(
                     link.parent_node,
@@ -189,7 +191,7 @@ class Walk:
                     None if origins is None else origins[inside],
                     positions[inside] - np.int64(link.start),
                 )
-        for run, records in here.items():
+        for run, records in frontier.items():
             if run in self._topology.unplaced and self._topology.runs[run].input == node:
                 self.is_exact = False  # also where no run has read what it comes from
                 self._every_input(node, {run: records})
@@ -201,26 +203,26 @@ class Walk:
             elif relation == contract.PARTITION:
                 self._every_record(parent, records[0], [run], is_exact=self._topology.nodes[node].exact)
         self._backward_flows(
-            node, {run: r for run, r in here.items() if self._snapshot.is_flowing(node, run)}
+            node, {run: r for run, r in frontier.items() if self._snapshot.is_flowing(node, run)}
         )
 
-    def _backward_flows(self, node: int, here: Mapping[int, Records]) -> None:
+    def _backward_flows(self, node: int, frontier: Mapping[int, Records]) -> None:
         is_spanning = node in self._snapshot.spanning
 
-        def found(run: int, slices: Sequence[Slice]) -> list[tuple[int, Integers | None, Integers]]:
+        def inputs_of_run(run: int, slices: Sequence[Slice]) -> list[tuple[int, Integers | None, Integers]]:
             self.check()
-            origins, positions = here[run]
+            origins, positions = frontier[run]
             if is_spanning:
                 parts = inputs_of_spans(slices, positions, tells_which=origins is not None)
             else:
                 parts = inputs_of_outputs(slices, positions)
             if origins is not None:
-                told, records = [], 0
+                pieces, records = [], 0
                 for part in parts:
-                    told.append(part)
+                    pieces.append(part)
                     records += len(part[2])
                     self._check_few(records)
-                return told
+                return pieces
             # Put together here, so that what was read need not stay until all runs are done.
             by_writer: dict[int, list[Records]] = defaultdict(list)
             for writer, _, inputs in parts:
@@ -231,10 +233,10 @@ class Walk:
         flows = self._snapshot.flows
         asked = {
             run: (len(positions), flows.near(node, run, outputs=_bounds(positions)))
-            for run, (_, positions) in here.items()
+            for run, (_, positions) in frontier.items()
         }
-        for run, parts in self._of_runs(found, asked, OF_SPANS if is_spanning else OF_OUTPUTS):
-            origins = here[run][0]
+        for run, parts in self._of_runs(inputs_of_run, asked, OF_SPANS if is_spanning else OF_OUTPUTS):
+            origins = frontier[run][0]
             for writer, index, inputs in parts:
                 of_ids = node_of(writer)
                 assert index is not None or origins is None
@@ -258,12 +260,12 @@ class Walk:
             else:
                 self.add(node, run, None if origins is None else origins[chosen], positions)
 
-    def _with_the_keys(self, node: int, here: Mapping[int, Records]) -> None:
+    def _with_the_keys(self, node: int, frontier: Mapping[int, Records]) -> None:
         """Groups are made of the records with their keys, in whatever run; in most there may be none."""
         self.is_exact &= self._topology.nodes[node].exact
         for parent in self._topology.nodes[node].parents:
             for run in self._snapshot.runs_of(parent):
-                for records in here.values():
+                for records in frontier.values():
                     self.add(parent, run, *records, are_distinct=True)
 
     def _input_of(self, node: int, reader: int, writer: int) -> tuple[int | None, int]:
@@ -272,17 +274,17 @@ class Walk:
             return self._snapshot.parent_in_run.get((reader, node)), reader
         return self._snapshot.written_at(node, writer), writer
 
-    def _every_input(self, node: int, here: Mapping[int, Records]) -> None:
+    def _every_input(self, node: int, frontier: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self._topology.nodes[node].kind == "sink"
-        for run, (origins, _) in here.items():
+        for run, (origins, _) in frontier.items():
             for parent in self._snapshot.bounded_by(node):
                 self._every_record(parent, origins, [run] if is_sink else self._snapshot.runs_of(parent))
 
-    def _everything_that_entered(self, sink: int, here: Mapping[int, Records]) -> None:
+    def _everything_that_entered(self, sink: int, frontier: Mapping[int, Records]) -> None:
         """The one record of an aggregating action: made of all that its jobs read."""
         runs = [run for run in self._topology.entered.get(sink, ()) if run in self._snapshot.effective]
-        for origins, _ in here.values():
+        for origins, _ in frontier.values():
             for parent in self._topology.nodes[sink].parents:
                 self._every_record(parent, origins, runs, is_exact=True)
 
@@ -295,11 +297,11 @@ class Walk:
                 for origins, positions in self._sets[node][link.parent_run]:
                     read = positions < link.count
                     self.add(node, link.run, None if origins is None else origins[read], positions[read])
-        here = self.at(node)
+        frontier = self.at(node)
         for link in self._snapshot.links_from.get(node, ()):
-            is_read = link.parent_run in here and link.run in self._snapshot.effective
+            is_read = link.parent_run in frontier and link.run in self._snapshot.effective
             if is_read and link.node != node and self._matters(link.node):
-                origins, positions = here[link.parent_run]
+                origins, positions = frontier[link.parent_run]
                 inside = within(positions, 0, link.count - 1)
                 self.add(
                     link.node,
@@ -308,28 +310,28 @@ class Walk:
                     positions[inside] + np.int64(link.start),
                 )
         for reader in filter(self._matters, self._snapshot.unplaced_from.get(node, ())):
-            for origins, _ in here.values():
+            for origins, _ in frontier.values():
                 self._every_record(reader, origins, self._snapshot.unplaced_at[reader])
-        self.is_exact &= not self._snapshot.may_be_lost(node, here)
+        self.is_exact &= not self._snapshot.may_be_lost(node, frontier)
         for child in filter(self._matters, self._topology.children.get(node, ())):
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:
-                for origins, _ in here.values():
+                for origins, _ in frontier.values():
                     self._every_record(child, origins, self._snapshot.runs_of(child))
                 continue
             if relation == contract.KEYED:
                 self.is_exact &= self._topology.nodes[child].exact
-                for records in here.values():
+                for records in frontier.values():
                     self.add(child, self._topology.groups[child], *records)
                 continue
             if relation == contract.AGGREGATE:
-                for run, (origins, _) in here.items():
+                for run, (origins, _) in frontier.items():
                     if run in self._topology.entered.get(child, ()):
                         self._every_record(child, origins, [self._topology.result_of[child]], is_exact=True)
                 continue
             in_run = {
                 run: records
-                for run, records in here.items()
+                for run, records in frontier.items()
                 if self._snapshot.parent_in_run.get((run, child)) == node
             }
             for run, records in in_run.items():
@@ -342,72 +344,72 @@ class Walk:
             self._forward_flows(
                 child, {run: r for run, r in in_run.items() if self._snapshot.is_flowing(child, run)}
             )
-            self._forward_across(child, here)
+            self._forward_across(child, frontier)
         for target in filter(self._matters, self._topology.id_targets.get(node, ())):
-            if here and target in self._topology.nodes:
+            if frontier and target in self._topology.nodes:
                 mark = mark_of(node)
                 readers = {run: [(mark, mark)] for run in self._snapshot.runs_of(target)}
-                self._forward_rows(target, readers, {mark: ids_of(self._topology, node, here)})
+                self._forward_rows(target, readers, {mark: ids_of(self._topology, node, frontier)})
 
     def _matters(self, node: int) -> bool:
         return self.towards is None or node in self.towards
 
-    def _forward_flows(self, child: int, here: Mapping[int, Records]) -> None:
+    def _forward_flows(self, child: int, frontier: Mapping[int, Records]) -> None:
         """Within a run: from the node before `child` to `child`."""
-        self._forward_rows(child, {run: [(NO_RUN, run)] for run in here}, here)
+        self._forward_rows(child, {run: [(NO_RUN, run)] for run in frontier}, frontier)
 
-    def _forward_across(self, child: int, here: Mapping[int, Records]) -> None:
+    def _forward_across(self, child: int, frontier: Mapping[int, Records]) -> None:
         """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
         readers: dict[int, list[tuple[int, int]]] = defaultdict(list)
         if child in self._snapshot.pairing:  # names single records: only its rows say of which runs
             for reader in self._snapshot.flows.runs(child):
-                readers[reader] = [(writer, writer) for writer in here if writer > NO_RUN]
+                readers[reader] = [(writer, writer) for writer in frontier if writer > NO_RUN]
         elif child in self._snapshot.stepping:
-            for writer in here:
+            for writer in frontier:
                 for reader in self._snapshot.readers_of.get(writer, ()):
                     readers[reader].append((writer, writer))
         readers = {run: writers for run, writers in readers.items() if run in self._snapshot.effective}
-        self._forward_rows(child, readers, here)
+        self._forward_rows(child, readers, frontier)
 
     def _forward_rows(
-        self, child: int, readers: Mapping[int, list[tuple[int, int]]], here: Mapping[int, Records]
+        self, child: int, readers: Mapping[int, list[tuple[int, int]]], frontier: Mapping[int, Records]
     ) -> None:
         """Rows of each reading run that name (`in_run`, the run whose records these are)."""
         among = self._among.at(child) if self._among is not None else None
         is_spanning = child in self._snapshot.spanning
 
-        def found(reader: int, slices: Sequence[Slice]) -> list[tuple[Integers | None, Integers]]:
+        def outputs_of_run(reader: int, slices: Sequence[Slice]) -> list[tuple[Integers | None, Integers]]:
             self.check()
-            wanted = None if among is None else among[reader][1]
+            outputs_among = None if among is None else among[reader][1]
             parts: list[tuple[Integers | None, Integers]] = []
-            for each in slices:
+            for rows in slices:
                 for in_run, of_run in readers[reader]:
-                    origins, positions = here[of_run]
-                    index, outputs = outputs_of_inputs(each, positions, in_run, wanted)
+                    origins, positions = frontier[of_run]
+                    index, outputs = outputs_of_inputs(rows, positions, in_run, outputs_among)
                     if len(index):
                         parts.append((None if origins is None else origins[index], outputs))
             return parts
 
-        bounds = {run: _bounds(positions) for run, (_, positions) in here.items() if len(positions)}
+        bounds = {run: _bounds(positions) for run, (_, positions) in frontier.items() if len(positions)}
         asked = {}
         for reader, named in readers.items():
-            held = [of_run for _, of_run in named if of_run in bounds]
-            if held and (among is None or reader in among):
-                low, high = min(bounds[run][0] for run in held), max(bounds[run][1] for run in held)
+            writers = [of_run for _, of_run in named if of_run in bounds]
+            if writers and (among is None or reader in among):
+                low, high = min(bounds[run][0] for run in writers), max(bounds[run][1] for run in writers)
                 outputs = _bounds(among[reader][1]) if among is not None else None
                 slices = self._snapshot.flows.near(child, reader, outputs, inputs=(low, high))
-                asked[reader] = sum(len(here[run][1]) for run in held), slices
-        for reader, parts in self._of_runs(found, asked, OF_SPANS if is_spanning else INPUTS):
-            for origins, made in parts:
-                self.add(child, reader, origins, made)
+                asked[reader] = sum(len(frontier[run][1]) for run in writers), slices
+        for reader, parts in self._of_runs(outputs_of_run, asked, OF_SPANS if is_spanning else INPUTS):
+            for origins, outputs_found in parts:
+                self.add(child, reader, origins, outputs_found)
 
     # -- shared --------------------------------------------------------------------------------------
 
     @staticmethod
     def _of_runs(
-        found: Callable[[int, Sequence[Slice]], T], asked: Mapping[int, _Lookup], columns: Collection[str]
+        lookup: Callable[[int, Sequence[Slice]], T], asked: Mapping[int, _Lookup], columns: Collection[str]
     ) -> Iterator[tuple[int, T]]:
-        """What `found` gives for each run of `asked`, with the rows that may matter there.
+        """What `lookup` gives for each run of `asked`, with the rows that may matter there.
 
         Much is worked out side by side. Little over rows that are in memory is done here: to hand it to other
         threads takes longer.
@@ -415,13 +417,13 @@ class Walk:
         heavy = [
             run
             for run, (size, slices) in asked.items()
-            if size > _MUCH or not all(each.is_at_hand(columns) for each in slices)
+            if size > _MUCH or not all(rows.is_at_hand(columns) for rows in slices)
         ]
         ahead = {run: asked[run][1] for run in heavy} if len(heavy) > 1 else {}
-        results = _pool.map(found, ahead, ahead.values()) if ahead else iter(())
+        results = _pool.map(lookup, ahead, ahead.values()) if ahead else iter(())
         # One by one: what was found of a run may be large, and is taken apart before the next is.
         for run, (_, slices) in asked.items():
-            yield run, next(results) if run in ahead else found(run, slices)
+            yield run, next(results) if run in ahead else lookup(run, slices)
 
     def _every_record(
         self, node: int, origins: Integers | None, runs: Iterable[int], *, is_exact: bool = False
@@ -431,15 +433,15 @@ class Walk:
             count = self._snapshot.count(node, run)
             self._check_few(count)
             each_of = None if origins is None else np.unique(origins)
-            those = None if each_of is None else self._asked_of(node, run)
-            size = count if those is None else min(count, len(those))
-            held = self.added(node) + size * (1 if each_of is None else len(each_of))
-            if held > _MOST_OF_ALL:
+            among = None if each_of is None else self._asked_of(node, run)
+            size = count if among is None else min(count, len(among))
+            records = self.added(node) + size * (1 if each_of is None else len(each_of))
+            if records > _MOST_OF_ALL:
                 raise InvalidQueryError(
-                    f"the trace comes to all {held:,} records of node {node}, more than are held at once "
+                    f"the trace comes to all {records:,} records of node {node}, more than are held at once "
                     f"({_MOST_OF_ALL:,}): end it before with depth= or to=, or trace on Spark"
                 )
-            every = np.arange(count, dtype=np.int64) if those is None else those[those < count]
+            every = np.arange(count, dtype=np.int64) if among is None else among[among < count]
             if each_of is None:
                 self.add(node, run, None, every, are_distinct=True)
                 continue
@@ -463,7 +465,7 @@ def _distinct(parts: list[Records]) -> Records:
     if len(parts) == 1 and is_ascending(parts[0][1]):
         return parts[0]
     if parts[0][0] is None:
-        ordered = sorted((part[1] for part in parts), key=lambda each: int(each[0]))
+        ordered = sorted((part[1] for part in parts), key=lambda positions: int(positions[0]))
         return None, distinct(np.concatenate(ordered) if len(ordered) > 1 else ordered[0])
     origins = np.concatenate([part[0] for part in parts if part[0] is not None])
     positions = np.concatenate([part[1] for part in parts])

@@ -38,5 +38,5 @@ class KeptWalks:
         with self._lock:
             self._kept.pop(question, None)
             self._kept[question] = walk, size
-            while sum(each for _, each in self._kept.values()) > self._max_bytes:
+            while sum(bytes_of_walk for _, bytes_of_walk in self._kept.values()) > self._max_bytes:
                 self._kept.popitem(last=False)
