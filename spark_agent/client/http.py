@@ -33,7 +33,7 @@ class TraceError(Exception):
         self.status = status  # of HTTP; 0: nobody answered
 
 
-def address_nearby(environment: Mapping[str, str]) -> str:
+def default_address(environment: Mapping[str, str]) -> str:
     """The API that is meant where none is named: that of the home folder, else the default."""
     try:
         with open(os.path.join(lineage_home(environment), "api.json"), encoding="utf-8") as file:

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from spark_agent import agent
 from spark_agent.agent import Agent
-from spark_agent.client.http import ApiClient, TraceError, address_nearby
+from spark_agent.client.http import ApiClient, TraceError, default_address
 from spark_agent.sql.files.numbered_rows import numbered
 from spark_agent.sql.rerun.rerun import NOT_CAPTURED, CannotRunAgainError
 
@@ -56,7 +56,7 @@ def trace(
             )
         application = active.session.application_id
     named = api or (active.session.api if active is not None else "")
-    client = ApiClient(named or address_nearby(os.environ))
+    client = ApiClient(named or default_address(os.environ))
     running = active if active is not None and application == active.session.application_id else None
     job = _job(client, application, running, wait_s)
     if isinstance(of, (str, os.PathLike)):

@@ -70,7 +70,7 @@ def _name(error: Any) -> str:
 
 
 def _text(error: Any) -> str:
-    """`Connection refused`, without where and after how long the client tells it."""
+    """`Connection refused`, without the client's address and time."""
     text = str(error.str() if hasattr(error, "str") else error)
     for cause in ("Connection refused", "Connection reset by peer", "Name or service not known"):
         if cause in text:

@@ -1,6 +1,6 @@
 """Messages to Kafka from any process of a Spark application, within bounded time and memory.
 
-Promises that no call raises, that waits for a broker stay within the process's `Patience`, and that
+Promises that no call raises, that waits for a broker stay within the process's `WaitBudget`, and that
 undelivered messages take at most `QUEUE_KBYTES`. Messages that nobody waits for still leave when the broker
 takes them again. What was not delivered is counted, with the reason. Knows nothing of what it sends.
 """
@@ -11,13 +11,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from spark_agent.delivery import kafka_client, kafka_errors
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.delivery.wait_budget import Patience
+from spark_agent.delivery.wait_budget import WaitBudget
 
 logger = logging.getLogger("spark_agent")
 logger.addHandler(logging.NullHandler())  # a job's own output stays its own
@@ -52,11 +52,11 @@ class Delivery:
 
 
 class Sender:
-    """The Kafka producer of one process. `sender_for` makes it after the process was forked."""
+    """The Kafka producer of one process. `ProcessSender` makes it after the process was forked."""
 
-    def __init__(self, settings: AgentSettings, patience: Patience, problem: str = "") -> None:
-        """`problem` is what is known before anything was sent."""
-        self.patience = patience
+    def __init__(self, settings: AgentSettings, wait_budget: WaitBudget, problem: str = "") -> None:
+        """`problem` is why delivery will fail, as far as it is clear before anything was sent."""
+        self.wait_budget = wait_budget
         self._servers = settings.bootstrap_servers
         self._heard_at = 0.0
         self._problem = problem
@@ -103,8 +103,8 @@ class Sender:
             except BufferError:  # the queue is full: the broker is slower than the job, or gone
                 if not begin:
                     begin = time.monotonic()
-                    deadline = begin + self.patience.allowed_s()
-                if time.monotonic() >= deadline or self.patience.is_paused:
+                    deadline = begin + self.wait_budget.allowed_s()
+                if time.monotonic() >= deadline or self.wait_budget.is_paused:
                     self._end_wait(begin, delivery, is_answered=False)
                     delivery.fail(self._why(begin))
                     return
@@ -121,20 +121,20 @@ class Sender:
                 self._producer.poll(0)
                 return
 
-    def settle(self, delivery: Delivery, at_least_s: float = 0.0) -> int:
-        """Wait, within the patience, until each message of `delivery` arrived or failed.
+    def flush(self, delivery: Delivery, at_least_s: float = 0.0) -> int:
+        """Wait, within the wait budget, until each message of `delivery` was delivered or failed.
 
-        Returns how many did not arrive; `delivery.pending` of them may still. With `at_least_s` there is a
-        wait of that length also when the patience has come to its end.
+        Returns how many were not delivered; `delivery.pending` of them may still be. With `at_least_s` it
+        waits for so long even if the budget is spent.
         """
         if delivery.pending:
             self._producer.poll(0)
         if delivery.pending:
             begin = time.monotonic()
-            allowed_s = max(self.patience.allowed_s(), at_least_s)
+            allowed_s = max(self.wait_budget.allowed_s(), at_least_s)
             until, sure = begin + allowed_s, begin + at_least_s
             while delivery.pending and (now := time.monotonic()) < until:
-                if now >= sure and self.patience.is_paused:
+                if now >= sure and self.wait_budget.is_paused:
                     break  # another process has waited in vain
                 self._producer.flush(min(until - now, STEP_S))
             if allowed_s:
@@ -145,14 +145,14 @@ class Sender:
 
     def _end_wait(self, begin: float, delivery: Delivery, *, is_answered: bool) -> None:
         delivery.waited_s += time.monotonic() - begin
-        self.patience.charge(begin, is_answered=is_answered)
+        self.wait_budget.charge(begin, is_answered=is_answered)
 
     def _report(self, delivery: Delivery, topic: str, error: Any, _message: object) -> None:
         """librdkafka's delivery report: called once for each message, from `poll` or `flush`."""
         delivery.pending -= 1
         if error is None:
             self._heard_at, self._problem, self._noticed[0] = time.monotonic(), "", ""
-            self.patience.answered()
+            self.wait_budget.answered()
         else:
             delivery.fail(kafka_errors.explain(error, topic, self._servers))
 
@@ -162,9 +162,9 @@ class Sender:
             return kafka_errors.slow(self._servers)
         return self._problem or kafka_errors.silent(self._servers, self._noticed[0])
 
-    def silence(self) -> str:
+    def pause_reason(self) -> str:
         """Why nothing waits for the broker now; empty when something would."""
-        return self._why(time.monotonic()) if self.patience.is_paused else ""
+        return self._why(time.monotonic()) if self.wait_budget.is_paused else ""
 
     def close(self) -> None:
         """Let go of what was not delivered."""
@@ -172,51 +172,75 @@ class Sender:
         self._producer.poll(0)
 
 
-_sender: Sender | None = None
-_sender_of: tuple[int, AgentSettings] | None = None  # set when `_sender` is, also to None
-_making = threading.Lock()
-#: Why this process has no sender; empty when it has one.
-unavailable = ""
+class ProcessSender:
+    """The sender of one process, made when it is first needed.
 
-
-def sender_for(
-    settings: AgentSettings, shared: Callable[[], str] | None = None, problem: str = ""
-) -> Sender | None:
-    """This process's sender, or None where there can be none: `unavailable` says why.
-
-    `shared` gives the file by which processes share their patience. With a `problem`, which is why nothing
-    will arrive, a sender that is made now begins without any.
+    Module state, since Spark reuses a Python worker for many tasks: a producer for each task would connect
+    again, and lose what its queue still holds.
     """
-    global _sender, _sender_of, unavailable
-    owner = (os.getpid(), settings)
-    if _sender_of == owner:
-        return _sender
-    with _making:  # two threads of the driver may come at once; a second producer would lose its messages
-        if _sender_of != owner:
-            if _sender is not None and _sender_of is not None and _sender_of[0] == owner[0]:
-                _sender.close()
-            _sender, unavailable = None, ""
-            try:
-                patience = Patience(
-                    settings.delivery_timeout_s,
-                    shared() if shared is not None else None,
-                    forgives_answers=settings.on_error == "fail",
-                )
-                if problem:
-                    patience.give_up()
-                _sender = Sender(settings, patience, problem)
-            except ImportError:
-                unavailable = kafka_errors.missing_client()
-            except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
-                unavailable = f"no Kafka producer for {settings.bootstrap_servers}: {error}"
-            if unavailable:
-                logger.warning("no lineage leaves this process: %s", unavailable)
-            _sender_of = owner
-    return _sender
+
+    def __init__(self) -> None:
+        self.sender: Sender | None = None
+        #: Why there is no sender; empty when there is one.
+        self.unavailable = ""
+        self._owner: tuple[int, AgentSettings] | None = None  # set when `sender` is, also to None
+        self._lock = threading.Lock()
+
+    def get(
+        self, settings: AgentSettings, shared: Callable[[], str] | None = None, problem: str = ""
+    ) -> Sender | None:
+        """The sender of this process, or None where there can be none: `unavailable` says why.
+
+        `shared` gives the file by which processes share their wait budget. With a `problem`, which is why
+        nothing will be delivered, a new sender begins with a pause.
+        """
+        owner = (os.getpid(), settings)
+        if self._owner != owner:
+            # Two threads of the driver may come at once; a second producer would lose its messages.
+            with self._lock:
+                if self._owner != owner:
+                    self._replace(owner, shared, problem)
+        return self.sender
+
+    def _replace(
+        self, owner: tuple[int, AgentSettings], shared: Callable[[], str] | None, problem: str
+    ) -> None:
+        process, settings = owner
+        if self.sender is not None and self._owner is not None and self._owner[0] == process:
+            self.sender.close()
+        self.sender, self.unavailable = None, ""
+        try:
+            self.sender = _new_sender(settings, shared, problem)
+        except ImportError:
+            self.unavailable = kafka_errors.missing_client()
+        except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
+            self.unavailable = f"no Kafka producer for {settings.bootstrap_servers}: {error}"
+        if self.unavailable:
+            logger.warning("no lineage leaves this process: %s", self.unavailable)
+        self._owner = owner
+
+
+def _new_sender(settings: AgentSettings, shared: Callable[[], str] | None, problem: str) -> Sender:
+    wait_budget = WaitBudget(
+        settings.delivery_timeout_s,
+        shared() if shared is not None else None,
+        forgives_answers=settings.on_error == "fail",
+    )
+    if problem:
+        wait_budget.pause()
+    return Sender(settings, wait_budget, problem)
+
+
+process_sender: Final = ProcessSender()
+
+
+def sender_for(settings: AgentSettings) -> Sender | None:
+    """The sender of this process; None where there can be none: `process_sender.unavailable` says why."""
+    return process_sender.get(settings)
 
 
 def sender_in_worker(settings: AgentSettings, application_id: str, problem: str) -> Sender | None:
-    """`sender_for` whose waits count together with those of the executor's other worker processes."""
+    """`sender_for`, whose waits count together with those of the executor's other worker processes."""
 
     def shared() -> str:
         from pyspark import SparkFiles
@@ -224,51 +248,4 @@ def sender_in_worker(settings: AgentSettings, application_id: str, problem: str)
         # A folder of this application alone, which goes with it.
         return os.path.join(SparkFiles.getRootDirectory(), f".lineage-waits-{application_id}")
 
-    return sender_for(settings, shared, problem)
-
-
-def prepare_topics(settings: AgentSettings, partitions: Mapping[str, int]) -> tuple[dict[str, int], str]:
-    """Create missing topics with their partition counts where the broker allows it.
-
-    Takes `delivery_timeout_s` at most. Returns the partitions of the topics that are there, and why others
-    are not.
-    """
-    deadline = time.monotonic() + settings.delivery_timeout_s
-    servers, existing, problem, noticed = settings.bootstrap_servers, {}, "", [""]
-
-    def note(error: Any) -> None:
-        noticed[0] = kafka_errors.of_connection(error, noticed[0])
-
-    def left_s() -> float:
-        return max(0.01, deadline - time.monotonic())
-
-    try:
-        from concurrent.futures import TimeoutError as NoAnswerError
-
-        from confluent_kafka import KafkaError
-        from confluent_kafka.admin import AdminClient, NewTopic
-
-        options = {"bootstrap.servers": servers, "log_level": 0, "error_cb": note}
-        admin = AdminClient({**dict(settings.client), **options})
-        listed = admin.list_topics(timeout=left_s()).topics
-        existing = {name: len(listed[name].partitions) for name in partitions if name in listed}
-        missing = [NewTopic(name, count) for name, count in partitions.items() if name not in existing]
-        for name, future in (admin.create_topics(missing) if missing else {}).items():
-            try:
-                future.result(left_s())
-                existing[name] = partitions[name]
-            except NoAnswerError:  # it may still be made
-                problem = problem or kafka_errors.silent(servers, noticed[0])
-            except Exception as error:  # noqa: BLE001 - the other topic may be allowed
-                cause = error.args[0] if error.args else error
-                if isinstance(cause, KafkaError) and cause.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                    existing[name] = partitions[name]  # another agent made it just now
-                    continue
-                logger.warning("topic %s was not created: %s", name, error)
-                problem = problem or kafka_errors.no_topic(cause, name, servers)
-    except ImportError:
-        problem = kafka_errors.missing_client()
-    except Exception as error:  # noqa: BLE001 - any other client error means: no broker now
-        cause = error.args[0] if error.args else error
-        problem = kafka_errors.silent(servers, kafka_errors.of_request(cause, noticed[0]))
-    return existing, problem
+    return process_sender.get(settings, shared, problem)

@@ -93,8 +93,8 @@ SETTINGS = (
     Setting(
         "spark.lineage.values.sample",
         "1",
-        "With `detailed`: the fraction of input records whose ways have values, above 0 and at most 1; see "
-        "values.md. Positions are always complete.",
+        "With `detailed`: the fraction of input records whose sampled paths have values, above 0 and at most "
+        "1; see values.md. Positions are always complete.",
     ),
     Setting(
         "spark.lineage.redact",
@@ -164,7 +164,8 @@ def flag(text: str) -> bool | None:
 def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> AgentSettings:
     """Settings from `conf(key, default)`, the shape of SparkConf.get.
 
-    `names` are the keys of the conf that may be meant for the agent; those that are not settings are told.
+    `names` are the keys of the conf that may be meant for the agent. Those that are not settings are
+    reported.
     """
     problems = setting_names.unknown(names, KNOWN)
 
@@ -195,7 +196,7 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         level = EAGER
     redact = get("spark.lineage.redact")
     if redact and not _FUNCTION.fullmatch(redact):
-        problems.append(f"spark.lineage.redact={redact} is not MODULE:FUNCTION; keys and values are withheld")
+        problems.append(f"spark.lineage.redact={redact} is not MODULE:FUNCTION; keys and values are redacted")
     return AgentSettings(
         bootstrap_servers=_servers(get("spark.lineage.kafka.bootstrap.servers"), problems),
         node_topic=get("spark.lineage.topic.node"),
@@ -221,7 +222,7 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
 def _servers(named: str, problems: list[str]) -> str:
     from spark_agent.contract import broker_addresses  # executors get what was read
 
-    servers, faults = broker_addresses.addresses(named or broker_nearby(os.environ))
+    servers, faults = broker_addresses.addresses(named or default_bootstrap_servers(os.environ))
     source = "spark.lineage.kafka.bootstrap.servers" if named else "LINEAGE_KAFKA_BOOTSTRAP_SERVERS"
     problems.extend(f"{source}: {fault}" for fault in faults)
     return servers
@@ -269,7 +270,7 @@ def _patterns(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
-def broker_nearby(environment: Mapping[str, str]) -> str:
+def default_bootstrap_servers(environment: Mapping[str, str]) -> str:
     """The broker that is meant where none is named: the environment's, else the local stack's."""
     named = environment.get("LINEAGE_KAFKA_BOOTSTRAP_SERVERS", "").strip()
     if named:

@@ -1,4 +1,4 @@
-"""Tracebacks without the agent's own frames: users read where their code failed, and nothing of ours."""
+"""Tracebacks without the agent's own frames: users read where their code failed, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def hide_agent(error: BaseException) -> None:
     chained: BaseException | None = error
     while chained is not None and id(chained) not in seen:
         seen.add(id(chained))
-        entry, kept = chained.__traceback__, []
+        entry, entries = chained.__traceback__, []
         while entry is not None:
             if not entry.tb_frame.f_globals.get("__name__", "").startswith("spark_agent."):
-                kept.append(entry)
+                entries.append(entry)
             entry = entry.tb_next
-        for index, entry in enumerate(kept):
-            entry.tb_next = kept[index + 1] if index + 1 < len(kept) else None
-        chained.__traceback__ = kept[0] if kept else None
+        for index, entry in enumerate(entries):
+            entry.tb_next = entries[index + 1] if index + 1 < len(entries) else None
+        chained.__traceback__ = entries[0] if entries else None
         chained = chained.__cause__ or chained.__context__
 
 

@@ -1,9 +1,9 @@
 """How long an application may wait for its broker, in all: the budget that bounds what lineage can cost.
 
 Promises that the waits of one process last `budget_s` together and half a percent of the time that passes,
-however often and however slowly the broker answers, and that processes which share a file share the budget:
-a wait of one is told to the others, and waits at the same time count once. Short waits that were answered,
-which a healthy broker needs too, are free. Knows nothing of Kafka and never raises.
+however often and however slowly the broker answers. Processes that share a file share the budget: a wait of
+one is reported to the others, and waits at the same time count once. Short waits that were answered, which a
+healthy broker needs too, are free. Knows nothing of Kafka and never raises.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAUSE_S = 20.0
 MAX_PAUSE_S = 600.0
 
 
-class Patience:
+class WaitBudget:
     """What is left of a budget of waiting. `path` is a file that other processes have too.
 
     The clock must be the same in all of them: `time.monotonic` is, on one machine.
@@ -86,8 +86,8 @@ class Patience:
 
         self._share(pay)
 
-    def give_up(self) -> None:
-        """Somebody else has waited in vain."""
+    def pause(self) -> None:
+        """Wait for nothing for a while: another process has waited in vain."""
         self._paused_until = max(self._paused_until, self._clock() + PAUSE_S)
 
     def answered(self) -> None:
@@ -134,7 +134,7 @@ class Patience:
         """What the file says, where that is stricter."""
         with contextlib.suppress(ValueError, TypeError):
             spent, waited_until, paused_until, pause = map(float, json.loads(text))
-            # A file that a machine has kept over its restart speaks of another clock.
+            # A file from before a restart of the machine speaks of another clock.
             latest = self._clock() + MAX_PAUSE_S
             if waited_until >= self._waited_until:
                 self._spent_s, self._waited_until = max(0.0, spent), min(waited_until, self._clock())

@@ -77,7 +77,7 @@ class EventPublisher:
         sender = producer.sender_for(self._settings)
         with self._lock:
             if not has_topics and sender is not None:
-                sender.patience.give_up()
+                sender.wait_budget.pause()
             early, self._early = self._early or [], None
             for message in early:
                 self._send(message, self._delivery)
@@ -155,7 +155,7 @@ class EventPublisher:
                 key = self._application_id.encode()
                 sender.send(self._settings.node_topic, -1, key, message, delivery)
             else:
-                delivery.fail(producer.unavailable)
+                delivery.fail(producer.process_sender.unavailable)
 
     def _beat(self) -> None:
         """Send a sign of life. It has no number, and nobody misses it."""
@@ -195,7 +195,7 @@ class EventPublisher:
             sender = producer.sender_for(self._settings)
             self.unclaimed.add((fields["input"], *fields["nodes"]))
             if fields["unconfirmed"] and sender is not None:
-                sender.patience.give_up()  # until it hears something itself
+                sender.wait_budget.pause()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
             self.gap(f"what a task told of its records is lost ({error!r})")
@@ -271,7 +271,7 @@ class EventPublisher:
     def block_problem(self) -> str:
         """Why blocks will not arrive, as far as the driver knows; empty where they will."""
         sender = producer.sender_for(self._settings)
-        return self._topics.flow_problem or (sender.silence() if sender is not None else "")
+        return self._topics.flow_problem or (sender.pause_reason() if sender is not None else "")
 
     def _wait_for_topics(self) -> None:
         self._delivery.waited_s += self._topics.wait()
@@ -282,7 +282,7 @@ class EventPublisher:
         with self._lock:
             lost = len(self._early or ())
             if sender is not None:
-                lost += sender.settle(self._delivery, at_least_s)
+                lost += sender.flush(self._delivery, at_least_s)
             else:
                 lost += self._delivery.failed
         if lost:
@@ -290,7 +290,7 @@ class EventPublisher:
         return lost
 
     def _problem(self) -> str:
-        problem = producer.unavailable or self._topics.problem or self._delivery.problem
+        problem = producer.process_sender.unavailable or self._topics.problem or self._delivery.problem
         return problem or kafka_errors.silent(self._settings.bootstrap_servers, "")
 
     def _incomplete(self, losses: str) -> DeliveryError:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from spark_agent import contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import producer, topics
 from spark_agent.delivery.settings import AgentSettings
 
 
@@ -36,7 +36,7 @@ class Topics:
 
     def _prepare(self, on_ready: Callable[[bool], None]) -> None:
         node_topic, flow_topic = self._settings.node_topic, self._settings.flow_topic
-        partitions, self.problem = producer.prepare_topics(
+        partitions, self.problem = topics.create_missing_topics(
             self._settings, {node_topic: contract.NODE_PARTITIONS, flow_topic: contract.FLOW_PARTITIONS}
         )
         if partitions and flow_topic not in partitions:
@@ -56,5 +56,5 @@ class Topics:
         waited_s = time.monotonic() - begin
         sender = producer.sender_for(self._settings)
         if sender is not None:
-            sender.patience.charge(begin, is_answered=True)
+            sender.wait_budget.charge(begin, is_answered=True)
         return waited_s

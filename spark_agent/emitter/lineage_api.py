@@ -20,11 +20,11 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.contract import Block
-from spark_agent.delivery import producer
+from spark_agent.delivery import producer, topics
 from spark_agent.delivery.notices import Notices
 from spark_agent.delivery.producer import Delivery
-from spark_agent.delivery.settings import AgentSettings, broker_nearby
-from spark_agent.delivery.wait_budget import Patience
+from spark_agent.delivery.settings import AgentSettings, default_bootstrap_servers
+from spark_agent.delivery.wait_budget import WaitBudget
 
 __all__ = ["LineageApi", "LineageApiError", "LineageDeliveryError"]
 
@@ -138,7 +138,7 @@ class LineageApi:
         self.dropped = 0  # messages that did not arrive; final once the program has ended
         self._on_error = on_error
         self._settings = AgentSettings(
-            bootstrap_servers=bootstrap_servers or broker_nearby(os.environ),
+            bootstrap_servers=bootstrap_servers or default_bootstrap_servers(os.environ),
             node_topic=node_topic,
             flow_topic=flow_topic,
             delivery_timeout_s=delivery_timeout_s,
@@ -162,8 +162,8 @@ class LineageApi:
                     f"{self.application_id} was started before: one LineageApi, one execution"
                 )
             try:
-                patience = Patience(self._settings.delivery_timeout_s, forgives_answers=True)
-                self._sender = producer.Sender(self._settings, patience)
+                wait_budget = WaitBudget(self._settings.delivery_timeout_s, forgives_answers=True)
+                self._sender = producer.Sender(self._settings, wait_budget)
             except ImportError:
                 raise LineageApiError("LineageApi needs `pip install confluent-kafka`") from None
             except Exception as error:
@@ -174,7 +174,7 @@ class LineageApi:
                 self._settings.node_topic: contract.NODE_PARTITIONS,
                 self._settings.flow_topic: contract.FLOW_PARTITIONS,
             }
-            existing, _problem = producer.prepare_topics(self._settings, partitions)
+            existing, _problem = topics.create_missing_topics(self._settings, partitions)
             self._flow_partitions = existing.get(self._settings.flow_topic, contract.FLOW_PARTITIONS)
             self._emit(contract.APPLICATION_STARTED, name=self.name, detailed=True)
         return self
@@ -196,7 +196,7 @@ class LineageApi:
             runs = [run for node in self._nodes.values() for run in node.runs.values()]
             for run in runs:
                 run.ship()
-            dropped = {run.number: self._sender.settle(run.delivery) for run in runs}
+            dropped = {run.number: self._sender.flush(run.delivery) for run in runs}
             for node in self._nodes.values():
                 self._publish(node)
             committed = runs if kind is None else []
@@ -208,7 +208,7 @@ class LineageApi:
                 "dropped": sum(dropped[run.number] for run in committed),
             }
             self._emit(contract.APPLICATION_ENDED, counters=counters)
-            self.dropped = sum(dropped.values()) + self._sender.settle(self._events)
+            self.dropped = sum(dropped.values()) + self._sender.flush(self._events)
             if not self.dropped:
                 return
             problem = (

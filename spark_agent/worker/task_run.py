@@ -7,7 +7,7 @@ The life of a run, in order:
  1. `Capture.__call__` (pipeline) begins the run and chains the operators; each opens the streams it needs.
  2. The job pulls records; operators append positions; full columns leave as blocks.
  3. `CapturingSerializer.dump_stream` returns: the last record was written, or `take()` had enough.
- 4. The streams are closed, the blocks settled with the broker.
+ 4. The streams are closed, the blocks flushed to the broker.
  5. The manifest goes into the accumulator, which Spark hands to the driver only if it accepts the attempt.
     Where something is persisted, one is sent in step 4 as well: a cache that was filled outlives its attempt.
 """
@@ -159,7 +159,7 @@ class Run:
         """Send one block. Called while the job pulls records: what fails here is counted, never raised."""
         seq, self.blocks = self.blocks, self.blocks + 1
         if self._sender is None:
-            self._delivery.fail(producer.unavailable)
+            self._delivery.fail(producer.process_sender.unavailable)
             return
         try:
             message = contract.encode_block(
@@ -188,7 +188,7 @@ class Run:
         )
 
     def close(self) -> tuple[int, str]:
-        """Close the streams and settle the blocks; (blocks that did not arrive, why)."""
+        """Close the streams and flush the blocks; (blocks that were not delivered, why)."""
         try:
             for closer in self._closers:
                 closer()
@@ -214,8 +214,8 @@ class Run:
                 ),
                 kept,
             )
-        dropped = self._sender.settle(self._delivery)
-        self._sender.settle(kept)
+        dropped = self._sender.flush(self._delivery)
+        self._sender.flush(kept)
         return dropped, self._delivery.problem if dropped else ""
 
     def manifest(self, dropped: int, problem: str, action: int | None = None) -> str:

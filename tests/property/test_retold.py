@@ -46,7 +46,7 @@ class Sender:
             assert block.base_out == len(texts)
             texts += block.columns["text"]
 
-    def settle(self, delivery: producer.Delivery) -> int:
+    def flush(self, delivery: producer.Delivery) -> int:
         assert not delivery.failed
         return 0
 

@@ -24,7 +24,7 @@ from spark_agent import agent, contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.producer import Delivery, DeliveryError, Sender
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.delivery.wait_budget import Patience
+from spark_agent.delivery.wait_budget import WaitBudget
 
 #: What the driver and two slots may wait together: the budget of 2 s that each has, and their ends.
 MOST_WAITED_MS = 10_000
@@ -233,7 +233,7 @@ def test_a_loss_is_one_warning_in_sparks_log_if_the_user_wants_it(closed_port: s
 @contextmanager
 def sender_to(bootstrap_servers: str) -> Iterator[Sender]:
     settings = AgentSettings(bootstrap_servers=bootstrap_servers, delivery_timeout_s=0.5)
-    with closing(Sender(settings, Patience(settings.delivery_timeout_s))) as sender:
+    with closing(Sender(settings, WaitBudget(settings.delivery_timeout_s))) as sender:
         yield sender
 
 
@@ -243,12 +243,12 @@ def test_a_sender_waits_once_and_then_no_more(closed_port: str) -> None:
         for _ in range(3):
             delivery = Delivery()
             sender.send("topic", -1, b"key", b"message", delivery)
-            assert sender.settle(delivery) == 1
+            assert sender.flush(delivery) == 1
             waits.append(delivery.waited_s)
             assert "Connection refused" in delivery.problem
         assert waits[0] >= 0.5
         assert waits[1:] == [0, 0]
-        assert sender.patience.is_paused
+        assert sender.wait_budget.is_paused
 
 
 def test_a_full_queue_costs_one_wait(silent_broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_a_full_queue_costs_one_wait(silent_broker: str, monkeypatch: pytest.Mon
         assert delivery.failed >= 43
         waited_s = delivery.waited_s
         assert waited_s >= 0.5
-        assert sender.settle(delivery) == 50
+        assert sender.flush(delivery) == 50
         assert delivery.waited_s == waited_s
 
 
@@ -270,13 +270,12 @@ def test_threads_that_come_at_once_share_one_sender(
     made = []
 
     class SlowSender:
-        def __init__(self, _settings: AgentSettings, _patience: Patience, _problem: str) -> None:
+        def __init__(self, _settings: AgentSettings, _wait_budget: WaitBudget, _problem: str) -> None:
             made.append(self)
             time.sleep(0.05)
 
     monkeypatch.setattr(producer, "Sender", SlowSender)
-    monkeypatch.setattr(producer, "_sender", None)
-    monkeypatch.setattr(producer, "_sender_of", None)
+    monkeypatch.setattr(producer, "process_sender", producer.ProcessSender())
     with ThreadPoolExecutor(8) as pool:
         given = set(pool.map(producer.sender_for, [AgentSettings(bootstrap_servers=closed_port)] * 8))
     assert given == set(made)

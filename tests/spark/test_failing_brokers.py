@@ -157,7 +157,7 @@ def striking(folder: Path, failure: Failure | None, broker: Broker | None) -> It
 
 def drain() -> None:
     """Wait until the driver's producer has found the broker again and has nothing left to send."""
-    sender = producer._sender
+    sender = producer.process_sender.sender
     assert sender is not None
     assert sender._producer.flush(DEADLINE_S) == 0
 

@@ -225,7 +225,7 @@ def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
     def once_wrong(text: str) -> str:
         # Late enough for a block to have left the first time; a worker that fails may die before it is sent.
         if text in ("150000", "b 10", "c 11") and TaskContext.get().attemptNumber() == 0:
-            sender = producer._sender
+            sender = producer.process_sender.sender
             assert sender is not None
             sender._producer.flush(20)
             raise ValueError(f"the first attempt at {text}")

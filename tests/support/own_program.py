@@ -11,7 +11,7 @@ from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import producer, topics
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.support.lineage_messages import messages
 
@@ -25,7 +25,7 @@ class Wire:
         self.messages: dict[str, list[bytes]] = {contract.NODE_TOPIC: [], contract.FLOW_TOPIC: []}
         self.lost = ""
 
-    def sender(self, _settings: Any, _patience: Any) -> Wire:
+    def sender(self, _settings: Any, _wait_budget: Any) -> Wire:
         return self
 
     def send(self, topic: str, partition: int, key: bytes, message: bytes, delivery: Any) -> None:
@@ -36,7 +36,7 @@ class Wire:
         else:
             self.messages[topic].append(message)
 
-    def settle(self, delivery: Any) -> int:
+    def flush(self, delivery: Any) -> int:
         return int(delivery.failed)
 
     @property
@@ -64,7 +64,7 @@ def cut_wire(monkeypatch: pytest.MonkeyPatch, wire: Wire | None = None) -> Wire:
     made = wire or Wire()
     monkeypatch.setattr(producer, "Sender", made.sender)
     monkeypatch.setattr(
-        producer, "prepare_topics", lambda _settings, partitions: (dict.fromkeys(partitions, 7), "")
+        topics, "create_missing_topics", lambda _settings, partitions: (dict.fromkeys(partitions, 7), "")
     )
     return made
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_agent.client.http import DEFAULT, ApiClient, TraceError, address_nearby
+from spark_agent.client.http import DEFAULT, ApiClient, TraceError, default_address
 
 Asked = list[tuple[str, str | None]]
 """(path with its query, Authorization)."""
@@ -91,6 +91,6 @@ def test_problems_are_told_in_their_own_words(
 
 
 def test_the_address_is_the_home_folders_else_the_default(tmp_path: Path) -> None:
-    assert address_nearby({"LINEAGE_HOME": str(tmp_path)}) == DEFAULT
+    assert default_address({"LINEAGE_HOME": str(tmp_path)}) == DEFAULT
     (tmp_path / "api.json").write_text('{"pid": 1, "url": "http://127.0.0.1:99"}')
-    assert address_nearby({"LINEAGE_HOME": str(tmp_path)}) == "http://127.0.0.1:99"
+    assert default_address({"LINEAGE_HOME": str(tmp_path)}) == "http://127.0.0.1:99"

@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from lineage_service.cli import main
 from lineage_service.settings import Settings
-from spark_agent.client.http import DEFAULT, address_nearby
+from spark_agent.client.http import DEFAULT, default_address
 from spark_agent.contract.home import lineage_home
-from spark_agent.delivery.settings import broker_nearby
+from spark_agent.delivery.settings import default_bootstrap_servers
 
 ASKING = (
     ["apps"],
@@ -67,12 +67,15 @@ def test_agent_and_service_find_the_same_home_in_every_folder(user: Path) -> Non
     home = user / ".local/share/lineage-master"
     assert Settings().home == home
     environment = {"HOME": str(user)}
-    assert (broker_nearby(environment), address_nearby(environment)) == ("127.0.0.1:9092", DEFAULT)
+    assert (default_bootstrap_servers(environment), default_address(environment)) == (
+        "127.0.0.1:9092",
+        DEFAULT,
+    )
     home.mkdir(parents=True)
     (home / "stack.json").write_text('{"kafka": {"bootstrap_servers": "127.0.0.1:29092"}}')
     (home / "api.json").write_text('{"url": "http://127.0.0.1:28080"}')
-    assert broker_nearby(environment) == "127.0.0.1:29092"
-    assert address_nearby(environment) == "http://127.0.0.1:28080"
+    assert default_bootstrap_servers(environment) == "127.0.0.1:29092"
+    assert default_address(environment) == "http://127.0.0.1:28080"
 
 
 def test_an_empty_home_is_the_default_and_a_tilde_the_users_folder(

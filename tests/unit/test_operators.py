@@ -60,7 +60,7 @@ class Recorder:
         self.sizes.append(len(message))
         self.blocks.append(contract.decode_block(message))
 
-    def settle(self, delivery: producer.Delivery) -> int:
+    def flush(self, delivery: producer.Delivery) -> int:
         delivery.problem = "Kafka at nowhere:1 does not take them"
         return self.refused + delivery.failed
 
@@ -158,7 +158,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def run(records: Iterable[Any], *functions: Any, sender: Any = Recorder, **given: Any) -> Task:
         made = sender() if sender is not None else None
-        monkeypatch.setattr(producer, "sender_for", lambda *_given, **_more: made)
+        monkeypatch.setattr(producer, "sender_in_worker", lambda *_given, **_more: made)
         for number, function in enumerate(functions, 1):
             if isinstance(function, Operator):
                 function.node = number
@@ -858,7 +858,7 @@ def test_without_a_run_an_operator_does_the_plain_thing(
 
 
 def test_blocks_without_a_sender_are_counted_as_dropped(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer, "unavailable", "confluent-kafka is not installed")
+    monkeypatch.setattr(producer.process_sender, "unavailable", "confluent-kafka is not installed")
     done = task(range(10), Filter(bool), FlatMap(lambda x: [x]), sender=None)
     assert done.outputs == list(range(1, 10))
     assert (done.manifest["blocks"], done.manifest["dropped"]) == (2, 2)
@@ -903,7 +903,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
 
 
 def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer, "sender_for", lambda *_given, **_more: Recorder())
+    monkeypatch.setattr(producer, "sender_in_worker", lambda *_given, **_more: Recorder())
     stock, manifests, stream = AutoBatchedSerializer(PICKLE), Manifests(), BytesIO()
     chain = Capture((Map(str),), a_plan(1))
     CapturingSerializer(stock, manifests).dump_stream(chain(0, iter(range(1_000))), stream)
