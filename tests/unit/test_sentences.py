@@ -20,21 +20,11 @@ TO_MEND = frozenset(
         "docs/api.md",
         "docs/contract.md",
         "docs/dataframes.md",
-        "docs/metrics.md",
         "docs/neo4j.md",
         "docs/operations.md",
-        "docs/own_programs.md",
-        "docs/page.md",
         "docs/rdd.md",
         "docs/scale.md",
-        "docs/security.md",
-        "docs/spark-suite-sql.md",
-        "docs/spark-suite.md",
         "docs/tracing-in-spark.md",
-        "docs/tutorial.md",
-        "docs/tweets-story.md",
-        "docs/values.md",
-        "docs/versions.md",
     )
 )
 
