@@ -33,7 +33,7 @@ FOLDER = ROOT / "spark_agent" / "jvm"
 JAR = FOLDER / "lineage.jar"
 #: Where the Kafka client, and what only it may see, is in the jar: the job's class loader does not find it.
 CLIENT = "kafka-client/"
-_CLIENT_ONLY = ("lineagemaster/kafka/", "org/slf4j/")
+_CLIENT_ONLY = ("lineagemaster/delivery/kafka/", "org/slf4j/")
 _COMMANDS = ("build", "check")
 #: The oldest Java that runs a Spark that we know.
 _RELEASE = "11"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from spark_agent import contract
@@ -18,26 +19,30 @@ from spark_agent.sql.kafka_options import java_options
 from spark_agent.sql.types import Places
 
 JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
-_PACKAGE = "lineagemaster"
+_ROOT = "lineagemaster"
 _LOADER = "org.apache.spark.util.MutableURLClassLoader"
-#: The classes that Python or a plan names, one of each kind.
-_NEEDED = (
-    "Common",
-    "TapSpec",
-    "LineageTap",
-    "LineageSource",
-    "BranchSource",
-    "LineageKey",
-    "LineageRow",
-    "LineageTurn",
-    "Manifests",
-    "PlanRule",
-    "Plans",
-    "Correlated",
-    "CallSites",
-    "PlanCheck",
-    "Ends",
-)
+#: The agent's Java packages, and the classes in them that Python or a plan names, one of each kind.
+_CLASSES = {
+    "expression": (
+        "LineageTap",
+        "LineageSource",
+        "BranchSource",
+        "LineageKey",
+        "LineageRow",
+        "LineageRoundRobin",
+    ),
+    "capture": ("TapSpec",),
+    "delivery": ("AgentConfig", "ManifestAccumulator"),
+    "plan": (
+        "Plans",
+        "PlanRule",
+        "PlanCheck",
+        "CallSites",
+        "CorrelatedSubqueries",
+        "QueryEndListener",
+    ),
+}
+_PLAN_CALLBACK = f"{_ROOT}.plan.PlanCallback"
 #: What the producer of the JVM compresses with: as cheap as lz4 and a sixth smaller.
 COMPRESSION = "zstd"
 #: java.util.List.of takes no more items, each for itself.
@@ -55,10 +60,9 @@ class Jvm:
     `plans` asks plans and makes others of them.
     """
 
-    def __init__(self, context: Any, classes: Any) -> None:
+    def __init__(self, context: Any, classes: SimpleNamespace) -> None:
         self._context = context
         self._classes = classes
-        # Each look-up of a class is a round trip.
         self._source, self._spec, self._tap = classes.LineageSource, classes.TapSpec, classes.LineageTap
         of_branch = classes.BranchSource
         self._branch_source = of_branch if of_branch.isOfUse() else self._source
@@ -66,10 +70,10 @@ class Jvm:
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()
         self.plans = classes.Plans()
-        self.correlated = classes.Correlated
+        self.correlated = classes.CorrelatedSubqueries
         self.call_sites = classes.CallSites
         self._nil = self.plans.seq(self._empty)
-        self.manifests = classes.Manifests()
+        self.manifests = classes.ManifestAccumulator()
         context._jsc.sc().register(self.manifests)
 
     def common(
@@ -83,7 +87,7 @@ class Jvm:
         options, problems = java_options(dict(settings.client))
         for problem in problems:
             say(problem)
-        return self._classes.Common(
+        return self._classes.AgentConfig(
             application_id,
             {**options, "bootstrap.servers": settings.bootstrap_servers},
             contract.VERSION,
@@ -200,15 +204,15 @@ class Jvm:
 
     def ends(self) -> Any:
         """A QueryExecutionListener that puts a line into `manifests` when a query with outputs has ended."""
-        return self._classes.Ends(self.manifests)
+        return self._classes.QueryEndListener(self.manifests)
 
     def mark(self, plan: Any, node: int) -> None:
         """Of a query whose plan stays as it is: let its end be told as that of `node`."""
-        self._classes.Ends.mark(plan, node)
+        self._classes.QueryEndListener.mark(plan, node)
 
     def outputs(self, optimized: Any) -> list[int]:
         """The nodes of the taps of outputs in a plan."""
-        return [int(node) for node in self._classes.Ends.outputs(optimized)]
+        return [int(node) for node in self._classes.QueryEndListener.outputs(optimized)]
 
     def java_list(self, items: Iterable[Any]) -> Any:
         """For a java.util.List: py4j makes one with a call for each item, the JVM a short one at once."""
@@ -224,7 +228,7 @@ class Jvm:
 
 
 class _Callback:
-    """Python's side of lineagemaster.PlanCallback."""
+    """Python's side of PlanCallback.java."""
 
     def __init__(self, rewrite: Callable[[Any, str], Any]) -> None:
         self._rewrite = rewrite
@@ -236,7 +240,7 @@ class _Callback:
         return "the lineage rule"
 
     class Java:
-        implements = (f"{_PACKAGE}.PlanCallback",)
+        implements = (_PLAN_CALLBACK,)
 
 
 def load(context: Any) -> Jvm:
@@ -256,9 +260,7 @@ def load(context: Any) -> Jvm:
                 f"start Spark with spark.jars={JAR}"
             )
         loader.addURL(context._jvm.java.io.File(JAR).toURI().toURL())
-        for name in _NEEDED:
-            context._jvm.java.lang.Class.forName(f"{_PACKAGE}.{name}", True, loader)
-        return Jvm(context, getattr(context._jvm, _PACKAGE))
+        return Jvm(context, _load_classes(context._jvm, loader))
     except JvmUnavailableError:
         raise
     except Exception as error:  # py4j's errors, which are not imported here
@@ -268,3 +270,14 @@ def load(context: Any) -> Jvm:
             "the agent's classes do not load into this Spark, so DataFrames and SQL have no record lineage: "
             f"{reason.splitlines()[0][:300]}"
         ) from error
+
+
+def _load_classes(jvm: Any, loader: Any) -> SimpleNamespace:
+    """The classes by their names. Each look-up is a round trip, so all are made once."""
+    classes = SimpleNamespace()
+    for package_name, class_names in _CLASSES.items():
+        package = getattr(getattr(jvm, _ROOT), package_name)
+        for class_name in class_names:
+            jvm.java.lang.Class.forName(f"{_ROOT}.{package_name}.{class_name}", True, loader)
+            setattr(classes, class_name, getattr(package, class_name))
+    return classes

@@ -204,7 +204,7 @@ def test_where_dataframes_could_not_be_attached_to_no_query_is_silent(
     if fault == "no queries":
         monkeypatch.setattr(Queries, "__init__", raises)
     elif fault == "other classes":  # a jar that this Spark does not load, or that of another version
-        monkeypatch.setattr(jvm_gateway, "_NEEDED", (*jvm_gateway._NEEDED, "NoSuchClass"))
+        monkeypatch.setitem(jvm_gateway._CLASSES, "plan", ("NoSuchClass",))
     else:
         monkeypatch.setattr(jvm_gateway, "JAR", str(tmp_path / "no.jar"))
     if fault == "no listener":

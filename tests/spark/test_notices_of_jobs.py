@@ -166,10 +166,10 @@ def test_without_the_jar_dataframes_are_said_to_have_no_lineage(
 
 
 def test_a_jar_that_lacks_a_class_is_said_with_the_class(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm_gateway, "_NEEDED", ("NoSuch", *jvm_gateway._NEEDED))
+    monkeypatch.setitem(jvm_gateway._CLASSES, "plan", ("NoSuch",))
     _, problem, *_ = said(spark_lineage_enabled="true")
     assert "do not load into this Spark" in problem
-    assert problem.endswith("java.lang.ClassNotFoundException: lineagemaster.NoSuch")
+    assert problem.endswith("java.lang.ClassNotFoundException: lineagemaster.plan.NoSuch")
 
 
 def test_a_redaction_that_fails_is_one_line(said: Any) -> None:

@@ -192,7 +192,7 @@ def test_a_fault_while_a_task_reports_its_rows_is_a_hole_and_fails_nothing(
 ) -> None:
     taps = Taps(spark, kafka.bootstrap_servers, patience_s=31.0)  # a sender that no other test has
     loader = taps.java.plans.getClass().getClassLoader()
-    field = loader.loadClass("lineagemaster.Sender").getDeclaredField("SENDERS")
+    field = loader.loadClass("lineagemaster.delivery.Sender").getDeclaredField("SENDERS")
     field.setAccessible(True)
     senders = field.get(None)
     before = set(senders.keySet())
@@ -244,7 +244,7 @@ def test_rows_of_a_local_table_are_tapped_in_a_task(taps: Taps, tmp_path: Path) 
 def test_a_block_is_written_as_python_writes_it(taps: Taps, columns: list[list[int]], seq: int) -> None:
     java = taps.spark._jvm
     assert java is not None
-    block = java.lineagemaster.Block(TAP, "pairs").inputs(seq).outputs(2 * seq)
+    block = java.lineagemaster.delivery.FlowBlock(TAP, "pairs").inputs(seq).outputs(2 * seq)
     for name, values in zip(("out", "in"), columns, strict=False):
         array = taps.spark.sparkContext._gateway.new_array(java.long, len(values))  # type: ignore[union-attr]
         packed = struct.pack(f">{len(values)}q", *values)

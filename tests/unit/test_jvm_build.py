@@ -27,7 +27,7 @@ def made_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def compile_(_javac: Path, _client: Path, classes: Path, *, strict: bool) -> None:
         compiled.append("strictly" if strict else "so")
-        for name in ("lineagemaster/A", "lineagemaster/kafka/B", "org/slf4j/C"):
+        for name in ("lineagemaster/A", "lineagemaster/delivery/kafka/B", "org/slf4j/C"):
             (classes / name).parent.mkdir(parents=True, exist_ok=True)
             (classes / f"{name}.class").write_bytes(name.encode())
 

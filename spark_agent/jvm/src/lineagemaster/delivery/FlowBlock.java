@@ -1,0 +1,149 @@
+package lineagemaster.delivery;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One block of columns as bytes, as docs/contract.md says: preamble, JSON header, the bytes of the columns by planes. */
+public final class FlowBlock {
+  private static final byte[] MARK = {'L', 'M', 'F', 'B'};
+  private static final byte MAJOR = 1;
+  private static final byte MINOR = 4;
+  private static final int PREAMBLE = 10;
+
+  private final int node;
+  private final String relation;
+  private int source = -1;
+  private long baseIn;
+  private long baseOut;
+  private final List<Column> columns = new ArrayList<>();
+
+  public FlowBlock(int node, String relation) {
+    this.node = node;
+    this.relation = relation;
+  }
+
+  /** The node whose ids the inputs are. */
+  public FlowBlock from(int node) {
+    source = node;
+    return this;
+  }
+
+  /** The number of the first input. */
+  public FlowBlock inputs(long first) {
+    baseIn = first;
+    return this;
+  }
+
+  /** The number of the first output. */
+  public FlowBlock outputs(long first) {
+    baseOut = first;
+    return this;
+  }
+
+  /** The first `count` of these values, which must stay until the block is encoded. None is negative. */
+  public FlowBlock column(String name, long[] values, int count) {
+    return column(name, values, count, 0);
+  }
+
+  /** The same of what these values are more than `base`, which none is smaller than. */
+  public FlowBlock column(String name, long[] values, int count, long base) {
+    columns.add(new Column(name, values, count, base));
+    return this;
+  }
+
+  /** The message. */
+  public byte[] encoded(String applicationId, long run, int split, int seq) {
+    StringBuilder head = new StringBuilder(300);
+    head.append("{\"application_id\":").append(Json.quoted(applicationId)).append(",\"node\":").append(node);
+    head.append(",\"run\":").append(run).append(",\"split\":").append(split).append(",\"seq\":").append(seq);
+    head.append(",\"relation\":\"").append(relation).append("\",\"base_in\":").append(baseIn);
+    head.append(",\"base_out\":").append(baseOut);
+    if (source >= 0) {
+      head.append(",\"source\":").append(source);
+    }
+    head.append(",\"columns\":[");
+    int size = 0;
+    for (int i = 0; i < columns.size(); i++) {
+      head.append(i == 0 ? "" : ",");
+      columns.get(i).describe(head);
+      size += columns.get(i).bytes();
+    }
+    byte[] header = head.append("]}").toString().getBytes(StandardCharsets.US_ASCII);
+    byte[] message = new byte[PREAMBLE + header.length + size];
+    ByteBuffer buffer = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
+    buffer.put(MARK).put(MAJOR).put(MINOR).putInt(header.length).put(header);
+    int place = buffer.position();
+    for (Column column : columns) {
+      column.write(message, place);
+      place += column.bytes();
+    }
+    return message;
+  }
+
+  /** A column in the narrowest width that holds it; one that does not descend as differences. */
+  private static final class Column {
+    private final String name;
+    private final long[] values;
+    private final int count;
+    private final long base;
+    private final boolean isDelta;
+    private final long rest; // the bits that are set anywhere behind the first number
+    private final int width;
+
+    Column(String name, long[] values, int count, long base) {
+      this.name = name;
+      this.values = values;
+      this.count = count;
+      this.base = base;
+      int end = 1;
+      long steps = 0;
+      while (end < count && values[end] >= values[end - 1]) {
+        steps |= values[end] - values[end - 1];
+        end++;
+      }
+      isDelta = count > 1 && end == count;
+      if (!isDelta) {
+        steps = 0;
+        for (int i = 1; i < count; i++) {
+          steps |= values[i] - base;
+        }
+      }
+      rest = steps;
+      int bits = count == 0 ? 0 : 64 - Long.numberOfLeadingZeros(rest | values[0] - base);
+      width = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
+    }
+
+    int bytes() {
+      return count * width;
+    }
+
+    void describe(StringBuilder head) {
+      head.append("{\"name\":\"").append(name).append("\",\"count\":").append(count).append(",\"bytes\":");
+      head.append(bytes()).append(",\"width\":").append(width).append(",\"delta\":").append(isDelta).append('}');
+    }
+
+    void write(byte[] message, int place) {
+      if (count == 0) {
+        return;
+      }
+      for (int plane = 0, shift = 0; plane < width; plane++, shift += 8, place += count) {
+        message[place] = (byte) (values[0] - base >>> shift);
+        if (rest >>> shift == 0) {
+          continue; // the plane's other bytes are zero, as the message's are
+        }
+        if (isDelta) {
+          for (int i = 1; i < count; i++) {
+            message[place + i] = (byte) (values[i] - values[i - 1] >>> shift);
+          }
+        } else {
+          for (int i = 1; i < count; i++) {
+            message[place + i] = (byte) (values[i] - base >>> shift);
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package lineagemaster.delivery;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+
+/**
+ * Loads the Kafka client that our jar carries, below `kafka-client/`, apart from any other that the job has. What the
+ * client needs beside itself (compression, the interfaces of slf4j) is Spark's.
+ */
+final class KafkaLoader extends ClassLoader {
+  private static final String ROOT = "kafka-client/";
+
+  private KafkaLoader(ClassLoader parent) {
+    super(parent);
+  }
+
+  /** A new client; `heard` is called when the broker has taken a message. */
+  static BrokerClient client(AgentConfig common, Runnable heard) throws ReflectiveOperationException {
+    Thread thread = Thread.currentThread();
+    ClassLoader context = thread.getContextClassLoader();
+    KafkaLoader loader = new KafkaLoader(KafkaLoader.class.getClassLoader());
+    try {
+      thread.setContextClassLoader(loader); // Kafka looks there for classes that options name
+      return (BrokerClient) loader.loadClass("lineagemaster.delivery.kafka.KafkaClient")
+          .getConstructor(Map.class, String.class, Runnable.class)
+          .newInstance(common.options, common.compression, heard);
+    } finally {
+      thread.setContextClassLoader(context);
+    }
+  }
+
+  @Override
+  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+    if (!name.startsWith("org.apache.kafka.")
+        && !name.startsWith("lineagemaster.delivery.kafka.")
+        && !name.equals("org.slf4j.LoggerFactory")) {
+      return super.loadClass(name, resolve);
+    }
+    synchronized (getClassLoadingLock(name)) {
+      Class<?> found = findLoadedClass(name);
+      return found == null ? findClass(name) : found;
+    }
+  }
+
+  @Override
+  protected Class<?> findClass(String name) throws ClassNotFoundException {
+    try (InputStream file = getParent().getResourceAsStream(ROOT + name.replace('.', '/') + ".class")) {
+      if (file == null) {
+        throw new ClassNotFoundException(name);
+      }
+      byte[] code = file.readAllBytes();
+      return defineClass(name, code, 0, code.length);
+    } catch (IOException error) {
+      throw new ClassNotFoundException(name, error);
+    }
+  }
+}

@@ -1,0 +1,87 @@
+package lineagemaster.delivery;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.util.AccumulatorV2;
+
+/**
+ * The way of manifests, lines of JSON, from tasks to the driver, in Spark's own channel: a task that failed says
+ * nothing. The driver keeps them in a queue for Python, which takes them with `poll`, and no longer.
+ */
+public final class ManifestAccumulator extends AccumulatorV2<String, List<String>> {
+  private static final long serialVersionUID = 1;
+
+  /** Synchronised: the executor's heartbeat may write it while a task ends. */
+  private final List<String> lines = Collections.synchronizedList(new ArrayList<>());
+  private final transient LinkedBlockingQueue<String> queue; // none in a copy: only the driver's own has one
+
+  /** The driver's. */
+  public ManifestAccumulator() {
+    this(new LinkedBlockingQueue<>());
+  }
+
+  private ManifestAccumulator(LinkedBlockingQueue<String> queue) {
+    this.queue = queue;
+  }
+
+  /** The next line on the driver, or null when none came within so long. */
+  public String poll(long milliseconds) throws InterruptedException {
+    return queue.poll(milliseconds, TimeUnit.MILLISECONDS);
+  }
+
+  /** How many lines wait on the driver. */
+  public int waiting() {
+    return queue.size();
+  }
+
+  /** One more line: of a task for the driver, or of the driver itself. */
+  @Override
+  public void add(String line) {
+    if (queue != null) {
+      queue.add(line);
+    } else {
+      lines.add(line);
+    }
+  }
+
+  /** Something is not followed: the application is not complete. Never throws. */
+  public void gap(String reason) {
+    try {
+      add("{\"type\":\"gap\",\"reason\":" + Json.quoted(reason) + "}");
+    } catch (Throwable error) {
+      // Nothing is left to say it with: no memory, for example.
+    }
+  }
+
+  @Override
+  public void merge(AccumulatorV2<String, List<String>> other) {
+    other.value().forEach(this::add);
+  }
+
+  @Override
+  public List<String> value() {
+    synchronized (lines) {
+      return new ArrayList<>(lines);
+    }
+  }
+
+  @Override
+  public boolean isZero() {
+    return lines.isEmpty();
+  }
+
+  @Override
+  public void reset() {
+    lines.clear();
+  }
+
+  @Override
+  public ManifestAccumulator copy() {
+    ManifestAccumulator copy = new ManifestAccumulator(null);
+    copy.lines.addAll(value());
+    return copy;
+  }
+}

@@ -1,0 +1,79 @@
+package lineagemaster.expression;
+
+import java.io.Serializable;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.codegen.Block;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import scala.collection.JavaConverters;
+import scala.collection.Seq;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.List;
+import scala.collection.immutable.Nil$;
+
+/** What all expressions of ours are to Catalyst: children of any number, and equal where they say and have the same. */
+abstract class AgentExpression extends Expression implements Serializable, Scala212Expression {
+  private static final long serialVersionUID = 1;
+
+  final List<Expression> kids;
+
+  AgentExpression(Seq<Expression> children) {
+    this.kids = children.toList();
+  }
+
+  /** This expression over other children. */
+  abstract Expression over(Seq<Expression> children);
+
+  /** What tells it apart from others of its class, beside the children. */
+  abstract Object identity();
+
+  @Override
+  public List<Expression> children() {
+    return kids;
+  }
+
+  @Override
+  public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
+    return over(children);
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"}) // the same method as Scala 2.12 names it
+  public TreeNode withNewChildrenInternal(scala.collection.IndexedSeq children) {
+    return over((Seq<Expression>) children);
+  }
+
+  @Override
+  public boolean nullable() {
+    return false;
+  }
+
+  // Exchanges with the same result are reused where their expressions are equal.
+
+  @Override
+  public boolean canEqual(Object other) {
+    return other != null && other.getClass() == getClass();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return canEqual(other)
+        && ((AgentExpression) other).identity().equals(identity())
+        && ((AgentExpression) other).kids.equals(kids);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * identity().hashCode() + kids.hashCode();
+  }
+
+  /** Java text as a block of generated code. By reflection: the constructor's Seq differs between Scalas. */
+  @SuppressWarnings("deprecation") // the only converter that both Scalas have
+  static Block code(String text) {
+    try {
+      List<String> parts = JavaConverters.asScalaBuffer(java.util.List.of(text)).toList();
+      return (Block) CodeBlock.class.getConstructors()[0].newInstance(parts, Nil$.MODULE$);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+}

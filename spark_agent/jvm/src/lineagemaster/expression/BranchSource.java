@@ -1,0 +1,61 @@
+package lineagemaster.expression;
+
+import lineagemaster.delivery.AgentConfig;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
+import scala.collection.Seq;
+
+/**
+ * Of a scan in a branch of a union. From Spark 4.3 on a union is compiled into one piece with its branches, if none of
+ * them has an expression that is `Nondeterministic`. A task then runs the code that opens all branches and reads one of
+ * them, whose partition is another number than the task's.
+ */
+public final class BranchSource extends SourceExpression {
+  private static final long serialVersionUID = 1;
+
+  public BranchSource(AgentConfig common, int node, boolean isStriped, Seq<Expression> children) {
+    super(common, node, isStriped, children);
+  }
+
+  /** Does this Spark compile unions? */
+  public static boolean isOfUse() {
+    return indexVariable() != null;
+  }
+
+  @Override
+  Expression over(Seq<Expression> children) {
+    return new BranchSource(common, node, isStriped, children);
+  }
+
+  @Override
+  String split(CodegenContext context) {
+    try {
+      return (String) indexVariable().invoke(context);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  private static java.lang.reflect.Method indexVariable() {
+    try {
+      return CodegenContext.class.getMethod("currentPartitionIndexVar");
+    } catch (NoSuchMethodException older) {
+      return null;
+    }
+  }
+
+  @Override
+  boolean isLate() {
+    return true;
+  }
+
+  @Override
+  public Object eval(InternalRow row) {
+    if (positions == null) { // outside of generated code nobody says which partition it is: the task's is as good
+      open(TaskContext.getPartitionId());
+    }
+    return super.eval(row);
+  }
+}

@@ -1,0 +1,41 @@
+package lineagemaster.expression;
+
+import lineagemaster.delivery.AgentConfig;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
+import scala.collection.Seq;
+
+/** Of a scan whose partition the task reads, be there rows or not. */
+public final class LineageSource extends SourceExpression implements InitializedPerPartition {
+  private static final long serialVersionUID = 1;
+
+  public LineageSource(AgentConfig common, int node, boolean isStriped, Seq<Expression> children) {
+    super(common, node, isStriped, children);
+  }
+
+  @Override
+  Expression over(Seq<Expression> children) {
+    return new LineageSource(common, node, isStriped, children);
+  }
+
+  @Override
+  String split(CodegenContext context) {
+    return "partitionIndex";
+  }
+
+  @Override
+  boolean isLate() {
+    return false;
+  }
+
+  @Override
+  public void initializeInternal(int partitionIndex) {
+    open(partitionIndex);
+  }
+
+  @Override
+  public Object evalInternal(InternalRow row) {
+    return eval(row);
+  }
+}

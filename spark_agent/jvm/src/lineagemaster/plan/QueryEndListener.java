@@ -1,0 +1,110 @@
+package lineagemaster.plan;
+
+import java.util.Set;
+import java.util.TreeSet;
+import lineagemaster.delivery.Json;
+import lineagemaster.delivery.ManifestAccumulator;
+import lineagemaster.expression.LineageTap;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.util.QueryExecutionListener;
+import scala.runtime.BoxedUnit;
+
+/**
+ * Says on the driver, behind the manifests of its tasks, that a query has ended: one with taps of an output, or one that
+ * stays as it is and whose plan is marked with the node that stands for it.
+ */
+public final class QueryEndListener implements QueryExecutionListener {
+  /** Of a message; that of a Python worker holds a whole traceback, and ends with what matters. */
+  private static final int MAX_MESSAGE = 20_000;
+
+  /** On the root of a plan, which is asked there only: what is below may be part of other plans. */
+  private static final TreeNodeTag<Integer> UNFOLLOWED = new TreeNodeTag<>("lineage.unfollowed");
+
+  private final ManifestAccumulator manifests;
+
+  public QueryEndListener(ManifestAccumulator manifests) {
+    this.manifests = manifests;
+  }
+
+  /** This plan stays as it is; `node` stands for what its query gives. */
+  public static void mark(LogicalPlan plan, int node) {
+    plan.setTagValue(UNFOLLOWED, node);
+  }
+
+  @Override
+  public void onSuccess(String name, QueryExecution query, long nanoseconds) {
+    end(name, query, null);
+  }
+
+  @Override
+  public void onFailure(String name, QueryExecution query, Exception error) {
+    end(name, query, error);
+  }
+
+  /** With what the query failed, or null. */
+  private void end(String name, QueryExecution query, Exception failure) {
+    LogicalPlan plan;
+    try {
+      plan = query.optimizedPlan();
+    } catch (Throwable error) { // a query that failed before it had a plan has no taps
+      return;
+    }
+    try {
+      Set<Integer> nodes = outputs(plan);
+      if (nodes.isEmpty() && plan.getTagValue(UNFOLLOWED).isDefined()) {
+        nodes.add(plan.getTagValue(UNFOLLOWED).get());
+      }
+      if (!nodes.isEmpty()) {
+        manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + (failure != null)
+            + ",\"name\":" + Json.quoted(name) + error(failure) + "}");
+      }
+    } catch (Throwable error) { // an agent bug, which must not fail the job
+      manifests.gap("how a query ended is not known (" + error + ")");
+    }
+  }
+
+  private static String error(Exception failure) {
+    if (failure == null) {
+      return "";
+    }
+    Throwable cause = failure; // Spark's own errors say less than what made them
+    while (cause.getCause() != null && cause.getCause() != cause && !isOfPython(cause)) {
+      cause = cause.getCause();
+    }
+    String message = String.valueOf(cause.getMessage());
+    return ",\"error\":{\"type\":" + Json.quoted(cause.getClass().getSimpleName()) + ",\"message\":"
+        + Json.quoted(message.substring(0, Math.min(message.length(), MAX_MESSAGE))) + "}";
+  }
+
+  private static boolean isOfPython(Throwable error) {
+    return error.getClass().getSimpleName().equals("PythonException");
+  }
+
+  /** The nodes of the taps of outputs in a plan. */
+  public static Set<Integer> outputs(LogicalPlan optimized) {
+    Set<Integer> nodes = new TreeSet<>();
+    optimized.foreach(plan -> collect(plan, nodes)); // whose signature all Scalas share
+    return nodes;
+  }
+
+  private static BoxedUnit collect(LogicalPlan plan, Set<Integer> nodes) {
+    if (plan instanceof Filter) {
+      collect(((Filter) plan).condition(), nodes);
+    }
+    return BoxedUnit.UNIT;
+  }
+
+  private static void collect(Expression condition, Set<Integer> nodes) {
+    if (condition instanceof And) {
+      collect(((And) condition).left(), nodes);
+      collect(((And) condition).right(), nodes);
+    } else if (condition instanceof LineageTap && ((LineageTap) condition).isOutput()) {
+      nodes.add(((LineageTap) condition).node());
+    }
+  }
+}

@@ -1,0 +1,12 @@
+package lineagemaster.plan;
+
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.Seq;
+
+/** What Spark 3 calls of a plan, whose Scala is 2.12: javac makes the bridge to it, so one class file serves all versions. */
+interface Scala212Plan {
+  Seq<LogicalPlan> children();
+
+  Seq<Attribute> output();
+}
