@@ -1,7 +1,8 @@
-"""The structure of the code: no circles of imports, and executors get what runs there."""
+"""The structure of the code: no circles of imports, in Java too, and executors get what runs there."""
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,16 @@ from scripts.structure import PACKAGES, circles
 from spark_agent.driver.shipping import write_archive
 
 pytestmark = pytest.mark.unit
+
+JAVA = Path(__file__).parents[2] / "spark_agent" / "jvm" / "src" / "lineagemaster"
+#: The Java packages, and which others their classes may import. `delivery.kafka` has its own class loader.
+JAVA_PACKAGES = {
+    "plan": {"expression", "capture", "delivery"},
+    "expression": {"capture", "delivery"},
+    "capture": {"delivery"},
+    "delivery": set(),
+    "delivery.kafka": {"delivery"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +58,15 @@ def test_the_archive_for_executors_holds_what_workers_import_and_nothing_else(
         module for name in names - {"spark_agent"} for module in graph.find_modules_directly_imported_by(name)
     }
     assert imported <= names
+
+
+def test_java_packages_import_only_those_below_them() -> None:
+    imported: dict[str, set[str]] = {package: set() for package in JAVA_PACKAGES}
+    for path in JAVA.rglob("*.java"):
+        package = ".".join(path.parent.relative_to(JAVA).parts)
+        imported[package] |= set(
+            re.findall(r"^import lineagemaster\.([a-z.]+)\.", path.read_text("utf-8"), re.M)
+        )
+    for package, names in imported.items():
+        assert names <= JAVA_PACKAGES[package], package
+        assert JAVA.joinpath(*package.split("."), "package-info.java").is_file(), package
