@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from hypothesis import settings
 
-from scripts import brief_jvm
+from scripts import brief_jvm, jvm
 from spark_agent.sql import jvm_gateway
 
 if TYPE_CHECKING:
@@ -222,6 +222,8 @@ def jar(cannot_have: Callable[[str], NoReturn]) -> Path:
     path = Path(jvm_gateway.JAR)
     if not path.is_file():
         cannot_have("no lineage.jar: run `make jar`, which needs a JDK")
+    if not jvm.is_built():
+        pytest.fail("lineage.jar is not made of the Java sources as they are: run `make jar`", pytrace=False)
     return path
 
 

@@ -58,7 +58,9 @@ def plain(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="module")
-def traced(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def traced(
+    request: pytest.FixtureRequest, kafka: Any, jar: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Ran:
     """The CASES of a module, in one application with lineage."""
     folder = tmp_path_factory.mktemp("traced")
     return run_cases(kafka.bootstrap_servers, folder, request.module.CASES, lineage=True)
