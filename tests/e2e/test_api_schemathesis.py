@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lineage_api.access import Access
-from tests.e2e.test_page import served
 from tests.support.api_store import build, service
+from tests.support.e2e.browser import served
 
 pytestmark = pytest.mark.thorough
 

@@ -33,8 +33,13 @@ from lineage_service.cli.stack.up import start
 from lineage_service.settings import Settings
 from perf.delivery.brokers import closed_port
 from scripts.environment import alone
-from tests.oracle.test_wind_delays_job import BAD_READING, WRONG_LINE
-from tests.support.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
+from tests.support.wind_delays_oracle import (
+    BAD_READING,
+    WRONG_LINE,
+    InputRow,
+    lines_of_sources,
+    sources_of_lines,
+)
 
 pytestmark = pytest.mark.thorough
 

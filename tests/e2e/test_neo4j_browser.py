@@ -19,7 +19,7 @@ from lineage_service.devstack.errors import DownloadError, JavaError
 from lineage_service.graph.neo4j_store import GraphRecord, Neo4jGraph
 from lineage_service.settings import Settings
 from scripts.screenshots import chromium, opened_pages, run_in_browser
-from tests.integration.test_graph_store import node, started
+from tests.support.graphs import node, started
 
 pytestmark = pytest.mark.thorough
 

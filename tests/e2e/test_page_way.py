@@ -21,7 +21,6 @@ from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.queries import MemoryQueries
 from lineage_service.tracing.query.service import LineageQueries
-from tests.integration.test_ghost_links import Applications
 from tests.support.e2e.browser import long_tasks, opened, served, violations
 from tests.support.flights_and_weather import (
     APP,
@@ -35,6 +34,7 @@ from tests.support.flights_and_weather import (
 )
 from tests.support.large_application import LARGE
 from tests.support.large_application import tell as tell_large
+from tests.support.linked_applications import Applications
 from tests.support.wide_application import GROUP, MANY, SINK, SOURCE, tell
 
 SOURCES = 100_000

@@ -7,9 +7,9 @@ from lineage_api.etags import tags_of
 from lineage_service.tracing.query.service import LineageQueries
 from perf.api.clients import Answered, Question, ask, target
 from perf.api.report import Result, markdown, rows_of, wrong_of
-from tests.e2e.test_page import served
 from tests.support.api_client import Client
 from tests.support.api_store import APP, HALF, build
+from tests.support.e2e.browser import served
 
 BASE = f"/api/applications/{APP}"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from lineage_api.access import Access
 from lineage_api.app import create_app
 from lineage_service.tracing.query.service import LineageQueries
-from tests.e2e.test_page import served
 from tests.support.api_store import build
+from tests.support.e2e.browser import served
 
 README = Path(__file__).parents[2] / "README.md"
 TOKEN = "a-token-for-the-readme"

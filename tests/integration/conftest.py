@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from lineage_service.devstack.ports import HOST, choose_port, is_free
+from tests.support.graphs import GraphUnderTest, MemoryUnderTest, opened
 
 READY_DEADLINE_S = 240.0
 
@@ -55,3 +56,18 @@ def bucket(s3: str, monkeypatch: pytest.MonkeyPatch) -> str:
     name = f"lineage-{uuid.uuid4().hex[:12]}"
     urllib.request.urlopen(urllib.request.Request(f"{s3}/{name}", method="PUT")).close()
     return f"s3://{name}"
+
+
+@pytest.fixture(params=["memory", "neo4j"])
+def graph(request: pytest.FixtureRequest) -> Iterator[GraphUnderTest]:
+    if request.param == "memory":
+        yield MemoryUnderTest()
+        return
+    yield from opened(request.getfixturevalue("neo4j"))
+
+
+@pytest.fixture
+def app(graph: GraphUnderTest) -> Iterator[str]:
+    application_id = f"app-{uuid.uuid4().hex}"
+    yield application_id
+    graph.store.delete_application(application_id)

@@ -19,27 +19,20 @@ from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.graph.rows import GraphDataError, RunColumn, WholeRun
 from lineage_service.graph.run_writer import ClaimLostError, RunWriter
 from lineage_service.graph.statements import Step, run_steps
-from tests.integration.test_graph_store import (
+from tests.support.graphs import (
     GraphUnderTest,
-    MemoryUnderTest,
     Neo4jUnderTest,
     ended,
     link,
+    links_of,
     node,
     opened,
     record,
+    run_of,
     started,
 )
 
 MAX_FLOWS = 1_000
-
-
-@pytest.fixture(params=["memory", "neo4j"])
-def graph(request: pytest.FixtureRequest) -> Iterator[GraphUnderTest]:
-    if request.param == "memory":
-        yield MemoryUnderTest()
-        return
-    yield from opened(request.getfixturevalue("neo4j"))
 
 
 @pytest.fixture
@@ -47,36 +40,8 @@ def neo4j_graph(neo4j: Any) -> Iterator[Neo4jUnderTest]:
     yield from opened(neo4j)
 
 
-@pytest.fixture
-def app(graph: GraphUnderTest) -> Iterator[str]:
-    application_id = f"app-{uuid.uuid4().hex}"
-    yield application_id
-    graph.store.delete_application(application_id)
-
-
 def end(graph: GraphUnderTest, app: str) -> None:
     graph.store.write_events([started(app), node(app, 1), node(app, 2, "reduceByKey"), ended(app)])
-
-
-def run_of(app: str, each: int = 2, groups: int = 1) -> WholeRun:
-    """`each` records of node 1 that go into `groups` of node 2 by turns."""
-    first = [f"{app}#1#0#{offset}" for offset in range(each)]
-    second = [f"{app}#2#0#{offset}" for offset in range(groups)]
-    ways = sorted((each + offset % groups, offset) for offset in range(each))
-    return WholeRun(
-        columns=[
-            RunColumn(node=1, flow_ids=first, hash_ins=[None] * each, vals=list(map(str, range(each)))),
-            RunColumn(node=2, flow_ids=second, hash_ins=[None] * groups, vals=[None] * groups),
-        ],
-        sources=[source for _, source in ways],
-        targets=[target for target, _ in ways],
-        is_exact=True,
-    )
-
-
-def links_of(run: WholeRun) -> list[list[str]]:
-    ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
-    return sorted([ids[source], ids[target]] for source, target in zip(run.sources, run.targets, strict=True))
 
 
 def stored(graph: GraphUnderTest, app: str) -> dict[str, Any]:

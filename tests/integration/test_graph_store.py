@@ -8,104 +8,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import neo4j as driver
 import pytest
 
 import lineage_cypher
 from lineage_service.graph import rows as graph_rows
 from lineage_service.graph.neo4j_store import (
     GraphDataError,
-    GraphRecord,
     GraphRefusedError,
     GraphStore,
     GraphUnavailableError,
     Neo4jGraph,
 )
-from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
-
-Event = Mapping[str, Any]
-Content = dict[str, list[Any]]
-
+from tests.support.graphs import (
+    Event,
+    GraphUnderTest,
+    MemoryUnderTest,
+    Neo4jUnderTest,
+    _ordered,
+    ended,
+    link,
+    node,
+    opened,
+    record,
+    started,
+)
 
 # -- the two graphs, and what stands in them ----------------------------------------------------------
-
-
-class MemoryUnderTest:
-    def __init__(self) -> None:
-        self.store = MemoryGraph()
-
-    def content(self, application_id: str) -> Content:
-        store = self.store
-        return {
-            "applications": _ordered(_of(application_id, store.applications)),
-            "nodes": _ordered(_of(application_id, store.nodes)),
-            "sends_to": _ordered(
-                [*ends, link]
-                for ends, link in store.sends_to.items()
-                if store.nodes[ends[0]]["applicationId"] == application_id
-            ),
-            "flows": _ordered(_of(application_id, store.flows)),
-            "flow_links": _ordered(
-                list(ends)
-                for ends in store.flow_links
-                if store.flows[ends[0]]["applicationId"] == application_id
-            ),
-        }
-
-
-class Neo4jUnderTest:
-    def __init__(self, server: Any) -> None:
-        self.store = Neo4jGraph(server.uri, user=server.user, password=server.password)
-        self.store.migrate()
-        self.driver = connect(server)
-
-    def content(self, application_id: str) -> Content:
-        def read(query: str) -> list[Any]:
-            records, _, _ = self.driver.execute_query(query, application=application_id)
-            return _ordered(record.values() if len(record) > 1 else record[0] for record in records)
-
-        return {
-            "applications": read(
-                "MATCH (n:LineageApplication {applicationId: $application}) RETURN properties(n)"
-            ),
-            "nodes": read("MATCH (n:LineageNode {applicationId: $application}) RETURN properties(n)"),
-            "sends_to": read(
-                "MATCH (a:LineageNode {applicationId: $application})-[r:sendsTo]->(b) "
-                "RETURN a.nodeId, b.nodeId, properties(r)"
-            ),
-            "flows": read("MATCH (n:LineageFlow {applicationId: $application}) RETURN properties(n)"),
-            "flow_links": read(
-                "MATCH (a:LineageFlow {applicationId: $application})-[r:flow]->(b) RETURN a.flowId, b.flowId"
-            ),
-        }
-
-
-GraphUnderTest = MemoryUnderTest | Neo4jUnderTest
-
-
-def _of(application_id: str, rows: Mapping[str, Any]) -> list[Any]:
-    return [row for row in rows.values() if row["applicationId"] == application_id]
-
-
-def _ordered(rows: Any) -> list[Any]:
-    return sorted(rows, key=lambda row: repr(sorted(row.items()) if isinstance(row, dict) else row))
-
-
-def connect(server: Any) -> driver.Driver:
-    return driver.GraphDatabase.driver(
-        server.uri,
-        auth=(server.user, server.password) if server.password else None,
-        notifications_min_severity="OFF",
-    )
-
-
-@pytest.fixture(params=["memory", "neo4j"])
-def graph(request: pytest.FixtureRequest) -> Iterator[GraphUnderTest]:
-    if request.param == "memory":
-        yield MemoryUnderTest()
-        return
-    yield from opened(request.getfixturevalue("neo4j"))
 
 
 @pytest.fixture
@@ -113,57 +42,7 @@ def neo4j_graph(neo4j: Any) -> Iterator[Neo4jUnderTest]:
     yield from opened(neo4j)
 
 
-def opened(server: Any) -> Iterator[Neo4jUnderTest]:
-    """A graph in the server, and after it the end of its connections."""
-    under_test = Neo4jUnderTest(server)
-    yield under_test
-    under_test.driver.close()
-    under_test.store.close()
-
-
-@pytest.fixture
-def app(graph: GraphUnderTest) -> Iterator[str]:
-    application_id = f"app-{uuid.uuid4().hex}"
-    yield application_id
-    graph.store.delete_application(application_id)
-
-
 # -- what is told of an application -------------------------------------------------------------------
-
-
-def started(app: str, *, time: int = 1_000, name: str = "word count") -> Event:
-    return {
-        "type": contract.APPLICATION_STARTED,
-        "application_id": app,
-        "time": time,
-        "name": name,
-        "detailed": True,
-        "spark_version": "4.3.0",
-        "user": "ada",
-    }
-
-
-def ended(app: str, *, time: int = 2_000) -> Event:
-    counters = {"runs": 3, "dropped": 0}
-    return {"type": contract.APPLICATION_ENDED, "application_id": app, "time": time, "counters": counters}
-
-
-def node(app: str, number: int, name: str = "map", *, time: int = 1_100, **more: Any) -> Event:
-    fields = {"description": f"{name} at job.py:{number}", "kind": "operator", "relation": "identity"}
-    told = {"type": contract.NODE_REGISTERED, "application_id": app, "time": time, "node": number}
-    return {**told, "name": name, **fields, "exact": True, **more}
-
-
-def link(app: str, source: int, target: int, port: int = 0) -> Event:
-    ends = {"source": source, "target": target, "port": port}
-    return {"type": contract.LINK, "application_id": app, "time": 1_200, **ends}
-
-
-def record(app: str, number: int, offset: int, **more: Any) -> GraphRecord:
-    flow_id = f"{app}#{number}#0#{offset}"
-    return GraphRecord(
-        **{"flow_id": flow_id, "node": number, "hash_in": None, "hash_out": flow_id, "val": None, **more}
-    )
 
 
 def test_an_application_that_started_runs(graph: GraphUnderTest, app: str) -> None:

@@ -17,7 +17,7 @@ from lineage_service.kafka.group_claim import claim
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of
 from lineage_service.kafka.subscription import PASSING, KafkaSubscription, Place
 from lineage_service.store.flow_store import DeltaFlowStore
-from tests.integration.test_consume import (
+from tests.support.consumers import (
     Bench,
     bench_of,
     flows_of,

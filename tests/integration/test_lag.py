@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,17 @@ from lineage_service.monitoring.metrics_server import CannotListenError, metrics
 from lineage_service.settings import Settings
 from perf.delivery.brokers import closed_port
 from spark_agent import contract
-from tests.integration.test_consume import Bench, bench_of, manifest, output_of, some_blocks, wait_until
+from tests.support.consumers import (
+    Bench,
+    bench_of,
+    manifest,
+    metrics_url,
+    output_of,
+    serving,
+    settings_of,
+    some_blocks,
+    wait_until,
+)
 from tests.support.group_suite import GroupSuite
 from tests.support.lineage_messages import APP, event
 
@@ -44,30 +54,8 @@ def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
     yield from bench_of(kafka, tmp_path, topic)
 
 
-def settings_of(bench: Bench, **settings: Any) -> Settings:
-    return Settings(
-        home=bench.folder / "home",
-        store=str(bench.folder / "flows"),
-        kafka_bootstrap_servers=bench.servers,
-        node_topic=bench.node_topic,
-        flow_topic=bench.flow_topic,
-        dead_letter_topic=bench.dead_letter_topic,
-        consumer_group=bench.group,
-        **settings,
-    )
-
-
 def waiting(lag: GroupLag) -> dict[tuple[str, int], int]:
     return {(each.topic, each.partition): each.messages for each in lag.partitions if each.messages}
-
-
-def metrics_url(process: subprocess.Popen[str]) -> str:
-    """From the first lines that it logs."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "metrics are at " in line:
-            return line.split("metrics are at ")[1].strip()
-    pytest.fail("it ended without a word on metrics")
 
 
 def scraped(url: str) -> dict[str, dict[Labels, float]]:
@@ -79,25 +67,6 @@ def scraped(url: str) -> dict[str, dict[Labels, float]]:
         for sample in family.samples:
             found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
     return found
-
-
-@contextmanager
-def serving(bench: Bench, **changes: Any) -> Iterator[str]:
-    """`lineage serve` as a process; its URL."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
-    chosen = settings_of(bench, api_port=0, **changes).model_dump(exclude_defaults=True)
-    environment |= {f"LINEAGE_{name.upper()}": str(value) for name, value in chosen.items()}
-    command = [sys.executable, "-m", "lineage_service.cli.main", "serve"]
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    address = bench.folder / "home" / "api.json"
-    try:
-        wait_until(address.exists, process)
-        yield json.loads(address.read_text())["url"]
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: Bench) -> None:

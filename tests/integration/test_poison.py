@@ -15,15 +15,7 @@ import psutil
 import pytest
 
 from spark_agent import contract
-from tests.integration.test_consume import (
-    Bench,
-    bench_of,
-    flows_of,
-    manifest,
-    some_blocks,
-    stored_flows,
-    wait_until,
-)
+from tests.support.consumers import Bench, bench_of, flows_of, manifest, some_blocks, stored_flows, wait_until
 from tests.support.lineage_messages import APP, event
 from tests.support.poison import BLOCKS, EVENTS
 

@@ -21,8 +21,7 @@ import yaml
 
 from lineage_service.devstack.ports import HOST, choose_port
 from spark_agent import contract
-from tests.integration.test_consume import Bench, bench_of, manifest, some_blocks, wait_until
-from tests.integration.test_lag import metrics_url, serving
+from tests.support.consumers import Bench, bench_of, manifest, metrics_url, serving, some_blocks, wait_until
 from tests.support.lineage_messages import event
 
 OPS = Path(__file__).parents[2] / "ops"

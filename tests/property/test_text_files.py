@@ -1,4 +1,3 @@
-import re
 import tempfile
 from pathlib import Path
 from unittest import mock
@@ -8,19 +7,11 @@ from hypothesis import strategies as st
 
 from lineage_service.tracing.files import row_index
 from lineage_service.tracing.files.row_index import RowIndex, split_rows
+from tests.support.lines import naive
 
 pieces = st.lists(
     st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n", b"\r\r", b"\n\n", "é".encode()]), max_size=30
 )
-
-
-def naive(data: bytes) -> list[tuple[int, bytes]]:
-    """(offset, row) by one regular expression."""
-    rows = []
-    for found in re.finditer(rb"([^\r\n]*)(\r\n|\r|\n|\Z)", data):
-        if found.group(2) or found.group(1):
-            rows.append((found.start(), found.group(1)))
-    return rows
 
 
 @given(pieces, st.integers(1, 9))

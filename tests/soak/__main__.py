@@ -9,9 +9,10 @@ import tempfile
 from pathlib import Path
 from random import SystemRandom
 
-from tests.conftest import CACHE
 from tests.support.soak.servers import Servers
 from tests.support.soak.storm import ROUND_SECONDS, soak
+
+ROOT = Path(__file__).parents[2]
 
 
 def main(minutes: float) -> int:
@@ -20,7 +21,7 @@ def main(minutes: float) -> int:
     rounds = max(1, round(minutes * 60 / ROUND_SECONDS))
     for at in range(rounds):
         folder = Path(tempfile.mkdtemp(prefix="lineage-soak-"))
-        with Servers(folder / "servers", CACHE / "lineage" / "jars") as servers:
+        with Servers(folder / "servers", ROOT / ".cache" / "lineage" / "jars") as servers:
             report = soak(servers, folder, f"{seed}-{at}" if at else seed, minutes * 60 / rounds, print)
         print(f"round {at + 1} of {rounds}: {report}", flush=True)
         if report.differences:

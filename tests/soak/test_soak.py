@@ -20,8 +20,7 @@ from lineage_service.errors import UnavailableError
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.graph.run_writer import RunWriter
 from spark_agent import contract
-from tests.integration.test_graph_runs import links_of, run_of
-from tests.integration.test_graph_store import ended, node, started
+from tests.support.graphs import ended, links_of, node, run_of, started
 from tests.support.lineage_messages import block, event
 from tests.support.soak.applications import FLOW_PARTITIONS, Sent, at_least_once, make
 from tests.support.soak.crash import POINTS

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from pyspark import SparkContext
 from tests.support.spark.application import Application, run_application
 from tests.support.spark.dataframe_oracle import Ran, run_cases
 from tests.support.spark.quick_spark import make_spark_home, stop_without_waiting
+from tests.support.spark.sessions import Servers
 
 # Executors with and without lineage run this Python, not whichever `python3` comes first.
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -64,3 +67,36 @@ def traced(
     """The CASES of a module, in one application with lineage."""
     folder = tmp_path_factory.mktemp("traced")
     return run_cases(kafka.bootstrap_servers, folder, request.module.CASES, lineage=True)
+
+
+@pytest.fixture(scope="module")
+def servers(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    home, prefix = tmp_path_factory.mktemp("home"), uuid.uuid4().hex[:10]
+    topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
+    environment = clean | {
+        "LINEAGE_HOME": str(home),
+        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "LINEAGE_NODE_TOPIC": topics["node"],
+        "LINEAGE_FLOW_TOPIC": topics["flow"],
+        "LINEAGE_DEAD_LETTER_TOPIC": f"{prefix}-dead",
+        "LINEAGE_CONSUMER_GROUP": prefix,
+        "LINEAGE_BATCH_MAX_SECONDS": "0.2",
+        "LINEAGE_API_PORT": "0",
+        "LINEAGE_METRICS": "false",
+    }
+    conf = {
+        "spark.lineage.enabled": "true",
+        "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "spark.lineage.topic.node": topics["node"],
+        "spark.lineage.topic.flow": topics["flow"],
+        "spark.lineage.delivery.timeout": "20",
+        "spark.ui.enabled": "false",
+    }
+    with ExitStack() as cleanup:
+        found = Servers(home, environment, conf)
+        cleanup.callback(lambda: [(each.terminate(), each.wait()) for each in found.started])
+        found.start("consume")
+        found.start("serve")
+        conf["spark.lineage.api"] = found.address()
+        yield found

@@ -21,8 +21,10 @@ from pyspark import TaskContext, cloudpickle
 from lineage_service.devstack.ports import choose_port
 from spark_agent import contract
 from spark_agent.worker import task_run
+from tests.support.spark import clusters
 from tests.support.spark import naive_interpreter as naive
 from tests.support.spark.application import Application, part_rows
+from tests.support.spark.clusters import WAIT_BUDGET_S, kill_executor, once
 from tests.support.spark.naive_interpreter import Data
 
 Run = Callable[..., tuple[Any, Application]]
@@ -31,7 +33,8 @@ Run = Callable[..., tuple[Any, Application]]
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 # The executors of a cluster cannot import the tests.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+for module in (sys.modules[__name__], clusters):
+    cloudpickle.register_pickle_by_value(module)
 
 LINES = [f"{'abcd'[i * i % 7 % 4]} {i}" for i in range(40)]
 
@@ -45,35 +48,14 @@ def is_kept(kv: tuple[str, int]) -> bool:
     return kv[1] % 5 != 2
 
 
-#: A worker that has just started on a busy machine may need more than the default to meet the broker.
-PATIENCE_S = "30"
 #: A record in the middle of a split, so that its attempt has captured something before it.
 IN_THE_MIDDLE = pair(LINES[18])
-
-
-def once(folder: Path, name: str) -> bool:
-    """True for the first who asks, in whichever process."""
-    try:
-        (folder / name).touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
 
 
 def send_blocks() -> None:
     """What this attempt has captured so far leaves, as that of a longer task would have."""
     if task_run.current is not None:
         task_run.current.close()
-
-
-def kill_executor() -> None:
-    """SIGKILL for the JVM above this worker: worker, daemon, executor."""
-    process = os.getpid()
-    while "CoarseGrainedExecutorBackend" not in Path(f"/proc/{process}/cmdline").read_text():
-        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-        assert process > 1, "no executor above this worker"
-    os.kill(process, signal.SIGKILL)
-    signal.pause()
 
 
 def kept_naively(source: Path) -> Data:
@@ -152,7 +134,7 @@ def test_an_executor_that_is_killed_leaves_no_trace(
         job,
         master="local-cluster[2,1,1024]",
         # Both executors hold something, and tasks run where their cached block is.
-        spark_lineage_delivery_timeout=PATIENCE_S,
+        spark_lineage_delivery_timeout=WAIT_BUDGET_S,
         spark_cores_max="2",
         spark_scheduler_minRegisteredResourcesRatio="1",
         spark_locality_wait="10s",
@@ -266,7 +248,7 @@ def test_the_slower_copy_of_a_task_leaves_no_trace(
     _, application = run(
         job,
         master=two_hosts,
-        spark_lineage_delivery_timeout=PATIENCE_S,
+        spark_lineage_delivery_timeout=WAIT_BUDGET_S,
         spark_driver_host="127.0.0.1",
         spark_executor_memory="512m",
         spark_speculation="true",

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 from lineage_service.lineage import Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session
-from tests.spark import test_cluster, test_dataframe_cluster
-from tests.spark.test_dataframe_cluster import CLUSTER, fails_at
+from tests.support.spark import clusters
 from tests.support.spark import relational as r
 from tests.support.spark.application import Application
+from tests.support.spark.clusters import CLUSTER, fails_at
 from tests.support.spark.dataframe_oracle import (
     Case,
     Ran,
@@ -38,7 +38,7 @@ from tests.support.spark.shop import Order, Shop, make_shop
 pytestmark = pytest.mark.timeout(2700)
 
 # The executors of a cluster cannot import the tests.
-for module in (sys.modules[__name__], test_cluster, test_dataframe_cluster):
+for module in (sys.modules[__name__], clusters):
     cloudpickle.register_pickle_by_value(module)
 
 

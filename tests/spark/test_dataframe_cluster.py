@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkContext, TaskContext, cloudpickle
+from pyspark import SparkContext, cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark import test_cluster
-from tests.spark.test_cluster import PATIENCE_S, kill_executor, once
+from tests.support.spark import clusters
 from tests.support.spark import relational as r
 from tests.support.spark.application import Application
+from tests.support.spark.clusters import CLUSTER, dies_at, fails_at
 from tests.support.spark.dataframe_oracle import check_forward, check_sources, rows_of_sources, written
 from tests.support.spark.shop import Shop, make_shop
 
@@ -26,17 +26,8 @@ Run = Callable[..., tuple[Any, Application]]
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(2700)]
 
 # The executors of a cluster cannot import the tests.
-for module in (sys.modules[__name__], test_cluster):
+for module in (sys.modules[__name__], clusters):
     cloudpickle.register_pickle_by_value(module)
-
-CLUSTER = {
-    "master": "local-cluster[2,1,1024]",
-    "spark_lineage_delivery_timeout": PATIENCE_S,
-    "spark_cores_max": "2",
-    "spark_scheduler_minRegisteredResourcesRatio": "1",
-    "spark_sql_shuffle_partitions": "3",
-    "spark_sql_adaptive_coalescePartitions_enabled": "false",
-}
 
 
 #: The id of an order in the middle of its file, which has a customer, and a name of customers.
@@ -45,24 +36,6 @@ A_ROW, A_GROUP = 16, "bo"
 
 def unchanged(value: Any) -> Any:
     return value
-
-
-def dies_at(wanted: Any, folder: Path) -> Callable[[Any], Any]:
-    def maybe(value: Any) -> Any:
-        if value == wanted and once(folder, "killed"):
-            kill_executor()
-        return value
-
-    return maybe
-
-
-def fails_at(wanted: Any) -> Callable[[Any], Any]:
-    def maybe(value: Any) -> Any:
-        if value == wanted and TaskContext.get().attemptNumber() == 0:
-            raise ValueError(f"the first attempt at {wanted}")
-        return value
-
-    return maybe
 
 
 def sums(s: Shop) -> r.Data:

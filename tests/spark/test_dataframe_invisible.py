@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, GroupedData, Observation, SparkSession, Windo
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 
-from tests.spark.test_dataframe_sources import counted_group, counted_groups
 from tests.support.spark.application import run_application
+from tests.support.spark.arrow_functions import counted_group, counted_groups
 from tests.support.spark.dataframe_oracle import Tables, conf_of
 from tests.support.spark.shop import TEXT_SCHEMA, Shop, make_shop
 

@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_agent import contract
-from tests.spark import test_dataframe_cluster
-from tests.spark.test_dataframe_cluster import CLUSTER
+from tests.support.spark import clusters
 from tests.support.spark.application import Application, part_rows, rows_at, run_application, without_kept
+from tests.support.spark.clusters import CLUSTER
 
 pytestmark = pytest.mark.timeout(2700)
 
 # The executors of a cluster cannot import the tests.
-for module in (sys.modules[__name__], test_dataframe_cluster):
+for module in (sys.modules[__name__], clusters):
     cloudpickle.register_pickle_by_value(module)
 
 #: What is cached, of `frame`, whose column `a` is the row of each record: `rows` are those that it is of.

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType
 
 from tests.support.spark import relational as r
+from tests.support.spark.arrow_functions import counted_group, counted_groups
 from tests.support.spark.dataframe_oracle import Case, Ran, Tables, without_lineage
 from tests.support.spark.shop import TEXT_SCHEMA, Order, Shop
 
@@ -255,15 +256,6 @@ def small(rows: Iterator[Any]) -> Iterator[Any]:
         table = pa.Table.from_batches([batch])
         kept = table.filter(pa.compute.less(table["amount"], 20)).select(["id"])
         yield from kept.append_column("split", pa.array([split] * len(kept), pa.int32())).to_batches()
-
-
-def counted_group(table: pa.Table) -> pa.Table:
-    return pa.table({"tag": table["tag"][:1], "n": pa.array([len(table)], pa.int64())})
-
-
-def counted_groups(left: pa.Table, right: pa.Table) -> pa.Table:
-    tag = (left if len(left) else right)["tag"][:1]
-    return pa.table({"tag": tag, "n": pa.array([len(left)]), "m": pa.array([len(right)])})
 
 
 def count_of_customer(table: pa.Table) -> pa.Table:

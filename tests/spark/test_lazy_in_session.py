@@ -16,11 +16,9 @@ from pyspark.sql import functions as F
 
 from spark_agent import TraceError, trace
 from spark_agent.client.http import ApiClient
-from tests.spark.test_tracing_in_session import Servers, found, servers, session
 from tests.support.spark.application import part_rows
+from tests.support.spark.sessions import Servers, found, session
 from tests.support.spark.shop import write_text as write
-
-__all__ = ["servers"]
 
 pytestmark = pytest.mark.timeout(2700)
 

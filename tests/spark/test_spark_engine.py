@@ -14,7 +14,7 @@ from lineage_service.errors import InvalidQueryError, LineageError, NotFoundErro
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.spark.api import SparkTracing, local_session, trace
 from lineage_service.tracing.spark.store import in_hadoop
-from tests.spark import test_more_operations, test_operations
+from tests.support.spark import more_rdd_pipelines, rdd_pipelines
 from tests.support.spark.application import (
     Application,
     ParquetStore,
@@ -38,7 +38,7 @@ CHOSEN = (
     "zip of shuffles",
     "mapPartitions, row by row",
 )
-EVERY = {**test_operations.PIPELINES, **test_more_operations.PIPELINES}
+EVERY = {**rdd_pipelines.PIPELINES, **more_rdd_pipelines.PIPELINES}
 PIPELINES = {name: EVERY[name] for name in CHOSEN}
 
 #: How sets are kept and moved: as ever, and with none held by the driver or sent to the flows.

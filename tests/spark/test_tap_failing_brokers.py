@@ -17,7 +17,7 @@ from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker
 from tests.support.spark.application import messages_of
 from tests.support.spark.taps import PARTITIONS, TAP, Taps
 
-PATIENCE_S = 5.0
+WAIT_BUDGET_S = 5.0
 #: What several waits within the patience may cost on a machine that many tests share.
 MOST_S = 60.0
 
@@ -68,7 +68,9 @@ def test_a_broker_that_refuses_is_named_with_what_to_do(
     name = f"{topic}{uuid.uuid4().hex[:8]}"
     if config is not None:
         broker.create_topic(name, PARTITIONS, config)
-    patience_s = PATIENCE_S + len(topic) / 10  # another one for each, and so a sender that has not given up
+    patience_s = (
+        WAIT_BUDGET_S + len(topic) / 10
+    )  # another one for each, and so a sender that has not given up
     runs = queried(Taps(spark, broker.servers, patience_s=patience_s, topic=name))
     for run in runs:
         assert run["dropped"] == run["blocks"] > 0
@@ -79,7 +81,7 @@ def test_a_broker_that_refuses_is_named_with_what_to_do(
 def test_a_loss_fails_the_query_where_the_user_asks_for_that(spark: SparkSession, broker: Broker) -> None:
     name = f"{NO_WRITE}{uuid.uuid4().hex[:8]}"
     broker.create_topic(name, PARTITIONS, {})
-    taps = Taps(spark, broker.servers, patience_s=PATIENCE_S + 3, topic=name, on_error="fail")
+    taps = Taps(spark, broker.servers, patience_s=WAIT_BUDGET_S + 3, topic=name, on_error="fail")
     with pytest.raises(
         Exception, match=r"split \d is incomplete, and spark\.lineage\.onError=fail: .+ Write"
     ):
@@ -111,7 +113,7 @@ def test_what_a_broker_that_hangs_has_not_confirmed_is_counted_and_arrives_later
 
 
 def test_a_broker_that_is_slow_costs_a_bounded_time(spark: SparkSession, broker: Broker) -> None:
-    taps = Taps(spark, broker.slow_servers, patience_s=PATIENCE_S)
+    taps = Taps(spark, broker.slow_servers, patience_s=WAIT_BUDGET_S)
     broker.create_topic(taps.topic, PARTITIONS)
     runs = queried(taps)
     for run in runs:

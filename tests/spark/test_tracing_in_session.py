@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import json
 import operator
-import os
 import subprocess
 import sys
-import time
-import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkConf, SparkContext
 
 from spark_agent import TraceError, agent, trace
 from spark_agent.client import trace as client
 from spark_agent.driver.session import Session
 from tests.support.spark.application import part_rows
 from tests.support.spark.pipelines import write
+from tests.support.spark.sessions import Servers, found, session
 
 pytestmark = pytest.mark.timeout(1800)
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_S = 480
 ORDERS = [
     "shop,state,amount",
     "North,paid,10",
@@ -38,68 +33,6 @@ ORDERS = [
 ]
 
 
-@dataclass
-class Servers:
-    """A consumer and an API of their own, which read topics of their own."""
-
-    home: Path
-    environment: dict[str, str]
-    conf: dict[str, str]
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    def start(self, *command: str) -> None:
-        with (self.home / f"{command[0]}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "lineage_service.cli.main", *command],
-                env=self.environment,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
-        self.started.append(process)
-
-    def address(self) -> str:
-        deadline = time.monotonic() + DEADLINE_S
-        while not (self.home / "api.json").exists():
-            logs = [path.read_text() for path in self.home.glob("*.log")]
-            assert time.monotonic() < deadline, logs
-            assert all(each.poll() is None for each in self.started), logs
-            time.sleep(0.1)
-        return str(json.loads((self.home / "api.json").read_text())["url"])
-
-
-@pytest.fixture(scope="module")
-def servers(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    home, prefix = tmp_path_factory.mktemp("home"), uuid.uuid4().hex[:10]
-    topics = {"node": f"{prefix}-node", "flow": f"{prefix}-flow"}
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("LINEAGE_")}
-    environment = clean | {
-        "LINEAGE_HOME": str(home),
-        "LINEAGE_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
-        "LINEAGE_NODE_TOPIC": topics["node"],
-        "LINEAGE_FLOW_TOPIC": topics["flow"],
-        "LINEAGE_DEAD_LETTER_TOPIC": f"{prefix}-dead",
-        "LINEAGE_CONSUMER_GROUP": prefix,
-        "LINEAGE_BATCH_MAX_SECONDS": "0.2",
-        "LINEAGE_API_PORT": "0",
-        "LINEAGE_METRICS": "false",
-    }
-    conf = {
-        "spark.lineage.enabled": "true",
-        "spark.lineage.kafka.bootstrap.servers": kafka.bootstrap_servers,
-        "spark.lineage.topic.node": topics["node"],
-        "spark.lineage.topic.flow": topics["flow"],
-        "spark.lineage.delivery.timeout": "20",
-        "spark.ui.enabled": "false",
-    }
-    with ExitStack() as cleanup:
-        found = Servers(home, environment, conf)
-        cleanup.callback(lambda: [(each.terminate(), each.wait()) for each in found.started])
-        found.start("consume")
-        found.start("serve")
-        conf["spark.lineage.api"] = found.address()
-        yield found
-
-
 @dataclass(frozen=True)
 class Ran:
     """A job that has acted, in a session that goes on."""
@@ -107,17 +40,6 @@ class Ran:
     folder: Path
     paid: Any
     sums: Any
-
-
-@contextmanager
-def session(conf: dict[str, str]) -> Iterator[SparkContext]:
-    settings = {"spark.master": "local[2]", "spark.app.name": "orders", **conf}
-    context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
-    context.setLogLevel("OFF")
-    try:
-        yield context
-    finally:
-        context.stop()
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +52,6 @@ def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         sums = paid.map(lambda order: (order[0], int(order[2]))).reduceByKey(operator.add, 2)
         sums.map(lambda total: f"{total[0]},{total[1]}").saveAsTextFile(str(folder / "sums"))
         yield Ran(folder, paid, sums)
-
-
-def found(rows: Any) -> set[tuple[str, int, int, str]]:
-    return {(Path(row.path).name, row.row, row.line, row.text) for row in rows.collect()}
 
 
 NORTH = {("orders.csv", 1, 2, "North,paid,10"), ("orders.csv", 4, 5, "North,paid,5")}

@@ -58,3 +58,9 @@ def lines_of_sources(sources: dict[str, set[InputRow]]) -> dict[InputRow, set[st
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     with path.open(newline="") as file:
         return list(enumerate(csv.DictReader(file), start=1))
+
+
+BAD_READING = ("weather.csv", 1010)
+
+
+WRONG_LINE = "EWR,2013-02,57.81,13.07,8608"

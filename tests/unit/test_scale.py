@@ -14,7 +14,7 @@ from perf.ingest import report
 from perf.scale import paper
 from perf.scale.__main__ import BEGIN, END, replaced
 from perf.scale.day import Day, Model, simulate
-from tests.unit.test_ingest_report import grown, measured
+from tests.support.ingest_results import grown, measured
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 RESULTS = Path(__file__).parents[2] / "perf" / "results"
