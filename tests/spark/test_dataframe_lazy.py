@@ -14,18 +14,9 @@ from pyspark.sql import functions as F
 
 from spark_agent import agent
 from spark_agent.sql.rerun.rerun import CannotRunAgainError
-from tests.spark import (
-    test_dataframe_borders,
-    test_dataframe_edges,
-    test_dataframe_groups,
-    test_dataframe_joins,
-    test_dataframe_operators,
-    test_dataframe_outputs,
-    test_dataframe_sources,
-    test_dataframe_subqueries,
-)
 from tests.support.spark import relational as r
 from tests.support.spark.application import Application, run_application
+from tests.support.spark.cases import boundary, edges, groups, joins, operators, outputs, sources, subqueries
 from tests.support.spark.dataframe_oracle import (
     Case,
     Place,
@@ -43,47 +34,47 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
 #: Those that differ in what a query must be like to be run again; all others run it in the same ways.
 CASES: dict[str, Case] = {
-    f"{module.__name__.rpartition('_')[2]}: {name}": module.CASES[name]
+    f"{module.__name__.rpartition('.')[2]}: {name}": module.CASES[name]
     for module, names in (
         (
-            test_dataframe_operators,
+            operators,
             "filter; orderBy and limit; limit over a filter; sample; repartition; posexplode_outer; "
             "words of text, counted; distinct over explode over groupBy; aggregate over limit",
         ),
         (
-            test_dataframe_groups,
+            groups,
             "groupBy of NaN and both zeros; groupBy whose keys are not shown; aggregates that keep objects; "
             "having; global aggregate; aggregate of aggregates; distinct; several count distincts; "
             "dropDuplicates; rollup; pivot; sum over a partition; row_number; the first of each partition; "
             "aggregate over a window; lag",
         ),
         (
-            test_dataframe_joins,
+            joins,
             "inner join, broadcast; left join, sort-merge; full join, sort-merge; semi join, broadcast; "
             "anti join, broadcast; non-equi full join; self-join; null-safe join; join of three tables; "
             "lateral join; union; union of a table with itself; intersect; intersectAll; exceptAll",
         ),
         (
-            test_dataframe_subqueries,
+            subqueries,
             "scalar subquery; correlated scalar subquery in select; NOT IN of nulls; EXISTS, or a condition; "
             "CTE, twice; join of aggregates, sort-merge, full; join of a table with its own aggregate; "
             "union of aggregates; limit of a join of a distinct",
         ),
         (
-            test_dataframe_outputs,
+            outputs,
             "text; CSV; CSV with headers; JSON; ORC; nothing; several files of a task; partitionBy; "
             "buckets within partitions; overwrite; append; saveAsTable; INSERT INTO, twice; "
             "INSERT INTO a partition; INSERT OVERWRITE DIRECTORY; writeTo",
         ),
         (
-            test_dataframe_sources,
+            sources,
             "text, several files in a partition; CSV with headers, in splits; JSON; ORC, filtered; table; "
             "cache of an aggregate; cached table; Python UDF in a filter, under groupBy; mapInArrow; "
             "applyInArrow",
         ),
-        (test_dataframe_borders, "localCheckpoint; toDF"),
+        (boundary, "localCheckpoint; toDF"),
         (
-            test_dataframe_edges,
+            edges,
             "key of a struct of a double; distinct of everything; exceptAll of unions; "
             "join with a folder for each key; limit under a join; limit of a limit; files with odd names; "
             "output with an odd name; output partitioned by odd values; compressed lines; key of a map; "
@@ -93,16 +84,14 @@ CASES: dict[str, Case] = {
     for name in names.split("; ")
 }
 CASES |= {  # where pandas is
-    f"sources: {name}": case
-    for name, case in test_dataframe_sources.CASES.items()
-    if name == "aggregate by a pandas UDF"
+    f"sources: {name}": case for name, case in sources.CASES.items() if name == "aggregate by a pandas UDF"
 }
 #: Why running a query again is refused.
 REFUSED = {
     "operators: aggregate over limit": "GlobalLimit, below other operators, may choose other rows",
     "edges: limit under a join": "GlobalLimit, below other operators, may choose other rows",
-    "borders: localCheckpoint": "it reads LogicalRDD",
-    "borders: toDF": "it reads LogicalRDD",
+    "boundary: localCheckpoint": "it reads LogicalRDD",
+    "boundary: toDF": "it reads LogicalRDD",
     "edges: key of a map": "Aggregate by a column of type map<string,int> is not covered",
 }
 #: Two queries wrote to one place. The oracle has the rows of both, a file those of one.
