@@ -78,10 +78,10 @@ def _jobs(shape: paper.Shape, model: Model) -> str:
 
 def _assumed(model: Model) -> str:
     return (
-        f"{model.messages_a_job:,} messages a job, {model.burst:.0%} of them in its last tenth; "
-        f"{model.partitions} partitions; one consumer takes {model.messages_per_s:.1f} messages a second, "
-        f"dies every {model.mtbf_s / 3600:g} h on average and is away for {model.restart_s:g} s; "
-        f"seed {model.seed}."
+        f"Each job sends {model.messages_a_job:,} messages, {model.burst:.0%} of them in its last tenth. "
+        f"There are {model.partitions} partitions, and the seed is {model.seed}. "
+        f"One consumer takes {model.messages_per_s:.1f} messages a second. "
+        f"It dies every {model.mtbf_s / 3600:g} h on average and is away for {model.restart_s:g} s."
     )
 
 
@@ -91,14 +91,14 @@ def _memory(result: Result) -> str:
     lines = [f"- A consumer took {max(peaks):.0f} MiB at its peak, over all cases of the result."]
     if after is not None:
         largest = (
-            f"the largest trace counted {after.largest:,} records, "
-            f"{after.serve.peak_mib * 2**20 / after.largest:,.0f} bytes of it for each."
+            f"The largest trace counted {after.largest:,} records, "
+            f"at {after.serve.peak_mib * 2**20 / after.largest:,.0f} bytes of the peak for each."
             if after.largest
-            else "the largest one, of the commonest word, got no answer in its time."
+            else "The largest one, of the most frequent word, did not end in its time."
         )
         lines += [
             f"- `lineage serve` took {after.serve.peak_mib:.0f} MiB at its peak for traces of one "
-            f"application with {after.flows:,} flows; {largest}",
+            f"application with {after.flows:,} flows. {largest}",
             f"- `lineage maintain` took {1e9 * after.maintain_s / after.flows:.0f} ns a flow and "
             f"{after.maintain.peak_mib:.0f} MiB, and left {after.files_after:,} of "
             f"{after.files_before:,} files.",
@@ -107,9 +107,9 @@ def _memory(result: Result) -> str:
         first, last = result.commits[0], result.commits[-1]
         rates = f"{1000 / last.ms:.0f} to {1000 / first.ms:.0f}"
         lines.append(
-            f"- A batch of one small block, two commits: {first.ms:.0f} ms in a store of {first.batches:,} "
-            f"such batches and {last.ms:.0f} ms in one of {last.batches:,}: {rates} batches a second on a "
-            "local disk, whoever makes them."
+            f"- A batch of one small block takes two commits: {first.ms:.0f} ms in a store of "
+            f"{first.batches:,} such batches, and {last.ms:.0f} ms in one of {last.batches:,}. "
+            f"That is {rates} batches a second on a local disk, from all consumers together."
         )
     return "\n".join(lines)
 
