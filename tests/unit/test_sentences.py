@@ -19,12 +19,8 @@ TO_MEND = frozenset(
     (
         "docs/api.md",
         "docs/contract.md",
-        "docs/dataframes.md",
         "docs/neo4j.md",
         "docs/operations.md",
-        "docs/rdd.md",
-        "docs/scale.md",
-        "docs/tracing-in-spark.md",
     )
 )
 
