@@ -14,9 +14,6 @@ pytestmark = pytest.mark.unit
 AVERAGE = 17
 LONGEST = 25
 
-#: Pages whose sentences are too long. This list only gets shorter.
-TO_MEND = frozenset(("docs/contract.md",))
-
 
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
@@ -30,14 +27,9 @@ def too_long(page: Path) -> list[str]:
     return faults + ([f"{average:.1f} words a sentence on average"] if average > AVERAGE else [])
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if name_of(page) not in TO_MEND], ids=name_of)
+@pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_a_page_has_short_sentences(page: Path) -> None:
     assert not too_long(page), "divide or rewrite:\n" + "\n".join(too_long(page))
-
-
-@pytest.mark.parametrize("name", sorted(TO_MEND))
-def test_a_page_that_was_mended_leaves_the_list(name: str) -> None:
-    assert too_long(ROOT / name), f"{name} has short sentences now: take it off TO_MEND"
 
 
 def lengths(text: str) -> list[int]:
