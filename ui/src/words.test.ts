@@ -13,7 +13,6 @@ import {
   nodeNumber,
   number,
   rate,
-  reservations,
   share,
   short,
   standing,
@@ -71,8 +70,6 @@ test("what is missing is said in words", () => {
     "incomplete: 3 blocks missing, 1 run missing, 40 dropped",
   );
   expect(completeness({ ...base, counters: { lost_rows: 2 } })).toBe("incomplete: 2 rows lost by the flow store");
-  expect(reservations({ complete: true, exact: true, truncated: false })).toEqual([]);
-  expect(reservations({ complete: false, exact: false, truncated: true })).toHaveLength(3);
 });
 
 test("ids and paths are taken apart at the right place", () => {

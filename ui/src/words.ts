@@ -117,14 +117,3 @@ export function errorText({ type, message, frame }: NodeError): string {
   const said = [type, message].filter((part) => part !== "").join(": ") || "it is not known why";
   return frame === null ? said : `${said} (${fileName(frame)})`;
 }
-
-/** What must be known of an answer before one relies on it; empty where nothing. */
-export function reservations(answer: { complete?: boolean; exact?: boolean; truncated?: boolean }): string[] {
-  return [
-    answer.complete === false && "Incomplete: some lineage has not arrived, so records may be missing here.",
-    answer.exact === false &&
-      "Not exact: the way passes an operation that only has a bound, so records may be listed that took no part.",
-    answer.truncated === true &&
-      "Truncated: not all records that were reached are listed here; the totals count them all.",
-  ].filter((each) => each !== false);
-}

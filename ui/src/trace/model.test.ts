@@ -1,53 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { dice, flow, madeUp, node, record, trace } from "./fixture";
-import { type Leg, legOf, merged, unlisted, wayOf } from "./model";
-
-const ids = (leg: Leg): string[] =>
-  leg.nodes.flatMap((each) => each.records.map((one) => `${each.node_id}#${one.record_id}`));
-
-/** The leg as pages of `size` records of each operation. */
-function pagesOf(leg: Leg, size: number): Leg[] {
-  const most = Math.max(...leg.nodes.map((each) => each.records.length));
-  return Array.from({ length: Math.ceil(most / size) }, (_, page) => {
-    const nodes = leg.nodes.map((each) => ({ ...each, records: each.records.slice(page * size, (page + 1) * size) }));
-    const listed = new Set(nodes.flatMap((each) => each.records.map((one) => `${each.node_id}#${one.record_id}`)));
-    return { ...leg, nodes, flows: leg.flows.filter((each) => listed.has(each.hash_in) && listed.has(each.hash_out)) };
-  });
-}
-
-describe("pages of a trace", () => {
-  test.each([1, 2, 3, 4, 5, 6])("make up the whole in any order, and none counts twice (seed %i)", (seed) => {
-    const roll = dice(seed);
-    const { legs } = madeUp(seed, { depth: 3, wide: 3, records: 20, fan: 3 });
-    for (const leg of legs) {
-      const pages = pagesOf(leg, 1 + Math.floor(roll() * 6));
-      const inOrder = pages.reduce(merged);
-      const shuffled = [...pages, ...pages].sort(() => roll() - 0.5).reduce(merged);
-      expect(ids(inOrder)).toEqual(ids(leg));
-      expect(ids(shuffled)).toEqual(ids(leg));
-      expect(shuffled.nodes.map((each) => each.total)).toEqual(leg.nodes.map((each) => each.total));
-      expect(unlisted(inOrder)).toBe(unlisted(leg));
-      expect(new Set(shuffled.flows.map((each) => JSON.stringify(each)))).toEqual(
-        new Set(inOrder.flows.map((each) => JSON.stringify(each))),
-      );
-    }
-  });
-
-  test("keep what one of them lacks: it is incomplete, inexact, not all", () => {
-    const page = legOf(trace("backward", [node(3, [record(0, 0)])], []));
-    const worse = legOf(trace("backward", [node(3, [record(0, 0)])], [], { complete: false, exact: false }));
-    expect(merged(page, worse)).toMatchObject({ complete: false, exact: false });
-    expect(merged(worse, page)).toMatchObject({ complete: false, exact: false });
-    expect(merged({ ...page, isSoFar: true }, page).isSoFar).toBe(false);
-  });
-
-  test("know operations that a later page found first", () => {
-    const some = legOf(trace("backward", [node(3, [record(0, 0)])], []));
-    const all = legOf(trace("backward", [node(3, [record(0, 0)]), node(2, [record(0, 5)])], []));
-    expect(merged(some, all).nodes.map((each) => each.node_id)).toEqual(["app#3", "app#2"]);
-    expect(merged(all, some).nodes.map((each) => each.node_id)).toEqual(["app#3", "app#2"]);
-  });
-});
+import { flow, madeUp, node, record, trace } from "./fixture";
+import { type Leg, legOf, wayOf } from "./model";
 
 describe("layers", () => {
   test.each([11, 12, 13, 14, 15])("lie in the order of the data: every step leads down (seed %i)", (seed) => {

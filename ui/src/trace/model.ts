@@ -1,5 +1,5 @@
-// What is known of a record's way: the API's answers, merged, and the layers that its operations stand in. Merging is
-// the same in any order, and merging an answer twice changes nothing. Knows nothing of what of it is drawn.
+// The lineage of a record: the traces of one or both directions as one, and the layer of each operation. Knows nothing
+// of what is drawn of it.
 
 import { applicationOf, nodeNumber } from "../words";
 import type { Edge, Flow, Trace, TracedNode, TraceRecord } from "./answers";
@@ -70,42 +70,10 @@ export function legOf(answer: Trace, isSoFar = false): Leg {
   };
 }
 
-/** Two answers about the same direction of the same record as one. `later` says whether all was found. */
-export function merged(earlier: Leg, later: Leg): Leg {
-  return {
-    ...later,
-    start: union(earlier.start, later.start),
-    complete: earlier.complete && later.complete,
-    exact: earlier.exact && later.exact,
-    nodes: mergedNodes(earlier.nodes, later.nodes),
-    flows: [...new Map([...earlier.flows, ...later.flows].map((flow) => [flowKey(flow), flow])).values()],
-  };
-}
-
 /** Ids hold no control characters. */
 export const pairKey = (from: string, to: string): string => `${from}\n${to}`;
 
 const flowKey = (flow: Flow): string => pairKey(flow.hash_in, flow.hash_out);
-
-function mergedNodes(some: readonly TracedNode[], others: readonly TracedNode[]): TracedNode[] {
-  const order = some.length > others.length ? [...some, ...others] : [...others, ...some];
-  const found = new Map<string, TracedNode>();
-  for (const node of order) {
-    const known = found.get(node.node_id);
-    found.set(
-      node.node_id,
-      known === undefined
-        ? node
-        : {
-            ...known,
-            exact: known.exact && node.exact,
-            total: Math.max(known.total, node.total),
-            records: union(known.records, node.records),
-          },
-    );
-  }
-  return [...found.values()];
-}
 
 function union(some: readonly TraceRecord[], others: readonly TraceRecord[]): TraceRecord[] {
   if (others.length === 0) return [...some];
@@ -113,10 +81,6 @@ function union(some: readonly TraceRecord[], others: readonly TraceRecord[]): Tr
   const found = new Map([...some, ...others].map((record) => [record.record_id, record]));
   return [...found.values()].sort((a, b) => a.partition - b.partition || a.offset - b.offset);
 }
-
-/** How many records of a leg were reached and are not listed. */
-export const unlisted = (leg: Leg): number =>
-  leg.nodes.reduce((sum, node) => sum + Math.max(0, node.total - node.records.length), 0);
 
 /** The legs of one record as one picture. `edges` are of the applications' graphs, as far as they are known. */
 export function wayOf(legs: readonly Leg[], edges: readonly Step[]): Way {
