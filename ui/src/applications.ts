@@ -8,7 +8,7 @@ import { type ApplicationsRoute, applicationHref, applicationsHref, queryOf } fr
 import { fail, loading, notice } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
-import { colourOf, completeness, count, errorText, number, standing, time } from "./words";
+import { colourOf, completeness, count, errorText, number, standing, time } from "./format";
 
 const PAGE = 100;
 const EVERY_MS = 5_000;

@@ -1,5 +1,9 @@
 // Keyboard use of tables: arrows go from row to row, Home and End to the first and last. Enter follows a link by itself.
 
+export type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
+
+export const isArrow = (key: string): key is Arrow => /^Arrow(Up|Down|Left|Right)$/.test(key);
+
 /** What can be focused in a row; the first of it stands for the row. */
 const STOPS = "a[href], button:not(:disabled)";
 

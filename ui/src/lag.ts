@@ -9,7 +9,7 @@ import { fail, loading, notice } from "./states";
 import { table } from "./table";
 import { type Look, recent, trend } from "./trend";
 import type { View, ViewContext } from "./view";
-import { clock, count, duration, number, rate } from "./words";
+import { clock, count, duration, number, rate } from "./format";
 
 const EVERY_MS = 2_000;
 const SPAN_MS = 5 * 60_000;

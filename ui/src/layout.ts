@@ -1,6 +1,6 @@
 // Lays drawings out in a worker, so that the page stays usable meanwhile.
 
-import type { LayoutRequest, Placed } from "./graph/layered";
+import type { LayoutRequest, Placed } from "./graph/placement";
 import type { Placement, PlacementRequest } from "./trace/placement";
 
 /** What the worker is asked. */

@@ -1,6 +1,6 @@
 // Finds where things stand in a drawing, beside the page: of a graph of operations, and of a record's way.
 
-import { layered } from "./graph/layered";
+import { layered } from "./graph/placement";
 import type { Question } from "./layout";
 import { placementOf } from "./trace/placement";
 

@@ -9,7 +9,7 @@ import { fail, loading, notice, TokenNeeded } from "./states";
 import { pause } from "./slices";
 import { startTheme } from "./theme";
 import type { MakeView, View, ViewContext } from "./view";
-import { nodeNumber } from "./words";
+import { nodeNumber } from "./format";
 
 type Shown = Exclude<Route, { view: "nowhere" }>;
 

@@ -3,12 +3,12 @@
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
 import { type Child, h, replace } from "./dom";
-import { around, isPassed, passing } from "./passing";
+import { around, isPassed, passing } from "./passthrough";
 import { queryOf, type RecordsRoute, recordsHref, traceHref } from "./route";
 import { fail, loading, notice } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
-import { completeness, count, fileName, nodeNumber, number } from "./words";
+import { completeness, count, fileName, nodeNumber, number } from "./format";
 
 const PAGE = 50;
 const PARAMETERS = ["text", "key", "partition", "offset", "cursor", "limit"];

@@ -1,13 +1,15 @@
 // Draws a picture with Cytoscape: pans, zooms, follows the pointer and the keys. Knows nothing of where a click leads.
 
 import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
-import { fill } from "../filling";
-import { grouped } from "../grouped";
+import { allowStyles, fill } from "../cytoscape";
+import { grouped } from "../groups";
+import { isArrow } from "../keys";
 import { colour } from "../theme";
 import { flowsOf, labelOf, sizeOf } from "./labels";
-import type { Placed } from "./layered";
+import type { Placed } from "./placement";
 import type { DrawnBox, Picture } from "./model";
-import { isArrow, neighbour, segments, topmost } from "./walk";
+import { segments } from "./bends";
+import { neighbour, topmost } from "./navigation";
 
 export interface Hears {
   /** A click, or Enter on the current box. */
@@ -335,16 +337,4 @@ function styles(): StylesheetJson {
     },
     { selector: "node.current", style: { "border-color": of("chosen"), "border-width": 3, "border-style": "solid" } },
   ] as unknown as StylesheetJson; // its types know no arrays by data() and no radii
-}
-
-/**
- * Cytoscape puts one rule into a <style> of its own, which the Content-Security-Policy refuses, unless an element of
- * that name is there. The rule is in style.css.
- */
-export function allowStyles(): void {
-  const name = "__________cytoscape_stylesheet";
-  if (document.getElementById(name) !== null) return;
-  const instead = document.createElement("meta");
-  instead.id = name;
-  document.head.append(instead);
 }

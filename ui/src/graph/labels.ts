@@ -1,7 +1,7 @@
 // What stands on boxes and lines of the drawing, and how much room it takes. Pure.
 
-import { callSite, expressions, fileName, share, short } from "../words";
-import type { LayoutRequest } from "./layered";
+import { callSite, expressions, fileName, share, short } from "../format";
+import type { LayoutRequest } from "./placement";
 import { type DrawnBox, type DrawnLine, type Picture, summary } from "./model";
 
 const WIDTH = 196;

@@ -10,8 +10,8 @@
 // parts, and very many side by side as one.
 
 import type { Edge, Graph, Node as Operation } from "../api";
-import { grouped } from "../grouped";
-import { passing } from "../passing";
+import { grouped } from "../groups";
+import { passing } from "../passthrough";
 
 /** Boxes and lines together. */
 export const LIMIT = 500;

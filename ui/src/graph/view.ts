@@ -2,7 +2,7 @@
 
 import type { Application, Graph, Node as Operation } from "../api";
 import { type Child, h, replace } from "../dom";
-import { passing } from "../passing";
+import { passing } from "../passthrough";
 import { type ApplicationRoute, recordsHref } from "../route";
 import { fail, loading, notice } from "../states";
 import { frame, pause } from "../slices";
@@ -20,7 +20,7 @@ import {
   number,
   standing,
   time,
-} from "../words";
+} from "../format";
 import { type Drawing, drawing } from "./drawing";
 import { cut, layoutOf } from "./labels";
 import { layOut } from "../layout";

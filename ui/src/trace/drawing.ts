@@ -3,21 +3,21 @@
 
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { h, replace } from "../dom";
-import { allowStyles } from "../graph/drawing";
-import { fill } from "../filling";
+import { allowStyles, fill } from "../cytoscape";
+import { isArrow } from "../keys";
 import { placeWay } from "../layout";
 import { frame, inSlices } from "../slices";
 import { isStill } from "../theme";
-import { number } from "../words";
-import { isArrow, neighbour } from "./keys";
-import { look } from "./look";
+import { number } from "../format";
+import { neighbour } from "./navigation";
+import { look } from "./style";
 import type { Side, Way } from "./model";
 import { foldedName, furtherName, headName, type Link, moreName, type Picture } from "./picture";
 import { type Placement, requestOf } from "./placement";
 import { named } from "./sentences";
-import { around, type Bounds, boundsOf, into, type Sight, whole } from "./sight";
+import { around, type Bounds, boundsOf, into, type Sight, whole } from "./viewport";
 import { shortened } from "./texts";
-import type { Ways } from "./ways";
+import type { Ways } from "./adjacency";
 
 const STEP = 1.3;
 /** Elements that are marked at a time, so that nothing waits long meanwhile. */

@@ -1,6 +1,6 @@
 // Traces made up for tests: a layered graph of operations with records and flows between them, from a seed.
 
-import type { Flow, Trace, TracedNode, TraceRecord } from "./answers";
+import type { Flow, Trace, TracedNode, TraceRecord } from "./results";
 import { type Direction, hashOf, type Leg, legOf, type Step, type Way, wayOf } from "./model";
 
 /** Numbers from 0 to 1 (mulberry32): the same for the same seed. */

@@ -3,7 +3,7 @@
 
 import { h, replace } from "../dom";
 import { applicationHref } from "../route";
-import { count, number } from "../words";
+import { count, number } from "../format";
 import { hashOf, type Way } from "./model";
 import type { Group, Picture } from "./picture";
 import { type LinkTo, recordTable } from "./rows";

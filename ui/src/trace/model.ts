@@ -1,8 +1,8 @@
 // The lineage of a record: the traces of one or both directions as one, and the layer of each operation. Knows nothing
 // of what is drawn of it.
 
-import { applicationOf, nodeNumber } from "../words";
-import type { Edge, Flow, Trace, TracedNode, TraceRecord } from "./answers";
+import { applicationOf, nodeNumber } from "../format";
+import type { Edge, Flow, Trace, TracedNode, TraceRecord } from "./results";
 
 export type Direction = "backward" | "forward";
 export type Side = Direction | "centre";

@@ -4,9 +4,9 @@
 import { type Child, h, replace } from "../dom";
 import { applicationHref, recordsHref } from "../route";
 import { loading, notice } from "../states";
-import { nodeNumber, number } from "../words";
-import type { Values } from "./answers";
-import type { Ends } from "./ends";
+import { nodeNumber, number } from "../format";
+import type { Values } from "./results";
+import type { Ends } from "./endpoints";
 import type { Direction, Place, Way } from "./model";
 import { type LinkTo, sourceText } from "./rows";
 import * as sentences from "./sentences";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { flow, madeUp, node, record, type Shape, trace } from "./fixture";
 import { legOf, type Way, wayOf } from "./model";
 import { FIRST_DRAWN, MOST_DRAWN, type Picture, pictureOf, type Wishes } from "./picture";
-import { waysOf } from "./ways";
+import { waysOf } from "./adjacency";
 
 const NOTHING: Wishes = { more: new Map(), further: new Set() };
 const drawn = (way: Way, wishes: Wishes = NOTHING): Picture => pictureOf(way, waysOf(way.flows), wishes);

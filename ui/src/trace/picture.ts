@@ -4,7 +4,7 @@
 
 import { hashOf, pairKey, type Side, type Way, type WayNode } from "./model";
 import { placeOf, shortened, textOf } from "./texts";
-import type { Ways } from "./ways";
+import type { Ways } from "./adjacency";
 
 /** Elements in a drawing: operations, records, links, and what stands for others. */
 export const MOST_DRAWN = 500;

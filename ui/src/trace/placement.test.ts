@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { madeUp, type Shape } from "./fixture";
-import { neighbour } from "./keys";
+import { neighbour } from "./navigation";
 import { type Picture, pictureOf } from "./picture";
 import { type Placement, placementOf, requestOf, type Spot } from "./placement";
-import { type Ways, waysOf } from "./ways";
+import { type Ways, waysOf } from "./adjacency";
 
 const SHAPES: Shape[] = [
   { depth: 2, wide: 3, records: 9, fan: 2 },

@@ -2,7 +2,7 @@
 // side, their records in lines. The same picture always stands the same way. Lengths are in the drawing's own units.
 // Pure; the page runs it in a worker (layout.ts), to which only names and layers go, and no records.
 
-import { grouped } from "../grouped";
+import { grouped } from "../groups";
 import type { Side } from "./model";
 import { foldedName, furtherName, headName, moreName, type Picture } from "./picture";
 

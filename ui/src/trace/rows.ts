@@ -3,8 +3,8 @@
 import { type Child, h } from "../dom";
 import type { Start } from "../route";
 import { table } from "../table";
-import { fileName, nodeNumber } from "../words";
-import type { TraceRecord } from "./answers";
+import { fileName, nodeNumber } from "../format";
+import type { TraceRecord } from "./results";
 import { hashOf } from "./model";
 
 /** Where the way of a record is. It is drawn as this one is: the same directions, whole or not. */

@@ -1,13 +1,13 @@
 // What is said of a way in words: what is drawn of it, where it begins and ends, and what keeps one from relying on it.
 
-import { count, errorText, fileName, number, share } from "../words";
-import type { Graph } from "./answers";
-import type { End, Ends } from "./ends";
+import { count, errorText, fileName, number, share } from "../format";
+import type { Graph } from "./results";
+import type { End, Ends } from "./endpoints";
 import type { Direction, Leg, Place, Way } from "./model";
-import type { Odd } from "./odd";
+import type { Odd } from "./outliers";
 import type { Picture } from "./picture";
 import { placeOf, shortened, textOf } from "./texts";
-import type { Ways } from "./ways";
+import type { Ways } from "./adjacency";
 
 const TITLE_CHARACTERS = 160;
 const SPOKEN_CHARACTERS = 200;

@@ -4,10 +4,10 @@
 import { type Client, save } from "../client";
 import { type Child, h, replace } from "../dom";
 import { fail, loading, notice } from "../states";
-import { count, fileName, number } from "../words";
-import type { TraceRecord } from "./answers";
-import { oddRows } from "./odd";
-import { askTrace, type Question } from "./questions";
+import { count, fileName, number } from "../format";
+import type { TraceRecord } from "./results";
+import { oddRows } from "./outliers";
+import { askTrace, type Question } from "./queries";
 import { type LinkTo, recordTable } from "./rows";
 import * as sentences from "./sentences";
 import { placeOf, textOf } from "./texts";

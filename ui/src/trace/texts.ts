@@ -1,7 +1,7 @@
 // How a record is called: the row of its file, else its value, else its key, else its id.
 
-import { fileName } from "../words";
-import type { TraceRecord } from "./answers";
+import { fileName } from "../format";
+import type { TraceRecord } from "./results";
 
 /** What people know the record by. */
 export function textOf(record: TraceRecord): string {

@@ -7,19 +7,19 @@ import { h, replace } from "../dom";
 import { href, type TraceRoute } from "../route";
 import { fail, loading, notice } from "../states";
 import type { View, ViewContext } from "../view";
-import { applicationOf, count, nodeNumber } from "../words";
+import { applicationOf, count, nodeNumber } from "../format";
 import { type Chosen, type Drawing, makeDrawing } from "./drawing";
-import { type Ends, endsOf, goesOn } from "./ends";
+import { type Ends, endsOf, goesOn } from "./endpoints";
 import { makeList } from "./list";
 import { type Direction, type Leg, type Side, type Way, wayOf } from "./model";
 import { makePanel } from "./panel";
 import { FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
-import { askLeg, Graphs, type Question } from "./questions";
+import { askLeg, Graphs, type Question } from "./queries";
 import { type LinkTo, startOf } from "./rows";
 import * as sentences from "./sentences";
 import { asked, FIRST_STATE, MOST_ASKED, readState, type WayState, writtenState } from "./state";
 import { makeTable, type Table } from "./table";
-import { type Ways, waysOf } from "./ways";
+import { type Ways, waysOf } from "./adjacency";
 
 /** What was answered about the way that is shown. */
 interface Known {

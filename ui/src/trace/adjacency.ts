@@ -1,7 +1,7 @@
 // Up and down from a record: all that it came from and all that became of it, among the flows that are known.
 // What is up of one is down of the other.
 
-import type { Flow } from "./answers";
+import type { Flow } from "./results";
 
 export interface Ways {
   /** What the record came from, itself among it. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dice } from "./fixture";
 import type { Spot } from "./placement";
-import { around, type Bounds, into, LEAST_ZOOM, type Sight, whole } from "./sight";
+import { around, type Bounds, into, LEAST_ZOOM, type Sight, whole } from "./viewport";
 
 const FRAME = { width: 900, height: 450 };
 const small: Bounds = { left: -200, right: 200, top: 0, bottom: 300 };

@@ -2,7 +2,7 @@
 // how many rows went on from it, and where these began and ended. Pure.
 
 import type { Graph, Node as Operation } from "./api";
-import { grouped } from "./grouped";
+import { grouped } from "./groups";
 
 export const isPassed = ({ records }: Operation): boolean => records === null;
 

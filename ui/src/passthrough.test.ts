@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graphOf } from "./graph/fixture";
-import { around, passing } from "./passing";
+import { around, passing } from "./passthrough";
 
 /** 0 and 1 are scans, 2 a filter and 3 a join that rows pass, 4 and 5 outputs. */
 function plan() {

@@ -21,3 +21,15 @@ export async function fill(graph: Core, elements: readonly ElementDefinition[], 
     if (signal.aborted) return;
   }
 }
+
+/**
+ * Cytoscape puts one rule into a <style> of its own, which the Content-Security-Policy refuses, unless an element of
+ * that name is there. The rule is in style.css.
+ */
+export function allowStyles(): void {
+  const name = "__________cytoscape_stylesheet";
+  if (document.getElementById(name) !== null) return;
+  const instead = document.createElement("meta");
+  instead.id = name;
+  document.head.append(instead);
+}

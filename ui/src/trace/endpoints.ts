@@ -1,6 +1,6 @@
 // Where a way begins and ends: the files that its records came from and went to, and the applications it passes.
 
-import { applicationOf, nodeNumber } from "../words";
+import { applicationOf, nodeNumber } from "../format";
 import type { Direction, Leg } from "./model";
 
 export interface End {

@@ -2,7 +2,7 @@
 
 import { type Client, isAbort, Problem } from "../client";
 import type { Start } from "../route";
-import type { Graph, Trace } from "./answers";
+import type { Graph, Trace } from "./results";
 import { type Direction, type Leg, legOf } from "./model";
 
 export interface Question {

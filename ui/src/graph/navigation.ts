@@ -1,10 +1,7 @@
-// Where arrow keys lead in a drawing, and how a line that bends is told to Cytoscape. Pure.
+// Which box the arrow keys lead to in a drawing. Pure.
 
-import type { Point } from "./layered";
-
-export type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
-
-export const isArrow = (key: string): key is Arrow => /^Arrow(Up|Down|Left|Right)$/.test(key);
+import type { Arrow } from "../keys";
+import type { Point } from "./placement";
 
 interface Ends {
   source: string;
@@ -54,20 +51,4 @@ function nearest(found: [string, Point][], { x, y }: Point): string | null {
 export function topmost(places: { [id: string]: Point }): string | null {
   const found = Object.entries(places).sort(([, one], [, other]) => one.y - other.y || one.x - other.x);
   return found[0]?.[0] ?? null;
-}
-
-/** Bends as Cytoscape takes them: how far along the straight line, and how far beside it. */
-export function segments(
-  source: Point,
-  target: Point,
-  bends: readonly Point[],
-): { weights: number[]; distances: number[] } {
-  const [x, y] = [target.x - source.x, target.y - source.y];
-  const length = Math.hypot(x, y);
-  if (length === 0) return { weights: [], distances: [] };
-  const [nx, ny] = [x / length, y / length];
-  return {
-    weights: bends.map((bend) => ((bend.x - source.x) * nx + (bend.y - source.y) * ny) / length),
-    distances: bends.map((bend) => (bend.y - source.y) * nx - (bend.x - source.x) * ny),
-  };
 }

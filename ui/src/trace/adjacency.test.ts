@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { flow, madeUp } from "./fixture";
-import { waysOf } from "./ways";
+import { waysOf } from "./adjacency";
 
 describe("up and down", () => {
   test.each([1, 2, 3, 4, 5])("are symmetrical: x is up of y if and only if y is down of x (seed %i)", (seed) => {

@@ -1,12 +1,9 @@
 // Which record the arrow keys lead to: left and right along a layer, up and down to what the record is linked with,
 // else to the nearest of the next layer.
 
+import type { Arrow } from "../keys";
 import type { Placement } from "./placement";
-import type { Ways } from "./ways";
-
-export type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
-
-export const isArrow = (key: string): key is Arrow => /^Arrow(Up|Down|Left|Right)$/.test(key);
+import type { Ways } from "./adjacency";
 
 /** The name of the record, or of what stands for others; null where there is nothing that way. */
 export function neighbour(placement: Placement, ways: Ways, from: string, arrow: Arrow): string | null {

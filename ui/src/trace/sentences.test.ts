@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { endsOf, goesOn } from "./ends";
+import { endsOf, goesOn } from "./endpoints";
 import { flow, node, record, trace } from "./fixture";
 import { legOf, wayOf } from "./model";
-import { oddRows } from "./odd";
+import { oddRows } from "./outliers";
 import { pictureOf } from "./picture";
 import * as sentences from "./sentences";
 import { asked, FIRST_STATE, readState, type WayState, writtenState } from "./state";
 import { placeOf, shortened, textOf } from "./texts";
-import { waysOf } from "./ways";
+import { waysOf } from "./adjacency";
 
 const row = (text: string | null, line = 4) => ({
   path: "/data/in/weather.csv",

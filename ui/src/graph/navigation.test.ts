@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { segments } from "./bends";
 import { graphOf, randomGraph } from "./fixture";
 import { layoutOf } from "./labels";
-import { layered } from "./layered";
+import { layered } from "./placement";
 import { groups, opened, picture } from "./model";
-import { neighbour, segments, topmost } from "./walk";
+import { neighbour, topmost } from "./navigation";
 
 const places = { a: { x: 0, y: 0 }, b: { x: -50, y: 100 }, c: { x: 60, y: 100 }, d: { x: 0, y: 200 } };
 const lines = [

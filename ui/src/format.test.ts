@@ -17,7 +17,7 @@ import {
   short,
   standing,
   time,
-} from "./words";
+} from "./format";
 
 test("counts have their unit and their commas", () => {
   expect(count(1, "record")).toBe("1 record");

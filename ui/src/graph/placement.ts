@@ -6,7 +6,7 @@
 // holder all take the bends of one line between the two.
 
 import { Graph, layout } from "@dagrejs/dagre";
-import { grouped } from "../grouped";
+import { grouped } from "../groups";
 
 export interface Box {
   id: string;
