@@ -5,15 +5,15 @@ import type { Problem } from "./client";
 import { h, replace } from "./dom";
 import { type Polling, poll } from "./poll";
 import { type ApplicationsRoute, applicationHref, applicationsHref, queryOf } from "./route";
-import { fail, loading, notice } from "./states";
+import { showFailure, loading, notice } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
-import { colourOf, completeness, count, errorText, number, standing, time } from "./format";
+import { colourOf, completeness, count, errorText, number, stateText, time } from "./format";
 
 const PAGE = 100;
-const EVERY_MS = 5_000;
+const POLL_MS = 5_000;
 /** After the last key, before a search is sent. */
-const PAUSE_MS = 250;
+const TYPING_PAUSE_MS = 250;
 /** What the API knows of this view's parameters. */
 const PARAMETERS = ["text", "state", "complete", "cursor", "limit"];
 
@@ -24,14 +24,14 @@ export function applicationsView(
 ): View<ApplicationsRoute> {
   let route = first;
   let polling: Polling | null = null;
-  let shown = "";
+  let shownText = "";
   let typing: ReturnType<typeof setTimeout> | undefined;
   const list = h("div", {}, loading());
   const form = searchForm((isTyped) => {
     clearTimeout(typing);
     typing = setTimeout(
       () => context.navigate({ view: "applications", query: form.query() }, { replace: true }),
-      isTyped ? PAUSE_MS : 0,
+      isTyped ? TYPING_PAUSE_MS : 0,
     );
   });
   context.title("Applications");
@@ -39,10 +39,14 @@ export function applicationsView(
 
   const show = (page: Applications) => {
     const text = JSON.stringify(page);
-    if (text === shown) return; // nothing new: the reader keeps focus and marked text
-    shown = text;
+    if (text === shownText) return; // nothing new: the reader keeps focus and marked text
+    shownText = text;
     const focused = document.activeElement?.closest("tr")?.dataset.key;
-    replace(list, page.applications.length > 0 ? tableOf(page.applications) : nothing(route), pages(route, page.next));
+    replace(
+      list,
+      page.applications.length > 0 ? tableOf(page.applications) : emptyNotice(route),
+      pages(route, page.next),
+    );
     if (focused !== undefined) {
       list.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(focused)}"] a`)?.focus({ preventScroll: true });
     }
@@ -52,24 +56,24 @@ export function applicationsView(
   };
   const start = () => {
     polling?.stop();
-    shown = "";
+    shownText = "";
     form.set(route.query);
     const parameters = new URLSearchParams([...route.query].filter(([name]) => PARAMETERS.includes(name)));
     if (!parameters.has("limit")) parameters.set("limit", String(PAGE));
     polling = poll(
       async (signal) => show(await context.client.applications(parameters, { signal })),
-      EVERY_MS,
+      POLL_MS,
       (problem: unknown) => {
-        shown = "";
+        shownText = "";
         if ((problem as Problem).status === 401) polling?.stop();
-        fail(list, problem, () => polling?.now());
+        showFailure(list, problem, () => polling?.now());
       },
     );
   };
   start();
   return {
-    update(now) {
-      route = now;
+    update(next) {
+      route = next;
       start();
     },
     close() {
@@ -151,14 +155,19 @@ function tableOf(applications: Application[]): HTMLElement {
       },
       {
         name: "State",
-        cell: (each) => [
-          h("span", { class: colourOf(each.state) }, standing(each)),
-          each.error !== null && h("div", { class: "failed-text" }, errorText(each.error)),
+        cell: (application) => [
+          h("span", { class: colourOf(application.state) }, stateText(application)),
+          application.error !== null && h("div", { class: "failed-text" }, errorText(application.error)),
         ],
       },
       {
         name: "Lineage",
-        cell: (each) => h("span", { class: each.complete ? null : "warning", title: each.missing }, completeness(each)),
+        cell: (application) =>
+          h(
+            "span",
+            { class: application.complete ? null : "warning", title: application.missing },
+            completeness(application),
+          ),
       },
       { name: "Flows", kind: "count", cell: counter("flows") },
       { name: "Runs", kind: "count", cell: counter("runs") },
@@ -169,7 +178,7 @@ function tableOf(applications: Application[]): HTMLElement {
 
 const isFiltered = ({ query }: ApplicationsRoute) => ["text", "state", "complete"].some((name) => query.get(name));
 
-const nothing = (route: ApplicationsRoute) =>
+const emptyNotice = (route: ApplicationsRoute) =>
   isFiltered(route)
     ? notice("empty", "No application is like that.")
     : notice(

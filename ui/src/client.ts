@@ -13,7 +13,7 @@ import type {
   Values,
 } from "./api";
 
-const KEPT = "lineage-token";
+const TOKEN_KEY = "lineage-token";
 
 export type Parameters = { [name: string]: string | number | boolean | null | undefined } | URLSearchParams;
 
@@ -36,20 +36,20 @@ export class Problem extends Error {
 /** Whether this failure only says that nobody waits any more. */
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
-export interface Asked {
+export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
 export interface Client {
-  applications(parameters?: Parameters, asked?: Asked): Promise<Applications>;
-  application(id: string, asked?: Asked): Promise<Application>;
-  graph(id: string, asked?: Asked): Promise<Graph>;
-  records(id: string, node: string | number, parameters?: Parameters, asked?: Asked): Promise<RecordPage>;
-  trace(id: string, parameters: Parameters, asked?: Asked): Promise<Trace>;
-  values(id: string, parameters: Parameters, asked?: Asked): Promise<Values>;
+  applications(parameters?: Parameters, options?: RequestOptions): Promise<Applications>;
+  application(id: string, options?: RequestOptions): Promise<Application>;
+  graph(id: string, options?: RequestOptions): Promise<Graph>;
+  records(id: string, node: string | number, parameters?: Parameters, options?: RequestOptions): Promise<RecordPage>;
+  trace(id: string, parameters: Parameters, options?: RequestOptions): Promise<Trace>;
+  values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
   /** Puts a trace into Neo4j. */
-  materialize(id: string, parameters: Parameters, asked?: Asked): Promise<Materialized>;
-  lag(asked?: Asked): Promise<Lag>;
+  materialize(id: string, parameters: Parameters, options?: RequestOptions): Promise<Materialized>;
+  lag(options?: RequestOptions): Promise<Lag>;
   /**
    * All pages of records or of a trace as one CSV text, at most `rows` rows (counting goes by pages, so it may be a
    * page more). `told` hears how many rows are there so far.
@@ -58,7 +58,7 @@ export interface Client {
     id: string,
     what: { node: string | number } | "trace",
     parameters: Parameters,
-    options?: Asked & { rows?: number; told?: (rows: number) => void },
+    options?: RequestOptions & { rows?: number; onRows?: (rows: number) => void },
   ): Promise<{ text: Blob; rows: number; isAll: boolean }>;
 }
 
@@ -68,14 +68,14 @@ const CSV_PAGE = 10_000;
 export function makeClient(): Client {
   const of = (id: string, ...more: (string | number)[]) => ["api", "applications", id, ...more];
   return {
-    applications: (parameters, asked) => answer(["api", "applications"], parameters, asked),
-    application: (id, asked) => answer(of(id), {}, asked),
-    graph: (id, asked) => answer(of(id, "graph"), {}, asked),
-    records: (id, node, parameters, asked) => answer(of(id, "nodes", node, "records"), parameters, asked),
-    trace: (id, parameters, asked) => answer(of(id, "trace"), parameters, asked),
-    values: (id, parameters, asked) => answer(of(id, "values"), parameters, asked),
-    materialize: (id, parameters, asked) => answer(of(id, "trace", "graph"), parameters, asked, "POST"),
-    lag: (asked) => answer(["api", "lag"], {}, asked),
+    applications: (parameters, options) => getJson(["api", "applications"], parameters, options),
+    application: (id, options) => getJson(of(id), {}, options),
+    graph: (id, options) => getJson(of(id, "graph"), {}, options),
+    records: (id, node, parameters, options) => getJson(of(id, "nodes", node, "records"), parameters, options),
+    trace: (id, parameters, options) => getJson(of(id, "trace"), parameters, options),
+    values: (id, parameters, options) => getJson(of(id, "values"), parameters, options),
+    materialize: (id, parameters, options) => getJson(of(id, "trace", "graph"), parameters, options, "POST"),
+    lag: (options) => getJson(["api", "lag"], {}, options),
     csv: (id, what, parameters, options) =>
       csv(what === "trace" ? of(id, "trace") : of(id, "nodes", what.node, "records"), parameters, options),
   };
@@ -91,20 +91,25 @@ function queryOf(parameters: Parameters): URLSearchParams {
   return query;
 }
 
-async function answer<T>(parts: (string | number)[], parameters: Parameters = {}, asked: Asked = {}, method = "GET") {
-  const response = await ask(parts, queryOf(parameters), "application/json", asked, method);
+async function getJson<T>(
+  parts: (string | number)[],
+  parameters: Parameters = {},
+  options: RequestOptions = {},
+  method = "GET",
+) {
+  const response = await request(parts, queryOf(parameters), "application/json", options, method);
   return (await response.json()) as T;
 }
 
-async function ask(
+async function request(
   parts: (string | number)[],
   query: URLSearchParams,
   accept: string,
-  { signal }: Asked,
+  { signal }: RequestOptions,
   method = "GET",
 ): Promise<Response> {
   const path = parts.map((part) => encodeURIComponent(part)).join("/");
-  const token = sessionStorage.getItem(KEPT);
+  const token = sessionStorage.getItem(TOKEN_KEY);
   const headers = { Accept: accept, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) };
   let response: Response;
   try {
@@ -119,35 +124,35 @@ async function ask(
 
 async function problemOf(response: Response): Promise<Problem> {
   const body: Partial<Details> = await response.json().catch(() => ({}));
-  const retry = Number(response.headers.get("Retry-After") ?? Number.NaN);
+  const retryAfter = Number(response.headers.get("Retry-After") ?? Number.NaN);
   return new Problem(
     body.title ?? "The service failed",
     body.detail ?? `It answered ${response.status} ${response.statusText}`.trim(),
     response.status,
     body.next ?? null,
-    Number.isFinite(retry) ? retry : null,
+    Number.isFinite(retryAfter) ? retryAfter : null,
   );
 }
 
 async function csv(
   parts: (string | number)[],
   parameters: Parameters,
-  options: Asked & { rows?: number; told?: (rows: number) => void } = {},
+  options: RequestOptions & { rows?: number; onRows?: (rows: number) => void } = {},
 ): Promise<{ text: Blob; rows: number; isAll: boolean }> {
-  const most = options.rows ?? Number.POSITIVE_INFINITY;
+  const maxRows = options.rows ?? Number.POSITIVE_INFINITY;
   const query = queryOf(parameters);
-  query.set("limit", String(Math.min(CSV_PAGE, most)));
+  query.set("limit", String(Math.min(CSV_PAGE, maxRows)));
   const pages: string[] = [];
   let rows = 0;
   for (;;) {
-    const response = await ask(parts, query, "text/csv", options);
+    const response = await request(parts, query, "text/csv", options);
     const page = await response.text();
-    const headEnds = page.indexOf("\n") + 1;
-    pages.push(pages.length === 0 ? page : page.slice(headEnds));
-    rows += countRows(page.slice(headEnds));
-    options.told?.(rows);
+    const headerEnd = page.indexOf("\n") + 1;
+    pages.push(pages.length === 0 ? page : page.slice(headerEnd));
+    rows += countRows(page.slice(headerEnd));
+    options.onRows?.(rows);
     const next = response.headers.get("Lineage-Next");
-    if (next === null || rows >= most)
+    if (next === null || rows >= maxRows)
       return { text: new Blob(pages, { type: "text/csv" }), rows, isAll: next === null };
     query.set("cursor", next);
   }
@@ -157,8 +162,8 @@ async function csv(
 export function countRows(text: string): number {
   let rows = 0;
   let isQuoted = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
     if (code === 0x22) isQuoted = !isQuoted;
     else if (code === 0x0a && !isQuoted) rows += 1;
   }
@@ -166,8 +171,8 @@ export function countRows(text: string): number {
 }
 
 /** From now on every question carries this token. A header takes only visible ASCII; the service has no other tokens. */
-export function keepToken(token: string): void {
-  sessionStorage.setItem(KEPT, token.replace(/[^\x21-\x7e]/g, ""));
+export function storeToken(token: string): void {
+  sessionStorage.setItem(TOKEN_KEY, token.replace(/[^\x21-\x7e]/g, ""));
 }
 
 /** Gives a file to the reader. */

@@ -7,16 +7,20 @@ import { frame } from "./slices";
 /** Elements that are made at a time. */
 const SLICE = 20;
 /** The first ones find all of Cytoscape's code cold. */
-const FIRST = 6;
+const FIRST_SLICE = 6;
 
 /** Is there when all elements stand, or the signal ends it. */
-export async function fill(graph: Core, elements: readonly ElementDefinition[], signal: AbortSignal): Promise<void> {
-  for (let at = 0, to = FIRST; at < elements.length; at = to, to += SLICE) {
+export async function addElements(
+  graph: Core,
+  elements: readonly ElementDefinition[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (let start = 0, end = FIRST_SLICE; start < elements.length; start = end, end += SLICE) {
     graph.batch(() => {
-      graph.add(elements.slice(at, to));
+      graph.add(elements.slice(start, end));
     });
     // Who asks for its bounds has styled it and measured its text; the frame then finds both.
-    for (const { data } of elements.slice(at, to)) graph.getElementById(String(data.id)).boundingBox();
+    for (const { data } of elements.slice(start, end)) graph.getElementById(String(data.id)).boundingBox();
     await frame();
     if (signal.aborted) return;
   }
@@ -29,7 +33,7 @@ export async function fill(graph: Core, elements: readonly ElementDefinition[], 
 export function allowStyles(): void {
   const name = "__________cytoscape_stylesheet";
   if (document.getElementById(name) !== null) return;
-  const instead = document.createElement("meta");
-  instead.id = name;
-  document.head.append(instead);
+  const placeholder = document.createElement("meta");
+  placeholder.id = name;
+  document.head.append(placeholder);
 }

@@ -8,14 +8,14 @@ import {
   count,
   duration,
   errorText,
-  expressions,
+  expressionText,
   fileName,
   nodeNumber,
   number,
   rate,
   share,
   short,
-  standing,
+  stateText,
   time,
 } from "./format";
 
@@ -31,20 +31,20 @@ test("counts have their unit and their commas", () => {
 
 test("numbers and times are what Intl makes of them", () => {
   const numbers = [0, 0.5, 0.0004, 7, 12.3456, 999, 1000, 99_999, 100_000, 123_456, 999_949, 999_950, 1_000_000].concat(
-    Array.from({ length: 400 }, (_, at) => (at % 7) * 1.37 ** at * 0.01).filter((each) => each < 1e9),
+    Array.from({ length: 400 }, (_, at) => (at % 7) * 1.37 ** at * 0.01).filter((value) => value < 1e9),
   );
   const plain = new Intl.NumberFormat("en");
   const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
   const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-  for (const each of numbers) {
-    expect(number(each)).toBe(plain.format(each));
-    if (each >= 100_000) expect(short(each)).toBe(compact.format(each));
-    if (each === 0 || each >= 0.01) expect(rate(each)).toBe(`${significant.format(each)} a second`);
+  for (const value of numbers) {
+    expect(number(value)).toBe(plain.format(value));
+    if (value >= 100_000) expect(short(value)).toBe(compact.format(value));
+    if (value === 0 || value >= 0.01) expect(rate(value)).toBe(`${significant.format(value)} a second`);
   }
   const when = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-  for (const each of [0, 1_700_000_000_000, 1_767_225_599_999, 1_772_366_705_000]) {
-    expect(time(each)).toBe(when.format(each));
-    expect(clock(each)).toBe(new Date(each).toLocaleTimeString("en-GB"));
+  for (const value of [0, 1_700_000_000_000, 1_767_225_599_999, 1_772_366_705_000]) {
+    expect(time(value)).toBe(when.format(value));
+    expect(clock(value)).toBe(new Date(value).toLocaleTimeString("en-GB"));
   }
 });
 
@@ -87,17 +87,17 @@ test("a call site has no folders, wherever it is", () => {
 });
 
 test("expressions are what neither name nor file says", () => {
-  expect(expressions({ name: "Filter", description: "v > 3", dataset: null })).toBe("v > 3");
-  expect(expressions({ name: "map", description: "map", dataset: null })).toBe("");
-  expect(expressions({ name: "csv", description: "/out", dataset: { name: "/out" } })).toBe("");
+  expect(expressionText({ name: "Filter", description: "v > 3", dataset: null })).toBe("v > 3");
+  expect(expressionText({ name: "map", description: "map", dataset: null })).toBe("");
+  expect(expressionText({ name: "csv", description: "/out", dataset: { name: "/out" } })).toBe("");
 });
 
 test("an application that failed or was lost is told apart from one that ended well, in colour too", () => {
   const times = { started: 1_000, ended: 4_000 };
-  expect(standing({ ...times, state: "ended" })).toBe("ended after 3.0 s");
-  expect(standing({ ...times, state: "failed" })).toBe("failed after 3.0 s");
-  expect(standing({ started: 1_000, ended: null, state: "running" })).toBe("running");
-  expect(standing({ started: 1_000, ended: null, state: "lost" })).toBe("lost");
+  expect(stateText({ ...times, state: "ended" })).toBe("ended after 3.0 s");
+  expect(stateText({ ...times, state: "failed" })).toBe("failed after 3.0 s");
+  expect(stateText({ started: 1_000, ended: null, state: "running" })).toBe("running");
+  expect(stateText({ started: 1_000, ended: null, state: "lost" })).toBe("lost");
   expect((["running", "ended", "failed", "lost"] as const).map(colourOf)).toEqual([null, null, "is-failed", "is-lost"]);
 });
 

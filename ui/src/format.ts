@@ -4,13 +4,13 @@ import type { Application, NodeError } from "./api";
 
 // By hand, all of it: the first use of Intl makes the browser read its tables, which alone blocks it for some 40 ms.
 
-const grouped = (decimal: string): string => {
+const withThousands = (decimal: string): string => {
   const [whole = "", ...rest] = decimal.split(".");
   return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
 };
 
 /** "1,234". To three places behind the point. */
-export const number = (value: number): string => grouped(String(Number(value.toFixed(3))));
+export const number = (value: number): string => withThousands(String(Number(value.toFixed(3))));
 
 /** For narrow places: 1,234 stays, 82,400,000 is 82.4M. */
 export function short(value: number): string {
@@ -18,7 +18,7 @@ export function short(value: number): string {
   const units = ["K", "M", "B", "T"];
   let [scaled, unit] = [value / 1000, 0];
   for (; scaled >= 999.95 && unit < units.length - 1; unit += 1) scaled /= 1000;
-  return grouped(String(Number(scaled.toFixed(1)))) + units[unit];
+  return withThousands(String(Number(scaled.toFixed(1)))) + units[unit];
 }
 
 /** "1 record", "2,000 records". */
@@ -31,7 +31,7 @@ export const share = (shown: number, total: number, word: string, words = `${wor
 
 /** "12.3 a second". */
 export const rate = (value: number): string =>
-  `${value < 0.001 ? "0" : grouped(String(Number(value.toPrecision(3))))} a second`;
+  `${value < 0.001 ? "0" : withThousands(String(Number(value.toPrecision(3))))} a second`;
 
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
@@ -46,14 +46,14 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 
 /** Of Unix time in milliseconds, in the reader's time zone: "7 Nov 2026, 09:05:00". */
 export function time(milliseconds: number): string {
-  const when = new Date(milliseconds);
-  return `${when.getDate()} ${MONTHS[when.getMonth()]} ${when.getFullYear()}, ${clock(milliseconds)}`;
+  const date = new Date(milliseconds);
+  return `${date.getDate()} ${MONTHS[date.getMonth()]} ${date.getFullYear()}, ${clock(milliseconds)}`;
 }
 
 /** The time of the day of it: "09:05:00". */
 export function clock(milliseconds: number): string {
-  const when = new Date(milliseconds);
-  return [when.getHours(), when.getMinutes(), when.getSeconds()].map((each) => String(each).padStart(2, "0")).join(":");
+  const date = new Date(milliseconds);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 /** The number of a node id: `APPLICATION_ID#NUMBER`. */
@@ -69,7 +69,7 @@ export const fileName = (path: string): string => path.slice(path.replace(/\/+$/
 export const callSite = (places: string): string => places.split(", ").map(fileName).join(", ");
 
 /** What an operation does, where its name, its file or folder do not say it. */
-export function expressions({ name, description, dataset }: Described): string {
+export function expressionText({ name, description, dataset }: Described): string {
   return description === name || description === dataset?.name ? "" : description;
 }
 
@@ -97,13 +97,13 @@ export function completeness({ state, complete, missing_blocks: missing, counter
     dropped > 0 && `${number(dropped)} dropped`,
     gaps > 0 && `${count(gaps, "part")} not followed`,
     lost > 0 && `${count(lost, "row")} lost by the flow store`,
-  ].filter((each) => each !== false);
+  ].filter((lack) => lack !== false);
   if (lacks.length > 0) return `incomplete: ${lacks.join(", ")}`;
   return state === "running" ? "incomplete: still running" : "incomplete: not all has arrived";
 }
 
 /** What became of an application, in few words. */
-export function standing({ state, started, ended }: Pick<Application, "state" | "started" | "ended">): string {
+export function stateText({ state, started, ended }: Pick<Application, "state" | "started" | "ended">): string {
   if (state === "lost") return "lost";
   return ended === null ? "running" : `${state} after ${duration((ended - started) / 1000)}`;
 }
@@ -114,6 +114,6 @@ export const colourOf = (state: Application["state"]): string | null =>
 
 /** Type, message and line of an error, as far as they are known. */
 export function errorText({ type, message, frame }: NodeError): string {
-  const said = [type, message].filter((part) => part !== "").join(": ") || "it is not known why";
-  return frame === null ? said : `${said} (${fileName(frame)})`;
+  const text = [type, message].filter((part) => part !== "").join(": ") || "it is not known why";
+  return frame === null ? text : `${text} (${fileName(frame)})`;
 }

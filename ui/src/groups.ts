@@ -1,11 +1,11 @@
 /** The items by key, keys and items in the order in which they came. (Map.groupBy, which Node.js 20 has not.) */
-export function grouped<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
-  const found = new Map<Key, Item[]>();
+export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
   for (const item of items) {
     const key = keyOf(item);
-    const known = found.get(key);
-    if (known === undefined) found.set(key, [item]);
-    else known.push(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
   }
-  return found;
+  return groups;
 }

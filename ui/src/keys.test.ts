@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import { countRows } from "./client";
-import { goal } from "./keys";
-import { patience } from "./poll";
+import { targetRow } from "./keys";
+import { retryDelay } from "./poll";
 import { points, recent } from "./trend";
 
 test("arrows stop at the ends of a table", () => {
-  expect(goal("ArrowDown", 0, 3)).toBe(1);
-  expect(goal("ArrowDown", 2, 3)).toBe(2);
-  expect(goal("ArrowUp", 0, 3)).toBe(0);
-  expect(goal("End", 0, 3)).toBe(2);
-  expect(goal("Home", 2, 3)).toBe(0);
-  expect(goal("a", 0, 3)).toBeNull();
+  expect(targetRow("ArrowDown", 0, 3)).toBe(1);
+  expect(targetRow("ArrowDown", 2, 3)).toBe(2);
+  expect(targetRow("ArrowUp", 0, 3)).toBe(0);
+  expect(targetRow("End", 0, 3)).toBe(2);
+  expect(targetRow("Home", 2, 3)).toBe(0);
+  expect(targetRow("a", 0, 3)).toBeNull();
 });
 
 test("what fails is asked less and less often, but within a minute", () => {
-  expect([0, 1, 2, 10].map((failures) => patience(2000, failures))).toEqual([2000, 4000, 8000, 60_000]);
+  expect([0, 1, 2, 10].map((failures) => retryDelay(2000, failures))).toEqual([2000, 4000, 8000, 60_000]);
 });
 
 test("rows of CSV are counted across line ends within quotes", () => {

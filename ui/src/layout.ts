@@ -1,20 +1,22 @@
 // Lays drawings out in a worker, so that the page stays usable meanwhile.
 
-import type { LayoutRequest, Placed } from "./graph/placement";
+import type { LayoutRequest, Placement as GraphPlacement } from "./graph/placement";
 import type { Placement, PlacementRequest } from "./trace/placement";
 
 /** What the worker is asked. */
-export type Question = { graph: LayoutRequest } | { way: PlacementRequest };
+export type LayoutTask = { graph: LayoutRequest } | { trace: PlacementRequest };
 
-type Answer<T> = { found: T } | { failed: string };
+type TaskResult<T> = { result: T } | { error: string };
 
 /** Places of the boxes and bends of the lines of a graph. With an aborted signal the work ends at once. */
-export const layOut = (graph: LayoutRequest, signal?: AbortSignal): Promise<Placed> => asked({ graph }, signal);
+export const layoutGraph = (graph: LayoutRequest, signal?: AbortSignal): Promise<GraphPlacement> =>
+  runTask({ graph }, signal);
 
 /** Where everything of a record's way stands. With an aborted signal the work ends at once. */
-export const placeWay = (way: PlacementRequest, signal?: AbortSignal): Promise<Placement> => asked({ way }, signal);
+export const layoutTrace = (trace: PlacementRequest, signal?: AbortSignal): Promise<Placement> =>
+  runTask({ trace }, signal);
 
-function asked<T>(question: Question, signal?: AbortSignal): Promise<T> {
+function runTask<T>(task: LayoutTask, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);
@@ -29,9 +31,9 @@ function asked<T>(question: Question, signal?: AbortSignal): Promise<T> {
       then();
     };
     signal?.addEventListener("abort", abort);
-    worker.onmessage = ({ data }: MessageEvent<Answer<T>>) =>
-      end(() => ("found" in data ? resolve(data.found) : reject(new Error(`the layout failed: ${data.failed}`))));
+    worker.onmessage = ({ data }: MessageEvent<TaskResult<T>>) =>
+      end(() => ("result" in data ? resolve(data.result) : reject(new Error(`the layout failed: ${data.error}`))));
     worker.onerror = (event) => end(() => reject(new Error(`the layout failed: ${event.message || "no worker"}`)));
-    worker.postMessage(question);
+    worker.postMessage(task);
   });
 }

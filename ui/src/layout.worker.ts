@@ -1,13 +1,13 @@
 // Finds where things stand in a drawing, beside the page: of a graph of operations, and of a record's way.
 
-import { layered } from "./graph/placement";
-import type { Question } from "./layout";
+import { placementOf as graphPlacementOf } from "./graph/placement";
+import type { LayoutTask } from "./layout";
 import { placementOf } from "./trace/placement";
 
-addEventListener("message", ({ data }: MessageEvent<Question>) => {
+addEventListener("message", ({ data }: MessageEvent<LayoutTask>) => {
   try {
-    postMessage({ found: "graph" in data ? layered(data.graph) : placementOf(data.way) });
+    postMessage({ result: "graph" in data ? graphPlacementOf(data.graph) : placementOf(data.trace) });
   } catch (error) {
-    postMessage({ failed: String(error) });
+    postMessage({ error: String(error) });
   }
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graphOf } from "./graph/fixture";
-import { around, passing } from "./passthrough";
+import { neighbours, passedRows } from "./passthrough";
 
 /** 0 and 1 are scans, 2 a filter and 3 a join that rows pass, 4 and 5 outputs. */
 function plan() {
@@ -15,13 +15,13 @@ function plan() {
 
 describe("operations that rows only pass", () => {
   test("tell how many went on, where that is counted", () => {
-    expect(passing(plan())).toEqual(new Map([["app#3", 12]]));
+    expect(passedRows(plan())).toEqual(new Map([["app#3", 12]]));
   });
 
   test("lead to where the rows begin and end", () => {
     const numbers = (id: string) => {
-      const { before, behind } = around(plan(), id);
-      return [before.map(({ node }) => node), behind.map(({ node }) => node)];
+      const { before, after } = neighbours(plan(), id);
+      return [before.map(({ node }) => node), after.map(({ node }) => node)];
     };
     expect(numbers("app#3")).toEqual([
       [0, 1],

@@ -2,37 +2,37 @@
 // how many rows went on from it, and where these began and ended. Pure.
 
 import type { Graph, Node as Operation } from "./api";
-import { grouped } from "./groups";
+import { groupBy } from "./groups";
 
-export const isPassed = ({ records }: Operation): boolean => records === null;
+export const isPassThrough = ({ records }: Operation): boolean => records === null;
 
 /** How many rows went on from the operations that they only pass, as far as it is known. */
-export function passing(graph: Graph): ReadonlyMap<string, number> {
-  const passed = new Set(graph.nodes.filter(isPassed).map(({ node_id }) => node_id));
-  const found = new Map<string, number>();
+export function passedRows(graph: Graph): ReadonlyMap<string, number> {
+  const passThrough = new Set(graph.nodes.filter(isPassThrough).map(({ node_id }) => node_id));
+  const rows = new Map<string, number>();
   for (const { source, flows } of graph.edges) {
-    if (passed.has(source) && flows !== null) found.set(source, Math.max(flows, found.get(source) ?? 0));
+    if (passThrough.has(source) && flows !== null) rows.set(source, Math.max(flows, rows.get(source) ?? 0));
   }
-  return found;
+  return rows;
 }
 
 /** The nearest operations with records of their own, before and behind one. */
-export function around(graph: Graph, nodeId: string): { before: Operation[]; behind: Operation[] } {
-  const into = grouped(graph.edges, ({ target }) => target);
-  const outOf = grouped(graph.edges, ({ source }) => source);
-  const of = new Map(graph.nodes.map((node) => [node.node_id, node]));
+export function neighbours(graph: Graph, nodeId: string): { before: Operation[]; after: Operation[] } {
+  const incoming = groupBy(graph.edges, ({ target }) => target);
+  const outgoing = groupBy(graph.edges, ({ source }) => source);
+  const nodesById = new Map(graph.nodes.map((node) => [node.node_id, node]));
   const nearest = (next: (id: string) => string[]): Operation[] => {
-    const seen = new Set([nodeId]);
-    const found: Operation[] = [];
-    for (const id of seen) {
-      const node = of.get(id);
-      if (node !== undefined && !isPassed(node)) found.push(node);
-      else for (const each of next(id)) seen.add(each); // a Set visits what is added
+    const visited = new Set([nodeId]);
+    const nodes: Operation[] = [];
+    for (const id of visited) {
+      const node = nodesById.get(id);
+      if (node !== undefined && !isPassThrough(node)) nodes.push(node);
+      else for (const nextId of next(id)) visited.add(nextId); // a Set visits what is added
     }
-    return found.sort((one, other) => one.node - other.node);
+    return nodes.sort((one, other) => one.node - other.node);
   };
   return {
-    before: nearest((id) => (into.get(id) ?? []).map(({ source }) => source)),
-    behind: nearest((id) => (outOf.get(id) ?? []).map(({ target }) => target)),
+    before: nearest((id) => (incoming.get(id) ?? []).map(({ source }) => source)),
+    after: nearest((id) => (outgoing.get(id) ?? []).map(({ target }) => target)),
   };
 }

@@ -8,49 +8,49 @@ export interface Polling {
 }
 
 /** How long to wait after so many failures in a row: twice as long each time, up to a minute. */
-export const patience = (every: number, failures: number): number => Math.min(60_000, every * 2 ** failures);
+export const retryDelay = (interval: number, failures: number): number => Math.min(60_000, interval * 2 ** failures);
 
 /** `ask` gets a signal that ends with the polling. What it throws goes to `failed`, and asking goes on. */
 export function poll(
   ask: (signal: AbortSignal) => Promise<void>,
-  every: number,
-  failed: (error: unknown) => void,
+  interval: number,
+  onError: (error: unknown) => void,
 ): Polling {
-  const ending = new AbortController();
+  const stopping = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let [isAsking, isPaused, failures] = [false, false, 0];
 
-  const isIdle = () => isPaused || document.hidden || ending.signal.aborted;
-  const turn = async () => {
+  const isIdle = () => isPaused || document.hidden || stopping.signal.aborted;
+  const run = async () => {
     clearTimeout(timer);
-    if (isAsking || ending.signal.aborted) return;
+    if (isAsking || stopping.signal.aborted) return;
     isAsking = true;
     try {
-      await ask(ending.signal);
+      await ask(stopping.signal);
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (!ending.signal.aborted) failed(error);
+      if (!stopping.signal.aborted) onError(error);
     }
     isAsking = false;
-    if (!isIdle()) timer = setTimeout(turn, patience(every, failures));
+    if (!isIdle()) timer = setTimeout(run, retryDelay(interval, failures));
   };
-  const look = () => {
+  const resume = () => {
     clearTimeout(timer);
-    if (!isIdle()) void turn();
+    if (!isIdle()) void run();
   };
-  document.addEventListener("visibilitychange", look);
-  void turn();
+  document.addEventListener("visibilitychange", resume);
+  void run();
   return {
-    now: () => void turn(),
+    now: () => void run(),
     pause(paused) {
       isPaused = paused;
-      look();
+      resume();
     },
     stop() {
-      ending.abort();
+      stopping.abort();
       clearTimeout(timer);
-      document.removeEventListener("visibilitychange", look);
+      document.removeEventListener("visibilitychange", resume);
     },
   };
 }

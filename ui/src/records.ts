@@ -3,9 +3,9 @@
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
 import { type Child, h, replace } from "./dom";
-import { around, isPassed, passing } from "./passthrough";
+import { neighbours, isPassThrough, passedRows } from "./passthrough";
 import { queryOf, type RecordsRoute, recordsHref, traceHref } from "./route";
-import { fail, loading, notice } from "./states";
+import { showFailure, loading, notice } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
 import { completeness, count, fileName, nodeNumber, number } from "./format";
@@ -17,21 +17,21 @@ const CSV_ROWS = 1_000_000;
 
 export function recordsView(place: HTMLElement, context: ViewContext, first: RecordsRoute): View<RecordsRoute> {
   let route = first;
-  let asking = new AbortController();
+  let requests = new AbortController();
   let saving: AbortController | null = null;
   const heading = h("h1", { tabindex: -1 }, `Node ${nodeNumber(route.node)}`);
-  const [about, found] = [h("div"), h("div", { class: "stale" }, loading())];
+  const [about, resultList] = [h("div"), h("div", { class: "stale" }, loading())];
   const form = searchForm((query) => context.navigate({ ...route, query }));
-  replace(place, heading, about, form.element, found);
+  replace(place, heading, about, form.element, resultList);
 
   const parameters = () =>
     new URLSearchParams([...route.query].filter(([name, value]) => PARAMETERS.includes(name) && value !== ""));
 
   const describe = async () => {
     const { application, node } = route;
-    const { signal } = asking;
+    const { signal } = requests;
     try {
-      const [graph, whole] = await Promise.all([
+      const [graph, applicationResult] = await Promise.all([
         context.client.graph(application, { signal }),
         context.client.application(application, { signal }),
       ]);
@@ -39,9 +39,14 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
       if (operation === undefined) return; // the question for its records says so
       replace(heading, operation.name, " ", h("small", {}, `${operation.kind} ${operation.node}`));
       context.title(`${operation.name} (${operation.node})`);
-      const isOnlyPassed = isPassed(operation);
-      form.element.hidden = found.hidden = isOnlyPassed;
-      replace(about, facts(operation), warnings(operation, whole), isOnlyPassed && ways(application, graph, operation));
+      const isPassThroughOnly = isPassThrough(operation);
+      form.element.hidden = resultList.hidden = isPassThroughOnly;
+      replace(
+        about,
+        facts(operation),
+        warnings(operation, applicationResult),
+        isPassThroughOnly && passThroughFacts(application, graph, operation),
+      );
     } catch (error) {
       if (!signal.aborted && about.childElementCount === 0) replace(about); // the records' failure says it
       void error;
@@ -49,9 +54,9 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
   };
 
   const show = async () => {
-    asking.abort();
-    asking = new AbortController();
-    const { signal } = asking;
+    requests.abort();
+    requests = new AbortController();
+    const { signal } = requests;
     form.set(route.query);
     place.setAttribute("aria-busy", "true");
     void describe();
@@ -59,10 +64,10 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
     if (!query.has("limit")) query.set("limit", String(PAGE));
     try {
       const page = await context.client.records(route.application, route.node, query, { signal });
-      replace(found, ...results(page));
+      replace(resultList, ...resultsOf(page));
       context.announce(total(page));
     } catch (error) {
-      fail(found, error, show);
+      showFailure(resultList, error, show);
     }
     if (!signal.aborted) place.removeAttribute("aria-busy");
   };
@@ -70,14 +75,14 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
   const isFiltered = () => ["text", "key", "partition"].some((name) => route.query.get(name));
 
   const total = ({ total: all, records }: RecordPage) => {
-    const shown = records.length > 0 && records.length !== all ? `, ${number(records.length)} on this page` : "";
-    if (all === null) return `${isFiltered() ? "Matches" : "Records"} not counted${shown}`;
-    return `${isFiltered() ? count(all, "match", "matches") : count(all, "record")}${shown}`;
+    const onThisPage = records.length > 0 && records.length !== all ? `, ${number(records.length)} on this page` : "";
+    if (all === null) return `${isFiltered() ? "Matches" : "Records"} not counted${onThisPage}`;
+    return `${isFiltered() ? count(all, "match", "matches") : count(all, "record")}${onThisPage}`;
   };
 
-  const results = (page: RecordPage): Child[] => [
+  const resultsOf = (page: RecordPage): Child[] => [
     h("p", { class: "soft" }, total(page)),
-    page.warnings.map((each) => notice("care", each)),
+    page.warnings.map((warning) => notice("care", warning)),
     page.records.length > 0
       ? recordTable(route.application, page)
       : notice(
@@ -124,8 +129,8 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
             const { text, rows, isAll } = await context.client.csv(route.application, { node: route.node }, query, {
               signal: saving.signal,
               rows: CSV_ROWS,
-              told: (so_far) => {
-                button.textContent = `CSV: ${number(so_far)} rows …`;
+              onRows: (savedRows) => {
+                button.textContent = `CSV: ${number(savedRows)} rows …`;
               },
             });
             save(text, `${route.application}-${nodeNumber(route.node)}.csv`);
@@ -151,7 +156,7 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
       void show();
     },
     close() {
-      asking.abort();
+      requests.abort();
       saving?.abort();
     },
   };
@@ -161,7 +166,7 @@ const operationOf = (graph: Graph, name: string): Operation | undefined =>
   graph.nodes.find(({ node_id, node }) => name === node_id || name === String(node));
 
 function facts({ description, call_site, dataset, records, has_values }: Operation): Child {
-  const known: [string, string][] = [
+  const entries: [string, string][] = [
     ["Operation", description],
     ["Called at", call_site],
     [
@@ -171,18 +176,18 @@ function facts({ description, call_site, dataset, records, has_values }: Operati
     ["Records", records === null ? "" : number(records)],
     ["Values", has_values ? "captured" : ""],
   ];
-  const told = known.filter(([, value]) => value !== "");
+  const filled = entries.filter(([, value]) => value !== "");
   return h(
     "dl",
     { class: "facts" },
-    told.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    filled.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
   );
 }
 
 /** Of an operation that rows only pass: how many, and where their ways can be followed. */
-function ways(application: string, graph: Graph, operation: Operation): Child {
-  const rows = passing(graph).get(operation.node_id);
-  const { before, behind } = around(graph, operation.node_id);
+function passThroughFacts(application: string, graph: Graph, operation: Operation): Child {
+  const rows = passedRows(graph).get(operation.node_id);
+  const { before, after } = neighbours(graph, operation.node_id);
   const list = (title: string, operations: Operation[]): Child =>
     operations.length > 0 && [
       h("h2", {}, title),
@@ -207,7 +212,7 @@ function ways(application: string, graph: Graph, operation: Operation): Child {
       " on their way; it has no records of its own. The ways of rows lead from where they begin to where they end.",
     ),
     list("They begin in", before),
-    list("They end in", behind),
+    list("They end in", after),
   ];
 }
 

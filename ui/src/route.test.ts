@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { applicationHref, href, parse, type Route, recordsHref, traceHref } from "./route";
 
-const there = (hash: string) => {
+const routeOf = (hash: string) => {
   const route = parse(hash);
-  if (route.view === "nowhere") throw new Error(route.why);
+  if (route.view === "nowhere") throw new Error(route.reason);
   return route;
 };
 
@@ -20,7 +20,7 @@ describe("an address", () => {
     "#/app/local-1/trace?path=%2Fdata%2Fx.csv&row=1&centre=a&centre=b",
     "#/app/local-1/trace?node=8&key=A",
   ])("comes out of its route as it went in: %s", (hash) => {
-    expect(href(there(hash))).toBe(hash);
+    expect(href(routeOf(hash))).toBe(hash);
   });
 
   test("of the page itself is the list", () => {
@@ -41,7 +41,7 @@ describe("an address", () => {
   });
 
   test("of a trace says where it starts, in which direction and what else the view keeps", () => {
-    const route = there("#/app/a/trace?node=8&partition=2&offset=3&whole=1&limit=50&centre=x") as Extract<
+    const route = routeOf("#/app/a/trace?node=8&partition=2&offset=3&whole=1&limit=50&centre=x") as Extract<
       Route,
       { view: "trace" }
     >;

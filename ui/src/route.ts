@@ -50,7 +50,7 @@ export interface LagRoute {
 /** An address that leads nowhere; `why` is for people. */
 export interface NoRoute {
   view: "nowhere";
-  why: string;
+  reason: string;
 }
 
 export type Route = ApplicationsRoute | ApplicationRoute | RecordsRoute | TraceRoute | LagRoute | NoRoute;
@@ -66,7 +66,7 @@ export function parse(hash: string): Route {
   try {
     parts = (mark < 0 ? text : text.slice(0, mark)).split("/").map(decodeURIComponent);
   } catch {
-    return { view: "nowhere", why: "This address is not percent-encoded UTF-8." };
+    return { view: "nowhere", reason: "This address is not percent-encoded UTF-8." };
   }
   const [word = "", application = "", place = "", node = "", ...more] = parts;
   if (more.length === 0) {
@@ -78,16 +78,16 @@ export function parse(hash: string): Route {
       if (place === "trace" && node === "") return traceRoute(application, query);
     }
   }
-  return { view: "nowhere", why: "This page has no such view." };
+  return { view: "nowhere", reason: "This page has no such view." };
 }
 
 function traceRoute(application: string, query: URLSearchParams): TraceRoute | NoRoute {
   const start = startOf(query);
   if (start === null) {
-    return { view: "nowhere", why: "This address of a trace does not say which record it starts at." };
+    return { view: "nowhere", reason: "This address of a trace does not say which record it starts at." };
   }
-  const asked = query.get("direction");
-  const direction = asked === "backward" || asked === "forward" ? asked : "both";
+  const requested = query.get("direction");
+  const direction = requested === "backward" || requested === "forward" ? requested : "both";
   const rest = new URLSearchParams([...query].filter(([name]) => !TRACE_PARAMETERS.includes(name)));
   return { view: "trace", application, start, direction, whole: query.get("whole") === "1", query: rest };
 }
@@ -130,8 +130,8 @@ export function href(route: Exclude<Route, NoRoute>): string {
 }
 
 function hash(parts: string[], query = new URLSearchParams()): string {
-  const asked = query.toString();
-  return `#/${parts.map(encodeURIComponent).join("/")}${asked === "" ? "" : `?${asked}`}`;
+  const search = query.toString();
+  return `#/${parts.map(encodeURIComponent).join("/")}${search === "" ? "" : `?${search}`}`;
 }
 
 /** A query with only those parameters that hold something. */

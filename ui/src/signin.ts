@@ -1,11 +1,11 @@
 // What stands in the place of every view until the service's token is there.
 
-import { keepToken, type Problem } from "./client";
+import { storeToken, type Problem } from "./client";
 import { h, replace } from "./dom";
 import { notice } from "./states";
 
-export function signIn(place: HTMLElement, problem: Problem, done: () => void): void {
-  const given = h("input", {
+export function signIn(place: HTMLElement, problem: Problem, onToken: () => void): void {
+  const input = h("input", {
     name: "token",
     type: "password",
     autocomplete: "current-password",
@@ -29,13 +29,13 @@ export function signIn(place: HTMLElement, problem: Problem, done: () => void): 
         class: "fields",
         submit: (event: SubmitEvent) => {
           event.preventDefault();
-          keepToken(given.value);
-          done();
+          storeToken(input.value);
+          onToken();
         },
       },
-      h("label", {}, h("span", {}, "Token"), given),
+      h("label", {}, h("span", {}, "Token"), input),
       h("button", { type: "submit" }, "Go on"),
     ),
   );
-  given.focus();
+  input.focus();
 }

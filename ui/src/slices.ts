@@ -14,9 +14,9 @@ export async function inSlices<Item>(
   work: (slice: readonly Item[]) => void,
   { signal, between = pause }: { signal?: AbortSignal; between?: () => Promise<void> } = {},
 ): Promise<void> {
-  for (let at = 0; at < items.length; at += size) {
-    if (at > 0) await between();
+  for (let start = 0; start < items.length; start += size) {
+    if (start > 0) await between();
     if (signal?.aborted) return;
-    work(items.slice(at, at + size));
+    work(items.slice(start, start + size));
   }
 }

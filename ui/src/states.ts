@@ -21,7 +21,7 @@ export class TokenNeeded extends Event {
  * Shows a failure in a place, with a button to try again. A 401 goes up to the shell instead; an answer that nobody
  * waits for any more is nothing.
  */
-export function fail(place: HTMLElement, error: unknown, again: () => void): void {
+export function showFailure(place: HTMLElement, error: unknown, retry: () => void): void {
   if (isAbort(error)) return;
   if (error instanceof Problem && error.status === 401) {
     place.dispatchEvent(new TokenNeeded(error));
@@ -39,7 +39,7 @@ export function fail(place: HTMLElement, error: unknown, again: () => void): voi
       error instanceof Problem &&
         error.retryAfter !== null &&
         h("p", {}, `The service asks for patience: ${error.retryAfter} s.`),
-      h("button", { type: "button", click: again }, "Try again"),
+      h("button", { type: "button", click: retry }, "Try again"),
     ),
   );
 }

@@ -1,7 +1,7 @@
 // Tables of rows with named columns.
 
 import { type Child, h } from "./dom";
-import { moveByKeys, openByRow } from "./keys";
+import { enableArrowKeys, enableRowClick } from "./keys";
 import { frame, inSlices } from "./slices";
 
 /** Rows that are made at a time: the page answers in between. */
@@ -42,8 +42,8 @@ export function table<Row>({ caption, columns, rows, key, opens = false }: Table
   };
   // Each slice is laid out before the next one comes.
   void inSlices(rows, SLICE, add, { between: frame });
-  moveByKeys(body);
-  if (opens) openByRow(body);
+  enableArrowKeys(body);
+  if (opens) enableRowClick(body);
   const head = used.map(({ name, kind }) => h("th", { scope: "col", class: kind }, name));
   return h(
     "div",

@@ -1,6 +1,6 @@
 // Light or dark: the reader's system decides until the reader does. Kept in this browser.
 
-const KEPT = "lineage-theme";
+const STORAGE_KEY = "lineage-theme";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -8,7 +8,7 @@ const ORDER: Theme[] = ["system", "light", "dark"];
 
 /** Makes the button switch the theme, and sets the one that was chosen before. `changed` hears of every change. */
 export function startTheme(button: HTMLButtonElement): void {
-  let theme = kept();
+  let theme = storedTheme();
   const set = () => {
     if (theme === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
@@ -18,7 +18,7 @@ export function startTheme(button: HTMLButtonElement): void {
   };
   button.addEventListener("click", () => {
     theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length] ?? "system";
-    localStorage.setItem(KEPT, theme);
+    localStorage.setItem(STORAGE_KEY, theme);
     set();
   });
   // Drawings are told as well when the system changes.
@@ -28,9 +28,9 @@ export function startTheme(button: HTMLButtonElement): void {
   set();
 }
 
-function kept(): Theme {
-  const found = localStorage.getItem(KEPT);
-  return found === "light" || found === "dark" ? found : "system";
+function storedTheme(): Theme {
+  const stored = localStorage.getItem(STORAGE_KEY);
+  return stored === "light" || stored === "dark" ? stored : "system";
 }
 
 /** What a custom property like `--ink` is now, as a colour that a canvas takes. */
@@ -38,9 +38,9 @@ export function colour(name: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
   document.body.append(probe);
-  const found = getComputedStyle(probe).color;
+  const value = getComputedStyle(probe).color;
   probe.remove();
-  return found;
+  return value;
 }
 
-export const isStill = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const prefersReducedMotion = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;

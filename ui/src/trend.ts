@@ -2,7 +2,7 @@
 
 import { s } from "./dom";
 
-export interface Look {
+export interface Sample {
   /** Milliseconds. */
   at: number;
   value: number | null;
@@ -11,22 +11,22 @@ export interface Look {
 const [WIDTH, HEIGHT] = [160, 36];
 
 /** Those of the looks that are not older than `span` milliseconds before the newest. */
-export function recent(looks: readonly Look[], span: number): Look[] {
-  const newest = looks.at(-1)?.at ?? 0;
-  return looks.filter(({ at }) => at >= newest - span);
+export function recent(samples: readonly Sample[], span: number): Sample[] {
+  const newest = samples.at(-1)?.at ?? 0;
+  return samples.filter(({ at }) => at >= newest - span);
 }
 
 /** Points of the line in a box of the width and height: the newest right, zero at the bottom. */
-export function points(looks: readonly Look[], span: number, width = WIDTH, height = HEIGHT): [number, number][] {
-  const newest = looks.at(-1)?.at ?? 0;
-  const most = Math.max(1, ...looks.map(({ value }) => value ?? 0));
-  return looks
-    .filter((look): look is { at: number; value: number } => look.value !== null)
-    .map(({ at, value }) => [width - ((newest - at) / span) * width, height - 2 - (value / most) * (height - 4)]);
+export function points(samples: readonly Sample[], span: number, width = WIDTH, height = HEIGHT): [number, number][] {
+  const newest = samples.at(-1)?.at ?? 0;
+  const max = Math.max(1, ...samples.map(({ value }) => value ?? 0));
+  return samples
+    .filter((sample): sample is { at: number; value: number } => sample.value !== null)
+    .map(({ at, value }) => [width - ((newest - at) / span) * width, height - 2 - (value / max) * (height - 4)]);
 }
 
-export function trend(looks: readonly Look[], span: number, label: string): SVGElement {
-  const line = points(looks, span).map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`);
+export function trend(samples: readonly Sample[], span: number, label: string): SVGElement {
+  const line = points(samples, span).map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`);
   return s(
     "svg",
     {

@@ -1,28 +1,28 @@
 // Draws a picture with Cytoscape: pans, zooms, follows the pointer and the keys. Knows nothing of where a click leads.
 
 import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
-import { allowStyles, fill } from "../cytoscape";
-import { grouped } from "../groups";
+import { allowStyles, addElements } from "../cytoscape";
+import { groupBy } from "../groups";
 import { isArrow } from "../keys";
 import { colour } from "../theme";
 import { flowsOf, labelOf, sizeOf } from "./labels";
-import type { Placed } from "./placement";
+import type { Placement } from "./placement";
 import type { DrawnBox, Picture } from "./model";
 import { segments } from "./bends";
 import { neighbour, topmost } from "./navigation";
 
-export interface Hears {
+export interface DrawingListener {
   /** A click, or Enter on the current box. */
-  opened(box: DrawnBox): void;
+  onOpen(box: DrawnBox): void;
   /** The pointer or the keys came to a box, or left it. `byKey`: say it to those who hear. */
   current(box: DrawnBox | null, byKey: boolean): void;
 }
 
 export interface Drawing {
   /** In small steps; is there when all of it stands, or another one is shown. */
-  show(picture: Picture, placed: Placed): Promise<void>;
+  show(picture: Picture, placed: Placement): Promise<void>;
   /** Marks a box; with `isSought` it is brought into sight. */
-  point(id: string | null, isSought: boolean): void;
+  point(id: string | null, isRevealed: boolean): void;
   zoom(by: number): void;
   fit(): void;
   close(): void;
@@ -36,7 +36,7 @@ const BORDER = 1.5;
 const READABLE = 0.8;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
 
-export function drawing(place: HTMLElement, hears: Hears): Drawing {
+export function makeDrawing(place: HTMLElement, listener: DrawingListener): Drawing {
   allowStyles();
   const graph: Core = cytoscape({
     container: place,
@@ -48,13 +48,13 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
     userZoomingEnabled: false, // the wheel scrolls the page; with Ctrl it zooms, below
     ...ZOOM,
   });
-  let shown: Picture = { boxes: [], lines: [], open: [], closed: [], lineless: 0 };
-  let places: Placed["boxes"] = {};
+  let currentPicture: Picture = { boxes: [], lines: [], open: [], closed: [], lineless: 0 };
+  let places: Placement["boxes"] = {};
   let current: string | null = null;
   let showing = new AbortController();
-  let lit = graph.collection().edges();
+  let litEdges = graph.collection().edges();
 
-  const boxOf = (id: string | null) => shown.boxes.find((box) => box.id === id) ?? null;
+  const boxOf = (id: string | null) => currentPicture.boxes.find((box) => box.id === id) ?? null;
   const mark = (id: string | null) => {
     const node = graph.getElementById(id ?? "");
     const through = node.union(node.predecessors()).union(node.successors()).edges();
@@ -62,29 +62,29 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
       graph.nodes(".current").difference(node).removeClass("current");
       node.addClass("current");
       // Only what changes is styled anew: a step of the keys changes few of hundreds of lines.
-      lit.difference(through).removeClass("lit");
-      through.difference(lit).addClass("lit");
+      litEdges.difference(through).removeClass("lit");
+      through.difference(litEdges).addClass("lit");
     });
-    lit = through;
+    litEdges = through;
     current = id;
   };
 
   graph.on("tap", "node", ({ target }: EventObject) => {
     const box = boxOf(target.id());
-    if (box !== null) hears.opened(box);
+    if (box !== null) listener.onOpen(box);
   });
   graph.on("mouseover", "node", ({ target }: EventObject) => {
     place.style.cursor = "pointer";
     mark(target.id());
-    hears.current(boxOf(target.id()), false);
+    listener.current(boxOf(target.id()), false);
   });
   graph.on("mouseout", "node", () => {
     place.style.cursor = "";
     mark(null);
-    hears.current(null, false);
+    listener.current(null, false);
   });
 
-  const byWheel = (event: WheelEvent) => {
+  const onWheel = (event: WheelEvent) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const { left, top } = place.getBoundingClientRect();
@@ -93,14 +93,15 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
   const byKey = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (isArrow(event.key)) {
-      const to = boxOf(current) === null ? topmost(places) : neighbour(places, shown.lines, current ?? "", event.key);
+      const to =
+        boxOf(current) === null ? topmost(places) : neighbour(places, currentPicture.lines, current ?? "", event.key);
       if (to !== null) go(to);
     } else if (event.key === "Enter" || event.key === " ") {
       const box = boxOf(current);
-      if (box !== null) hears.opened(box);
+      if (box !== null) listener.onOpen(box);
     } else if (event.key === "Escape") {
       mark(null);
-      hears.current(null, false);
+      listener.current(null, false);
     } else if (event.key === "+" || event.key === "=") zoom(1.25);
     else if (event.key === "-") zoom(0.8);
     else if (event.key === "0") fit();
@@ -109,21 +110,21 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
   };
   const go = (id: string) => {
     mark(id);
-    see(id);
-    hears.current(boxOf(id), true);
+    reveal(id);
+    listener.current(boxOf(id), true);
   };
-  const see = (id: string) => {
+  const reveal = (id: string) => {
     const node = graph.getElementById(id);
     if (node.empty()) return;
     const box = node.renderedBoundingBox({});
-    const isSeen = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= graph.width() && box.y2 <= graph.height();
-    if (!isSeen) graph.center(node);
+    const isVisible = box.x1 >= 0 && box.y1 >= 0 && box.x2 <= graph.width() && box.y2 <= graph.height();
+    if (!isVisible) graph.center(node);
   };
   const zoom = (by: number, at = { x: graph.width() / 2, y: graph.height() / 2 }) =>
     graph.zoom({ level: graph.zoom() * by, renderedPosition: at });
   /** All of it; or, at the beginning, its top where all could not be read. */
   const fit = (least = 0) => {
-    const { left, top, width, height } = extent(shown, places);
+    const { left, top, width, height } = extent(currentPicture, places);
     const all = Math.min((graph.width() - 2 * MARGIN) / width, (graph.height() - 2 * MARGIN) / height, 1);
     const level = Math.max(all, least, ZOOM.minZoom);
     const isWhole = height * level <= graph.height();
@@ -137,7 +138,7 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
   };
   const restyle = () => graph.style(styles());
 
-  place.addEventListener("wheel", byWheel, { passive: false });
+  place.addEventListener("wheel", onWheel, { passive: false });
   place.addEventListener("keydown", byKey);
   document.addEventListener("theme", restyle);
 
@@ -146,19 +147,19 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
       showing.abort();
       showing = new AbortController();
       const { signal } = showing;
-      const isFirst = shown.boxes.length === 0;
-      [shown, places] = [picture, placed.boxes];
+      const isFirst = currentPicture.boxes.length === 0;
+      [currentPicture, places] = [picture, placed.boxes];
       graph.elements().remove();
-      lit = graph.collection().edges();
+      litEdges = graph.collection().edges();
       if (isFirst) fit(READABLE);
-      await fill(graph, elements(picture, placed), signal);
+      await addElements(graph, elements(picture, placed), signal);
       if (signal.aborted) return;
       if (boxOf(current) !== null) mark(current);
       else current = null;
     },
-    point(id, isSought) {
+    point(id, isRevealed) {
       mark(id);
-      if (id !== null && isSought) see(id);
+      if (id !== null && isRevealed) reveal(id);
     },
     zoom: (by) => {
       zoom(by);
@@ -167,7 +168,7 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
     close() {
       showing.abort();
       document.removeEventListener("theme", restyle);
-      place.removeEventListener("wheel", byWheel);
+      place.removeEventListener("wheel", onWheel);
       place.removeEventListener("keydown", byKey);
       graph.destroy();
     },
@@ -175,7 +176,7 @@ export function drawing(place: HTMLElement, hears: Hears): Drawing {
 }
 
 /** What of the plane the drawing takes; frames are around what they hold. */
-function extent({ boxes }: Picture, places: Placed["boxes"]) {
+function extent({ boxes }: Picture, places: Placement["boxes"]) {
   const { left, top, right, bottom } = sides(boxes, places);
   return {
     left: left - MARGIN,
@@ -186,7 +187,7 @@ function extent({ boxes }: Picture, places: Placed["boxes"]) {
 }
 
 /** Place and size of a frame; its padding comes to that. */
-function around(boxes: readonly DrawnBox[], places: Placed["boxes"]) {
+function frameOf(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
   const { left, top, right, bottom } = sides(boxes, places);
   return {
     at: { x: (left + right) / 2, y: (top + bottom) / 2 },
@@ -195,7 +196,7 @@ function around(boxes: readonly DrawnBox[], places: Placed["boxes"]) {
   };
 }
 
-function sides(boxes: readonly DrawnBox[], places: Placed["boxes"]) {
+function sides(boxes: readonly DrawnBox[], places: Placement["boxes"]) {
   const all = boxes.map((box) => ({ at: places[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) }));
   return {
     left: Math.min(...all.map(({ at, width }) => at.x - width / 2)),
@@ -209,15 +210,15 @@ function sides(boxes: readonly DrawnBox[], places: Placed["boxes"]) {
  * Frames are boxes below others, as large as what they hold. Cytoscape has nodes within nodes, too, but then looks
  * through what holds an element and what it holds for each property that is set: ten times the work.
  */
-function elements(picture: Picture, placed: Placed): ElementDefinition[] {
-  const members = grouped(
+function elements(picture: Picture, placed: Placement): ElementDefinition[] {
+  const members = groupBy(
     picture.boxes.filter((box) => box.type === "operation"),
     (box) => box.group ?? "",
   );
   const boxes = picture.boxes.map((box): ElementDefinition => {
     const isFrame = box.type === "group" && box.isOpen;
     const { at, ...size } = isFrame
-      ? around(members.get(box.id) ?? [], placed.boxes)
+      ? frameOf(members.get(box.id) ?? [], placed.boxes)
       : { at: placed.boxes[box.id] ?? { x: 0, y: 0 }, ...sizeOf(box) };
     return {
       group: "nodes",
@@ -247,7 +248,7 @@ function classesOf(box: DrawnBox, isFrame: boolean): string {
 }
 
 function styles(): StylesheetJson {
-  const of = (name: string) => colour(`--${name}`);
+  const colourOf = (name: string) => colour(`--${name}`);
   return [
     {
       selector: "node",
@@ -263,36 +264,36 @@ function styles(): StylesheetJson {
         "text-valign": "center",
         "text-halign": "center",
         "text-max-width": "1000px", // lines end where the label says
-        color: of("ink"),
-        "background-color": of("operator-fill"),
+        color: colourOf("ink"),
+        "background-color": colourOf("operator-fill"),
         "border-width": 1,
-        "border-color": of("line"),
+        "border-color": colourOf("line"),
         "overlay-opacity": 0,
       },
     },
     {
       selector: ".source",
-      style: { "background-color": of("source-fill"), "border-color": of("source"), "border-width": 1.5 },
+      style: { "background-color": colourOf("source-fill"), "border-color": colourOf("source"), "border-width": 1.5 },
     },
     {
       selector: ".sink",
-      style: { "background-color": of("sink-fill"), "border-color": of("sink"), "border-width": 1.5 },
+      style: { "background-color": colourOf("sink-fill"), "border-color": colourOf("sink"), "border-width": 1.5 },
     },
     {
       selector: ".broken",
-      style: { "background-color": of("failure-fill"), "border-color": of("failure"), "border-width": 2 },
+      style: { "background-color": colourOf("failure-fill"), "border-color": colourOf("failure"), "border-width": 2 },
     },
-    { selector: ".inexact", style: { "border-style": "dashed", "border-color": of("care") } },
+    { selector: ".inexact", style: { "border-style": "dashed", "border-color": colourOf("care") } },
     {
       selector: ".closed",
-      style: { "background-color": of("stage-fill"), "border-style": "double", "border-width": 4 },
+      style: { "background-color": colourOf("stage-fill"), "border-style": "double", "border-width": 4 },
     },
     {
       selector: ".frame",
       style: {
-        "background-color": of("stage-fill"),
-        "border-color": of("rule"),
-        color: of("soft"),
+        "background-color": colourOf("stage-fill"),
+        "border-color": colourOf("rule"),
+        color: colourOf("soft"),
         padding: "14px",
         "z-compound-depth": "bottom", // below the lines, too
         "text-valign": "top",
@@ -306,15 +307,15 @@ function styles(): StylesheetJson {
       style: {
         width: 1.2,
         "curve-style": "straight",
-        "line-color": of("line"),
-        "target-arrow-color": of("line"),
+        "line-color": colourOf("line"),
+        "target-arrow-color": colourOf("line"),
         "target-arrow-shape": "triangle",
         "arrow-scale": 0.8,
         label: "data(label)",
         "font-family": "system-ui, sans-serif",
         "font-size": 10.5,
-        color: of("soft"),
-        "text-background-color": of("card"),
+        color: colourOf("soft"),
+        "text-background-color": colourOf("card"),
         "text-background-opacity": 0.9,
         "text-background-padding": "2px",
         "overlay-opacity": 0,
@@ -333,8 +334,11 @@ function styles(): StylesheetJson {
     { selector: ".shuffle", style: { width: 2, "line-style": "dashed" } },
     {
       selector: ".lit",
-      style: { "line-color": of("chosen"), "target-arrow-color": of("chosen"), width: 2.2, "z-index": 9 },
+      style: { "line-color": colourOf("chosen"), "target-arrow-color": colourOf("chosen"), width: 2.2, "z-index": 9 },
     },
-    { selector: "node.current", style: { "border-color": of("chosen"), "border-width": 3, "border-style": "solid" } },
+    {
+      selector: "node.current",
+      style: { "border-color": colourOf("chosen"), "border-width": 3, "border-style": "solid" },
+    },
   ] as unknown as StylesheetJson; // its types know no arrays by data() and no radii
 }

@@ -21,16 +21,16 @@ export const operation = (node: number, more: Partial<Operation> = {}): Operatio
 
 /** `"0 1, 1 = 2"`: 0 sends to 1, and 1 by a shuffle to 2. */
 export function graphOf(edges: string, nodes = 0): Graph {
-  const made: Edge[] = edges
+  const parsed: Edge[] = edges
     .split(",")
-    .filter((each) => each.trim() !== "")
-    .map((each) => {
-      const [source, target] = each.match(/\d+/g) ?? [];
-      return { source: `app#${source}`, target: `app#${target}`, flows: 1, shuffle: each.includes("=") };
+    .filter((text) => text.trim() !== "")
+    .map((text) => {
+      const [source, target] = text.match(/\d+/g) ?? [];
+      return { source: `app#${source}`, target: `app#${target}`, flows: 1, shuffle: text.includes("=") };
     });
-  const numbers = made.flatMap(({ source, target }) => [source, target]).map((id) => Number(id.slice(4)));
-  const size = Math.max(nodes, ...numbers.map((each) => each + 1));
-  return { application_id: "app", nodes: Array.from({ length: size }, (_, node) => operation(node)), edges: made };
+  const numbers = parsed.flatMap(({ source, target }) => [source, target]).map((id) => Number(id.slice(4)));
+  const size = Math.max(nodes, ...numbers.map((number) => number + 1));
+  return { application_id: "app", nodes: Array.from({ length: size }, (_, node) => operation(node)), edges: parsed };
 }
 
 /** A generator of numbers in [0, 1) (mulberry32). */

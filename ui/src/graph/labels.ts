@@ -1,8 +1,8 @@
 // What stands on boxes and lines of the drawing, and how much room it takes. Pure.
 
-import { callSite, expressions, fileName, share, short } from "../format";
+import { callSite, expressionText, fileName, share, short } from "../format";
 import type { LayoutRequest } from "./placement";
-import { type DrawnBox, type DrawnLine, type Picture, summary } from "./model";
+import { type DrawnBox, type DrawnLine, type Picture, summaryOf } from "./model";
 
 const WIDTH = 196;
 const LINE = 15;
@@ -12,33 +12,33 @@ const CHARACTERS = 29;
 /** Of expressions, which have more capitals and wide signs than names. */
 const EXPRESSION = 26;
 
-export const cut = (text: string, most = CHARACTERS): string =>
-  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+export const cut = (text: string, max = CHARACTERS): string =>
+  text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 
 /** The end of a text, where its beginning tells less: paths, call sites. */
-export const cutFront = (text: string, most = CHARACTERS): string =>
-  text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
+export const cutFront = (text: string, max = CHARACTERS): string =>
+  text.length <= max ? text : `…${text.slice(text.length - max + 1)}`;
 
 export function labelOf(box: DrawnBox): string {
   if (box.type === "operation") {
     const { name, call_site, dataset, records } = box.operation;
     return [
       cut(name),
-      expressions(box.operation) !== "" && cut(expressions(box.operation), EXPRESSION),
+      expressionText(box.operation) !== "" && cut(expressionText(box.operation), EXPRESSION),
       call_site !== "" && cutFront(callSite(call_site)),
       dataset !== null && cutFront(fileName(dataset.name)),
       records !== null && `${short(records)} ${records === 1 ? "record" : "records"}`,
-      box.passing !== null && `${short(box.passing)} ${box.passing === 1 ? "row passes" : "rows pass"}`,
+      box.passedRows !== null && `${short(box.passedRows)} ${box.passedRows === 1 ? "row passes" : "rows pass"}`,
     ]
-      .filter((each) => each !== false)
+      .filter((part) => part !== false)
       .join("\n");
   }
   if (box.isOpen) return cut(box.group.name, 40);
-  const { operations, sources, sinks, names } = summary(box.group);
-  const ends = [sources > 0 && `${sources} in`, sinks > 0 && `${sinks} out`].filter((each) => each !== false);
+  const { operations, sources, sinks, names } = summaryOf(box.group);
+  const counts = [sources > 0 && `${sources} in`, sinks > 0 && `${sinks} out`].filter((part) => part !== false);
   return [
     cut(box.group.name),
-    share(operations, operations, "operation") + (ends.length > 0 ? ` (${ends.join(", ")})` : ""),
+    share(operations, operations, "operation") + (counts.length > 0 ? ` (${counts.join(", ")})` : ""),
     cut(names),
   ].join("\n");
 }
@@ -55,7 +55,7 @@ export function sizeOf(box: DrawnBox): Size {
 }
 
 /** The question for the layout: closed groups and operations are boxes, open groups hold theirs. */
-export function layoutOf(picture: Picture): LayoutRequest {
+export function layoutRequestOf(picture: Picture): LayoutRequest {
   return {
     boxes: picture.boxes.map((box) => ({
       id: box.id,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Graph } from "../api";
 import { graphOf, randomGraph } from "./fixture";
-import { depths, groups, LIMIT, opened, type Picture, picture, stages } from "./model";
+import { depths, groupsOf, LIMIT, initiallyOpen, type Picture, pictureOf, stagesOf } from "./model";
 
-const numbers = (graph: Graph) => stages(graph).map(({ members }) => members.map(({ node }) => node));
+const numbers = (graph: Graph) => stagesOf(graph).map(({ members }) => members.map(({ node }) => node));
 
 /** Whether following the lines one may come back to a box. */
 function hasCycle({ boxes, lines }: Picture): boolean {
@@ -65,11 +65,11 @@ describe("stages", () => {
 describe("a picture", () => {
   test("with all stages open has every operation and every edge", () => {
     const graph = graphOf("0 1, 1 = 2, 2 3");
-    const all = groups(graph);
-    const made = picture(graph, all, opened(all, graph));
-    expect(made.boxes.filter(({ type }) => type === "operation")).toHaveLength(4);
-    expect(made.boxes.filter(({ type }) => type === "group")).toHaveLength(2);
-    expect(made.lines.map(({ source, target, isShuffle }) => [source, target, isShuffle])).toEqual([
+    const all = groupsOf(graph);
+    const result = pictureOf(graph, all, initiallyOpen(all, graph));
+    expect(result.boxes.filter(({ type }) => type === "operation")).toHaveLength(4);
+    expect(result.boxes.filter(({ type }) => type === "group")).toHaveLength(2);
+    expect(result.lines.map(({ source, target, isShuffle }) => [source, target, isShuffle])).toEqual([
       ["app#0", "app#1", false],
       ["app#1", "app#2", true],
       ["app#2", "app#3", false],
@@ -78,9 +78,9 @@ describe("a picture", () => {
 
   test("with a closed stage adds its flows up", () => {
     const graph = graphOf("0 1, 0 = 2, 1 = 3, 2 3");
-    const all = groups(graph);
-    const made = picture(graph, all, []);
-    expect(made.lines).toEqual([
+    const all = groupsOf(graph);
+    const result = pictureOf(graph, all, []);
+    expect(result.lines).toEqual([
       { id: "group 0 > group 2", source: "group 0", target: "group 2", flows: 2, edges: 2, isShuffle: true },
     ]);
   });
@@ -88,7 +88,7 @@ describe("a picture", () => {
   test("does not say zero where nothing was counted", () => {
     const graph = graphOf("0 = 1");
     for (const edge of graph.edges) edge.flows = null;
-    expect(picture(graph, groups(graph), []).lines[0]?.flows).toBeNull();
+    expect(pictureOf(graph, groupsOf(graph), []).lines[0]?.flows).toBeNull();
   });
 
   test.each(
@@ -100,36 +100,36 @@ describe("a picture", () => {
     "is never too large, loses no operation and no flow, and has no cycle (seed %i, %i operations)",
     (seed, size, shuffles) => {
       const graph = randomGraph(seed, size, shuffles);
-      const all = groups(graph);
+      const all = groupsOf(graph);
       expect(all.flatMap(({ members }) => members.map(({ node }) => node)).sort((a, b) => a - b)).toEqual(
         graph.nodes.map(({ node }) => node),
       );
       expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
-      for (const open of [opened(all, graph), [], all.map(({ id }) => id), all.slice(-3).map(({ id }) => id)]) {
-        const made = picture(graph, all, open);
-        expect(made.boxes.length + made.lines.length).toBeLessThanOrEqual(LIMIT);
-        expect([...made.closed, ...made.open].sort()).toEqual([...open].sort());
-        const ids = new Set(made.boxes.map(({ id }) => id));
-        for (const { source, target } of made.lines) expect(ids.has(source) && ids.has(target)).toBe(true);
-        expect(hasCycle(made)).toBe(false);
-        if (open.length > 0) expect(made.open.at(-1) ?? open.at(-1)).toBe(open.at(-1));
+      for (const open of [initiallyOpen(all, graph), [], all.map(({ id }) => id), all.slice(-3).map(({ id }) => id)]) {
+        const result = pictureOf(graph, all, open);
+        expect(result.boxes.length + result.lines.length).toBeLessThanOrEqual(LIMIT);
+        expect([...result.closed, ...result.open].sort()).toEqual([...open].sort());
+        const ids = new Set(result.boxes.map(({ id }) => id));
+        for (const { source, target } of result.lines) expect(ids.has(source) && ids.has(target)).toBe(true);
+        expect(hasCycle(result)).toBe(false);
+        if (open.length > 0) expect(result.open.at(-1) ?? open.at(-1)).toBe(open.at(-1));
         const within = graph.edges.filter(
-          ({ source, target }) => !made.boxes.some(({ id }) => id === source || id === target),
+          ({ source, target }) => !result.boxes.some(({ id }) => id === source || id === target),
         );
-        expect(made.lines.reduce((sum, { edges }) => sum + edges, 0) + within.length).toBeGreaterThan(0);
+        expect(result.lines.reduce((sum, { edges }) => sum + edges, 0) + within.length).toBeGreaterThan(0);
       }
     },
   );
 
   test("closes what was opened first where all would be too much", () => {
     const graph = randomGraph(5, 500, 0.1);
-    const all = groups(graph);
-    const made = picture(
+    const all = groupsOf(graph);
+    const result = pictureOf(
       graph,
       all,
       all.map(({ id }) => id),
     );
-    expect(made.closed.length).toBeGreaterThan(0);
-    expect(made.closed).toEqual(all.slice(0, made.closed.length).map(({ id }) => id));
+    expect(result.closed.length).toBeGreaterThan(0);
+    expect(result.closed).toEqual(all.slice(0, result.closed.length).map(({ id }) => id));
   });
 });

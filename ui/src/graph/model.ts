@@ -10,8 +10,8 @@
 // parts, and very many side by side as one.
 
 import type { Edge, Graph, Node as Operation } from "../api";
-import { grouped } from "../groups";
-import { passing } from "../passthrough";
+import { groupBy } from "../groups";
+import { passedRows } from "../passthrough";
 
 /** Boxes and lines together. */
 export const LIMIT = 500;
@@ -34,7 +34,7 @@ export interface OperationBox {
   id: string;
   operation: Operation;
   /** Rows that went on from it, where they only pass it and are counted. */
-  passing: number | null;
+  passedRows: number | null;
   /** The open group that holds it. */
   group: string | null;
 }
@@ -72,17 +72,17 @@ export interface Picture {
 /** How many shuffles are above each operation at most. Along a cycle, which no job has, it stays as it is found. */
 export function depths(graph: Graph): Map<string, number> {
   const depth = new Map(graph.nodes.map(({ node_id }) => [node_id, 0]));
-  const into = new Map<string, number>(graph.nodes.map(({ node_id }) => [node_id, 0]));
+  const inDegree = new Map<string, number>(graph.nodes.map(({ node_id }) => [node_id, 0]));
   const edges = edgesOf(graph);
-  for (const { target } of edges) into.set(target, (into.get(target) ?? 0) + 1);
-  const out = grouped(edges, ({ source }) => source);
-  const ready = graph.nodes.map(({ node_id }) => node_id).filter((id) => into.get(id) === 0);
+  for (const { target } of edges) inDegree.set(target, (inDegree.get(target) ?? 0) + 1);
+  const out = groupBy(edges, ({ source }) => source);
+  const ready = graph.nodes.map(({ node_id }) => node_id).filter((id) => inDegree.get(id) === 0);
   for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
     for (const { target, shuffle } of out.get(id) ?? []) {
       depth.set(target, Math.max(depth.get(target) ?? 0, (depth.get(id) ?? 0) + (shuffle ? 1 : 0)));
-      const left = (into.get(target) ?? 0) - 1;
-      into.set(target, left);
-      if (left === 0) ready.push(target);
+      const remaining = (inDegree.get(target) ?? 0) - 1;
+      inDegree.set(target, remaining);
+      if (remaining === 0) ready.push(target);
     }
   }
   return depth;
@@ -90,12 +90,12 @@ export function depths(graph: Graph): Map<string, number> {
 
 /** Edges whose ends are both in the graph. */
 function edgesOf(graph: Graph): Edge[] {
-  const known = new Set(graph.nodes.map(({ node_id }) => node_id));
-  return graph.edges.filter(({ source, target }) => source !== target && known.has(source) && known.has(target));
+  const nodeIds = new Set(graph.nodes.map(({ node_id }) => node_id));
+  return graph.edges.filter(({ source, target }) => source !== target && nodeIds.has(source) && nodeIds.has(target));
 }
 
 /** The stages, the upper ones first. */
-export function stages(graph: Graph): { members: Operation[]; depth: number }[] {
+export function stagesOf(graph: Graph): { members: Operation[]; depth: number }[] {
   const depth = depths(graph);
   const leader = new Map(graph.nodes.map(({ node_id }) => [node_id, node_id]));
   const lead = (id: string): string => {
@@ -109,8 +109,8 @@ export function stages(graph: Graph): { members: Operation[]; depth: number }[] 
   for (const { source, target, shuffle } of edgesOf(graph)) {
     if (!shuffle && depth.get(source) === depth.get(target)) leader.set(lead(source), lead(target));
   }
-  const found = grouped(graph.nodes, ({ node_id }) => lead(node_id));
-  return [...found.values()]
+  const byLeader = groupBy(graph.nodes, ({ node_id }) => lead(node_id));
+  return [...byLeader.values()]
     .map((members) => ({
       members: members.sort((one, other) => one.node - other.node),
       depth: depth.get(members[0]?.node_id ?? "") ?? 0,
@@ -121,14 +121,14 @@ export function stages(graph: Graph): { members: Operation[]; depth: number }[] 
 const first = (members: Operation[]) => members[0]?.node ?? 0;
 
 /** The stages as groups of a drawable size: large ones in parts, very many of them several as one. */
-export function groups(graph: Graph): Group[] {
-  const found = stages(graph);
-  const parts = found.flatMap(({ members }, at) => partsOf(members, `Stage ${at + 1}`));
+export function groupsOf(graph: Graph): Group[] {
+  const stages = stagesOf(graph);
+  const parts = stages.flatMap(({ members }, at) => partsOf(members, `Stage ${at + 1}`));
   if (parts.length <= GROUPS) return parts;
-  const each = Math.ceil(parts.length / GROUPS);
-  return Array.from({ length: Math.ceil(parts.length / each) }, (_, at) => {
-    const together = parts.slice(at * each, (at + 1) * each);
-    return group(
+  const perGroup = Math.ceil(parts.length / GROUPS);
+  return Array.from({ length: Math.ceil(parts.length / perGroup) }, (_, at) => {
+    const together = parts.slice(at * perGroup, (at + 1) * perGroup);
+    return makeGroup(
       together.flatMap(({ members }) => members),
       `${together[0]?.name} to ${together.at(-1)?.name.toLowerCase()}`,
     );
@@ -136,59 +136,60 @@ export function groups(graph: Graph): Group[] {
 }
 
 function partsOf(members: Operation[], name: string): Group[] {
-  if (members.length <= PART) return [group(members, name)];
+  if (members.length <= PART) return [makeGroup(members, name)];
   const parts = Math.ceil(members.length / PART);
   // In the order of their numbers: a node is registered after what it reads.
   return Array.from({ length: parts }, (_, at) =>
-    group(
+    makeGroup(
       members.slice(Math.floor((at * members.length) / parts), Math.floor(((at + 1) * members.length) / parts)),
       `${name}, part ${at + 1} of ${parts}`,
     ),
   );
 }
 
-const group = (members: Operation[], name: string): Group => ({
+const makeGroup = (members: Operation[], name: string): Group => ({
   id: String(Math.min(...members.map(({ node }) => node))),
   name,
   members,
 });
 
 /** Which groups are open where nobody chose: all, where that is read at a glance. */
-export function opened(all: Group[], graph: Graph): string[] {
+export function initiallyOpen(all: Group[], graph: Graph): string[] {
   const size = graph.nodes.length + graph.edges.length;
   return size <= AT_A_GLANCE ? all.map(({ id }) => id) : [];
 }
 
 /** The picture with these groups open; where that is too much, those that were opened first are closed again. */
-export function picture(graph: Graph, all: Group[], open: string[], limit = LIMIT): Picture {
-  const known = open.filter((id) => all.some((each) => each.id === id));
+export function pictureOf(graph: Graph, all: Group[], open: string[], limit = LIMIT): Picture {
+  const openIds = open.filter((id) => all.some((group) => group.id === id));
   const edges = edgesOf(graph);
-  const rows = passing(graph);
-  const of = (from: number) => drawn(edges, all, new Set(known.slice(from)), rows);
-  const size = (made: { boxes: DrawnBox[]; lines: DrawnLine[] }) => made.boxes.length + made.lines.length;
+  const rows = passedRows(graph);
+  const drawFrom = (from: number) => drawingOf(edges, all, new Set(openIds.slice(from)), rows);
+  const size = (candidate: { boxes: DrawnBox[]; lines: DrawnLine[] }) =>
+    candidate.boxes.length + candidate.lines.length;
   // The fewer are open, the fewer are drawn; so the first that fits is found by halving.
-  let [from, to] = [0, known.length];
+  let [from, to] = [0, openIds.length];
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
-    if (size(of(middle)) <= limit) to = middle;
+    if (size(drawFrom(middle)) <= limit) to = middle;
     else from = middle + 1;
   }
-  const made = of(from);
-  const room = Math.max(0, limit - made.boxes.length);
+  const drawing = drawFrom(from);
+  const room = Math.max(0, limit - drawing.boxes.length);
   const lines =
-    made.lines.length <= room
-      ? made.lines
-      : [...made.lines].sort((one, other) => (other.flows ?? 0) - (one.flows ?? 0)).slice(0, room);
+    drawing.lines.length <= room
+      ? drawing.lines
+      : [...drawing.lines].sort((one, other) => (other.flows ?? 0) - (one.flows ?? 0)).slice(0, room);
   return {
-    boxes: made.boxes,
+    boxes: drawing.boxes,
     lines,
-    open: known.slice(from),
-    closed: known.slice(0, from),
-    lineless: made.lines.length - lines.length,
+    open: openIds.slice(from),
+    closed: openIds.slice(0, from),
+    lineless: drawing.lines.length - lines.length,
   };
 }
 
-function drawn(
+function drawingOf(
   edges: Edge[],
   all: Group[],
   open: Set<string>,
@@ -196,30 +197,30 @@ function drawn(
 ): { boxes: DrawnBox[]; lines: DrawnLine[] } {
   const boxes: DrawnBox[] = [];
   /** What an operation is drawn as. */
-  const shownAs = new Map<string, string>();
-  for (const each of all) {
+  const boxIds = new Map<string, string>();
+  for (const group of all) {
     // One operation by itself needs no frame.
-    const isFramed = each.members.length > 1;
-    const isOpen = open.has(each.id);
-    const holder = `group ${each.id}`;
-    if (isFramed) boxes.push({ type: "group", id: holder, group: each, isOpen });
-    for (const operation of each.members) {
+    const isFramed = group.members.length > 1;
+    const isOpen = open.has(group.id);
+    const boxId = `group ${group.id}`;
+    if (isFramed) boxes.push({ type: "group", id: boxId, group, isOpen });
+    for (const operation of group.members) {
       const isShown = isOpen || !isFramed;
-      shownAs.set(operation.node_id, isShown ? operation.node_id : holder);
+      boxIds.set(operation.node_id, isShown ? operation.node_id : boxId);
       if (isShown) {
         boxes.push({
           type: "operation",
           id: operation.node_id,
           operation,
-          passing: rows.get(operation.node_id) ?? null,
-          group: isFramed ? holder : null,
+          passedRows: rows.get(operation.node_id) ?? null,
+          group: isFramed ? boxId : null,
         });
       }
     }
   }
   const lines = new Map<string, DrawnLine>();
   for (const edge of edges) {
-    const [source, target] = [shownAs.get(edge.source) ?? "", shownAs.get(edge.target) ?? ""];
+    const [source, target] = [boxIds.get(edge.source) ?? "", boxIds.get(edge.target) ?? ""];
     if (source === target) continue;
     const id = `${source} > ${target}`;
     const line = lines.get(id) ?? { id, source, target, flows: null, edges: 0, isShuffle: false };
@@ -239,7 +240,7 @@ export interface Summary {
   names: string;
 }
 
-export function summary({ members }: Group): Summary {
+export function summaryOf({ members }: Group): Summary {
   const names = [...new Set(members.map(({ name }) => name))];
   return {
     operations: members.length,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { segments } from "./bends";
 import { graphOf, randomGraph } from "./fixture";
-import { layoutOf } from "./labels";
-import { layered } from "./placement";
-import { groups, opened, picture } from "./model";
+import { layoutRequestOf } from "./labels";
+import { placementOf } from "./placement";
+import { groupsOf, initiallyOpen, pictureOf } from "./model";
 import { neighbour, topmost } from "./navigation";
 
 const places = { a: { x: 0, y: 0 }, b: { x: -50, y: 100 }, c: { x: 60, y: 100 }, d: { x: 0, y: 200 } };
@@ -38,9 +38,9 @@ test("bends are told along and beside the straight line", () => {
 
 test("a layout puts what is read above what reads it, and boxes beside each other", () => {
   const graph = graphOf("0 1, 1 = 2, 3 = 2, 2 4");
-  const all = groups(graph);
-  const request = layoutOf(picture(graph, all, opened(all, graph)));
-  const placed = layered(request);
+  const all = groupsOf(graph);
+  const request = layoutRequestOf(pictureOf(graph, all, initiallyOpen(all, graph)));
+  const placed = placementOf(request);
   for (const { source, target } of request.lines) {
     expect(placed.boxes[source]?.y).toBeLessThan(placed.boxes[target]?.y ?? Number.NaN);
   }
@@ -59,10 +59,10 @@ test("a layout puts what is read above what reads it, and boxes beside each othe
 
 test("as much as may be drawn is laid out in a few seconds", () => {
   const graph = randomGraph(1, 240, 0.2);
-  const all = groups(graph);
-  const placed = layered(
-    layoutOf(
-      picture(
+  const all = groupsOf(graph);
+  const placed = placementOf(
+    layoutRequestOf(
+      pictureOf(
         graph,
         all,
         all.map(({ id }) => id),

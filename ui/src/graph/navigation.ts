@@ -3,7 +3,7 @@
 import type { Arrow } from "../keys";
 import type { Point } from "./placement";
 
-interface Ends {
+interface LineEnds {
   source: string;
   target: string;
 }
@@ -17,18 +17,18 @@ const ROW = 40;
  */
 export function neighbour(
   places: { [id: string]: Point },
-  lines: readonly Ends[],
+  lines: readonly LineEnds[],
   from: string,
   arrow: Arrow,
 ): string | null {
-  const here = places[from];
-  if (here === undefined) return null;
+  const origin = places[from];
+  if (origin === undefined) return null;
   const others = Object.entries(places).filter(([id]) => id !== from);
   if (arrow === "ArrowLeft" || arrow === "ArrowRight") {
     const side = arrow === "ArrowLeft" ? -1 : 1;
     return nearest(
-      others.filter(([, { x, y }]) => Math.abs(y - here.y) < ROW && side * (x - here.x) > 0),
-      here,
+      others.filter(([, { x, y }]) => Math.abs(y - origin.y) < ROW && side * (x - origin.x) > 0),
+      origin,
     );
   }
   const linked = new Set(
@@ -38,17 +38,17 @@ export function neighbour(
   );
   return nearest(
     others.filter(([id]) => linked.has(id)),
-    here,
+    origin,
   );
 }
 
-function nearest(found: [string, Point][], { x, y }: Point): string | null {
-  const far = ([, place]: [string, Point]) => Math.hypot(place.x - x, place.y - y);
-  return found.sort((one, other) => far(one) - far(other))[0]?.[0] ?? null;
+function nearest(candidates: [string, Point][], { x, y }: Point): string | null {
+  const distance = ([, place]: [string, Point]) => Math.hypot(place.x - x, place.y - y);
+  return candidates.sort((one, other) => distance(one) - distance(other))[0]?.[0] ?? null;
 }
 
 /** The first box to the reader: the uppermost, of these the leftmost. */
 export function topmost(places: { [id: string]: Point }): string | null {
-  const found = Object.entries(places).sort(([, one], [, other]) => one.y - other.y || one.x - other.x);
-  return found[0]?.[0] ?? null;
+  const sorted = Object.entries(places).sort(([, one], [, other]) => one.y - other.y || one.x - other.x);
+  return sorted[0]?.[0] ?? null;
 }

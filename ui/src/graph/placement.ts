@@ -6,7 +6,7 @@
 // holder all take the bends of one line between the two.
 
 import { Graph, layout } from "@dagrejs/dagre";
-import { grouped } from "../groups";
+import { groupBy } from "../groups";
 
 export interface Box {
   id: string;
@@ -37,14 +37,14 @@ export interface Point {
   y: number;
 }
 
-export interface Placed {
+export interface Placement {
   /** Middle of each box. */
   boxes: { [id: string]: Point };
   /** Where each line bends, its ends left out. */
   bends: { [id: string]: Point[] };
 }
 
-interface Piece extends Placed {
+interface Piece extends Placement {
   width: number;
   height: number;
 }
@@ -55,20 +55,20 @@ const TITLE = 20;
 /** Beyond so many boxes the layers are found in a simpler way, which takes half of the time. */
 const LARGE = 60;
 
-export function layered({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequest): Placed {
+export function placementOf({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequest): Placement {
   const holder = new Map(boxes.map(({ id, parent }) => [id, parent ?? id]));
-  const known = lines.filter(({ source, target }) => source !== target && holder.has(source) && holder.has(target));
-  const members = grouped(
+  const joined = lines.filter(({ source, target }) => source !== target && holder.has(source) && holder.has(target));
+  const members = groupBy(
     boxes.filter(({ parent }) => parent !== undefined),
     ({ parent }) => parent ?? "",
   );
   const inner = new Map<string, Piece>();
-  for (const [id, held] of members) {
-    const within = known.filter(({ source, target }) => holder.get(source) === id && holder.get(target) === id);
-    inner.set(id, piece(held, within, gap));
+  for (const [id, content] of members) {
+    const within = joined.filter(({ source, target }) => holder.get(source) === id && holder.get(target) === id);
+    inner.set(id, layoutPiece(content, within, gap));
   }
   const between = new Map<string, Line>();
-  for (const line of known) {
+  for (const line of joined) {
     const [source, target] = [holder.get(line.source) ?? "", holder.get(line.target) ?? ""];
     if (source === target) continue;
     const id = JSON.stringify([source, target]);
@@ -76,30 +76,30 @@ export function layered({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequest)
     const room = { width: Math.max(width, line.width ?? 0), height: Math.max(height, line.height ?? 0) };
     between.set(id, { id, source, target, ...room });
   }
-  const outer = piece(
+  const outer = layoutPiece(
     boxes
       .filter(({ parent }) => parent === undefined)
       .map(({ id, width, height }) => {
-        const held = inner.get(id);
-        if (held === undefined) return { id, width, height };
-        return { id, width: held.width + 2 * PADDING, height: held.height + 2 * PADDING + TITLE };
+        const content = inner.get(id);
+        if (content === undefined) return { id, width, height };
+        return { id, width: content.width + 2 * PADDING, height: content.height + 2 * PADDING + TITLE };
       }),
     [...between.values()],
     gap,
   );
-  return together(known, holder, inner, outer);
+  return combined(joined, holder, inner, outer);
 }
 
 /** The inner pieces in their places of the outer one. */
-function together(lines: Line[], holder: Map<string, string>, inner: Map<string, Piece>, outer: Piece): Placed {
-  const placed: Placed = { boxes: { ...outer.boxes }, bends: {} };
+function combined(lines: Line[], holder: Map<string, string>, inner: Map<string, Piece>, outer: Piece): Placement {
+  const placed: Placement = { boxes: { ...outer.boxes }, bends: {} };
   const corner = (id: string): Point => {
-    const [middle, held] = [outer.boxes[id] ?? { x: 0, y: 0 }, inner.get(id)];
-    return { x: middle.x - (held?.width ?? 0) / 2, y: middle.y - (held?.height ?? 0) / 2 + TITLE / 2 };
+    const [middle, content] = [outer.boxes[id] ?? { x: 0, y: 0 }, inner.get(id)];
+    return { x: middle.x - (content?.width ?? 0) / 2, y: middle.y - (content?.height ?? 0) / 2 + TITLE / 2 };
   };
-  for (const [id, held] of inner) {
+  for (const [id, content] of inner) {
     const at = corner(id);
-    for (const [member, { x, y }] of Object.entries(held.boxes)) placed.boxes[member] = { x: at.x + x, y: at.y + y };
+    for (const [member, { x, y }] of Object.entries(content.boxes)) placed.boxes[member] = { x: at.x + x, y: at.y + y };
   }
   for (const { id, source, target } of lines) {
     const [from, to] = [holder.get(source) ?? "", holder.get(target) ?? ""];
@@ -114,26 +114,26 @@ function together(lines: Line[], holder: Map<string, string>, inner: Map<string,
 }
 
 /** Boxes that hold none, from (0, 0) on. */
-function piece(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Piece {
-  let made: Placed;
+function layoutPiece(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Piece {
+  let placement: Placement;
   try {
-    made = byDagre(boxes, lines, gap);
+    placement = dagrePlacement(boxes, lines, gap);
   } catch {
-    made = inRows(boxes, lines, gap); // dagre gives up on some graphs ("not possible to find intersection")
+    placement = rowPlacement(boxes, lines, gap); // dagre gives up on some graphs ("not possible to find intersection")
   }
-  const places = boxes.map(({ id, width, height }) => ({ at: made.boxes[id] ?? { x: 0, y: 0 }, width, height }));
+  const places = boxes.map(({ id, width, height }) => ({ at: placement.boxes[id] ?? { x: 0, y: 0 }, width, height }));
   const left = Math.min(...places.map(({ at, width }) => at.x - width / 2));
   const top = Math.min(...places.map(({ at, height }) => at.y - height / 2));
   const moved = ({ x, y }: Point): Point => ({ x: x - left, y: y - top });
   return {
     width: Math.max(...places.map(({ at, width }) => at.x + width / 2)) - left,
     height: Math.max(...places.map(({ at, height }) => at.y + height / 2)) - top,
-    boxes: Object.fromEntries(Object.entries(made.boxes).map(([id, at]) => [id, moved(at)])),
-    bends: Object.fromEntries(Object.entries(made.bends).map(([id, points]) => [id, points.map(moved)])),
+    boxes: Object.fromEntries(Object.entries(placement.boxes).map(([id, at]) => [id, moved(at)])),
+    bends: Object.fromEntries(Object.entries(placement.bends).map(([id, points]) => [id, points.map(moved)])),
   };
 }
 
-function byDagre(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placed {
+function dagrePlacement(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placement {
   const graph = new Graph({ directed: true, multigraph: true });
   const ranker = boxes.length > LARGE ? "tight-tree" : "network-simplex";
   graph.setGraph({ rankdir: "TB", nodesep: gap.x, ranksep: gap.y, edgesep: 14, ranker });
@@ -142,7 +142,7 @@ function byDagre(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Pl
     graph.setEdge(source, target, { width, height, labelpos: "c" }, id);
   }
   layout(graph);
-  const placed: Placed = { boxes: {}, bends: {} };
+  const placed: Placement = { boxes: {}, bends: {} };
   for (const { id } of boxes) {
     const { x, y } = graph.node(id) as Point;
     placed.boxes[id] = { x, y };
@@ -155,7 +155,7 @@ function byDagre(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Pl
 }
 
 /** Row by row: each box below all that it reads, in the order in which it was given. Lines are straight. */
-export function inRows(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placed {
+export function rowPlacement(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placement {
   const row = new Map(boxes.map(({ id }) => [id, 0]));
   // Settled after as many rounds as there are boxes; more would mean a cycle, which then stays flat.
   for (let round = 0, isChanged = true; isChanged && round < boxes.length; round += 1) {
@@ -166,12 +166,12 @@ export function inRows(boxes: Box[], lines: Line[], gap: { x: number; y: number 
       isChanged = true;
     }
   }
-  const placed: Placed = { boxes: {}, bends: {} };
+  const placed: Placement = { boxes: {}, bends: {} };
   let top = 0;
-  for (const [, each] of [...grouped(boxes, ({ id }) => row.get(id) ?? 0)].sort(([one], [other]) => one - other)) {
-    const height = Math.max(...each.map((box) => box.height));
-    let left = -each.reduce((sum, { width }) => sum + width + gap.x, -gap.x) / 2;
-    for (const { id, width } of each) {
+  for (const [, rowBoxes] of [...groupBy(boxes, ({ id }) => row.get(id) ?? 0)].sort(([one], [other]) => one - other)) {
+    const height = Math.max(...rowBoxes.map((box) => box.height));
+    let left = -rowBoxes.reduce((sum, { width }) => sum + width + gap.x, -gap.x) / 2;
+    for (const { id, width } of rowBoxes) {
       placed.boxes[id] = { x: left + width / 2, y: top + height / 2 };
       left += width + gap.x;
     }

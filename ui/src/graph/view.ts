@@ -2,9 +2,9 @@
 
 import type { Application, Graph, Node as Operation } from "../api";
 import { type Child, h, replace } from "../dom";
-import { passing } from "../passthrough";
+import { passedRows } from "../passthrough";
 import { type ApplicationRoute, recordsHref } from "../route";
-import { fail, loading, notice } from "../states";
+import { showFailure, loading, notice } from "../states";
 import { frame, pause } from "../slices";
 import { table } from "../table";
 import type { View, ViewContext } from "../view";
@@ -14,17 +14,17 @@ import {
   completeness,
   count,
   errorText,
-  expressions,
+  expressionText,
   fileName,
   nodeNumber,
   number,
-  standing,
+  stateText,
   time,
 } from "../format";
-import { type Drawing, drawing } from "./drawing";
-import { cut, layoutOf } from "./labels";
-import { layOut } from "../layout";
-import { type DrawnBox, type Group, groups, opened, type Picture, picture, summary } from "./model";
+import { type Drawing, makeDrawing } from "./drawing";
+import { cut, layoutRequestOf } from "./labels";
+import { layoutGraph } from "../layout";
+import { type DrawnBox, type Group, groupsOf, initiallyOpen, type Picture, pictureOf, summaryOf } from "./model";
 
 const HELP =
   "Arrow keys go from operation to operation, Enter opens one or a stage, + and - zoom, 0 shows all, Escape leaves. " +
@@ -34,11 +34,11 @@ const MOST_CHARACTERS = 120;
 
 export function graphView(place: HTMLElement, context: ViewContext, first: ApplicationRoute): View<ApplicationRoute> {
   let route = first;
-  const ending = new AbortController();
-  let laying = new AbortController();
+  const closing = new AbortController();
+  let layoutRun = new AbortController();
   let canvas: Drawing | null = null;
   let loaded: { graph: Graph; all: Group[] } | null = null;
-  let shown: Picture | null = null;
+  let currentPicture: Picture | null = null;
 
   const id = route.application;
   const heading = h("h1", { tabindex: -1 }, id);
@@ -48,11 +48,11 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
   replace(place, heading, about, body);
 
   const load = async () => {
-    const asked = { signal: ending.signal };
+    const options = { signal: closing.signal };
     try {
       const [application, graph] = await Promise.all([
-        context.client.application(id, asked),
-        context.client.graph(id, asked),
+        context.client.application(id, options),
+        context.client.graph(id, options),
       ]);
       replace(heading, application.name, " ", h("small", {}, id));
       context.title(application.name);
@@ -61,24 +61,24 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
         replace(body, notice("empty", "This application has registered no operation yet."));
         return;
       }
-      loaded = { graph, all: groups(graph) };
+      loaded = { graph, all: groupsOf(graph) };
       await pause(); // one piece of work at a time
       build(graph, loaded.all);
       await frame();
-      if (ending.signal.aborted) return;
+      if (closing.signal.aborted) return;
       canvas?.close();
-      canvas = drawing(box, { opened: open, current: tell });
+      canvas = makeDrawing(box, { onOpen: open, current: showDetails });
       await draw();
       context.announce(`${application.name}: ${count(graph.nodes.length, "operation")}`);
     } catch (error) {
-      fail(about, error, load);
+      showFailure(about, error, load);
     }
   };
 
   // -- what stands around the drawing ---------------------------------------------------------------
 
   const details = h("p", { class: "details" });
-  const said = h("div");
+  const omissions = h("div");
   const box = h("div", {
     class: "canvas",
     tabindex: 0,
@@ -97,7 +97,7 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
         "div",
         { class: "tools" },
         framed.length > 0 && [
-          button("Open all stages", "Open all stages", () => toggle(all.map((each) => each.id))),
+          button("Open all stages", "Open all stages", () => toggle(all.map((group) => group.id))),
           button("Close all stages", "Close all stages", () => toggle([])),
         ],
         button("+", "Zoom in", () => canvas?.zoom(1.25)),
@@ -105,20 +105,20 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
         button("Show all", "Show all of the drawing", () => canvas?.fit()),
         h("span", { class: "soft" }, legend(graph, framed)),
       ),
-      said,
+      omissions,
       h(
         "div",
         { class: "beside" },
         h("div", { class: "drawn" }, box, details, h("p", { class: "soft small", id: "graph-help" }, HELP)),
-        operations(id, graph, (node, isSought) => canvas?.point(node === null ? null : shownAs(node), isSought)),
+        operations(id, graph, (node, isRevealed) => canvas?.point(node === null ? null : boxIdOf(node), isRevealed)),
       ),
     );
-    tell(null, false);
+    showDetails(null, false);
   };
 
   /** The box that an operation is drawn as. */
-  const shownAs = (nodeId: string): string | null => {
-    if (shown?.boxes.some((each) => each.id === nodeId)) return nodeId;
+  const boxIdOf = (nodeId: string): string | null => {
+    if (currentPicture?.boxes.some((drawnBox) => drawnBox.id === nodeId)) return nodeId;
     const holder = loaded?.all.find(({ members }) => members.some(({ node_id }) => node_id === nodeId));
     return holder === undefined ? null : `group ${holder.id}`;
   };
@@ -128,23 +128,23 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
   const draw = async () => {
     if (loaded === null) return;
     const { graph, all } = loaded;
-    laying.abort();
-    laying = new AbortController();
-    const { signal } = laying;
-    const made = picture(graph, all, wanted(route, all, graph));
+    layoutRun.abort();
+    layoutRun = new AbortController();
+    const { signal } = layoutRun;
+    const newPicture = pictureOf(graph, all, openGroups(route, all, graph));
     box.setAttribute("aria-busy", "true");
     delete box.dataset.elements;
-    const placed = await layOut(layoutOf(made), signal).catch((error: unknown) => {
+    const placed = await layoutGraph(layoutRequestOf(newPicture), signal).catch((error: unknown) => {
       if (signal.aborted) return null;
       throw error;
     });
-    if (placed === null || ending.signal.aborted) return;
-    shown = made;
-    await canvas?.show(made, placed);
+    if (placed === null || closing.signal.aborted) return;
+    currentPicture = newPicture;
+    await canvas?.show(newPicture, placed);
     if (signal.aborted) return;
     box.removeAttribute("aria-busy");
-    box.dataset.elements = String(made.boxes.length + made.lines.length); // for who measures
-    replace(said, leftOut(made, graph, all));
+    box.dataset.elements = String(newPicture.boxes.length + newPicture.lines.length); // for who measures
+    replace(omissions, omissionsOf(newPicture, graph, all));
   };
 
   const toggle = (open: string[]) => {
@@ -163,17 +163,17 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
       });
       return;
     }
-    const others = (shown?.open ?? []).filter((each) => each !== chosen.group.id);
+    const others = (currentPicture?.open ?? []).filter((groupId) => groupId !== chosen.group.id);
     toggle(chosen.isOpen ? others : [...others, chosen.group.id]);
     context.announce(`${chosen.group.name} ${chosen.isOpen ? "closed" : "opened"}`);
   };
 
-  const tell = (now: DrawnBox | null, byKey: boolean) => {
+  const showDetails = (now: DrawnBox | null, byKey: boolean) => {
     replace(
       details,
       now === null
         ? h("span", { class: "soft" }, "Point at an operation to read about it; a click opens its records.")
-        : inWords(now),
+        : detailsOf(now),
     );
     if (now !== null && byKey) context.announce(details.textContent ?? "");
   };
@@ -182,26 +182,26 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
   return {
     update(now) {
       route = now;
-      draw().catch((error: unknown) => fail(about, error, load));
+      draw().catch((error: unknown) => showFailure(about, error, load));
     },
     close() {
-      ending.abort();
-      laying.abort();
+      closing.abort();
+      layoutRun.abort();
       canvas?.close();
     },
   };
 }
 
 /** The groups that the address asks to be open, the ones opened last at the end. */
-function wanted(route: ApplicationRoute, all: Group[], graph: Graph): string[] {
-  const asked = route.query.get("open");
-  if (asked === null) return opened(all, graph);
-  if (asked === "all") return all.map(({ id }) => id);
-  return asked === "none" ? [] : asked.split(",");
+function openGroups(route: ApplicationRoute, all: Group[], graph: Graph): string[] {
+  const value = route.query.get("open");
+  if (value === null) return initiallyOpen(all, graph);
+  if (value === "all") return all.map(({ id }) => id);
+  return value === "none" ? [] : value.split(",");
 }
 
-function leftOut(made: Picture, graph: Graph, all: Group[]): Child {
-  const drawn = made.boxes.filter(({ type }) => type === "operation").length;
+function omissionsOf(picture: Picture, graph: Graph, all: Group[]): Child {
+  const drawn = picture.boxes.filter(({ type }) => type === "operation").length;
   return [
     drawn < graph.nodes.length &&
       h(
@@ -209,13 +209,16 @@ function leftOut(made: Picture, graph: Graph, all: Group[]): Child {
         { class: "soft" },
         `${number(drawn)} of ${count(graph.nodes.length, "operation")} are drawn by themselves; the others are in closed stages. A click on a stage opens it.`,
       ),
-    made.closed.length > 0 &&
+    picture.closed.length > 0 &&
       notice(
         "care",
-        `Not all of ${count(all.length, "stage")} fit into one drawing: ${count(made.closed.length, "stage")} stayed closed.`,
+        `Not all of ${count(all.length, "stage")} fit into one drawing: ${count(picture.closed.length, "stage")} stayed closed.`,
       ),
-    made.lineless > 0 &&
-      notice("care", `${count(made.lineless, "line")} with few flows are left out of the drawing; the table has them.`),
+    picture.lineless > 0 &&
+      notice(
+        "care",
+        `${count(picture.lineless, "line")} with few flows are left out of the drawing; the table has them.`,
+      ),
   ];
 }
 
@@ -227,13 +230,13 @@ function legend(graph: Graph, framed: Group[]): string {
     graph.nodes.some(({ exact, state }) => !exact && state !== "failed") && "dashed box: not exact",
     graph.nodes.some(({ state }) => state === "failed") && "red box: failed",
   ]
-    .filter((each) => each !== false)
+    .filter((part) => part !== false)
     .join(" · ");
 }
 
-function inWords(box: DrawnBox): Child {
+function detailsOf(box: DrawnBox): Child {
   if (box.type === "group") {
-    const { operations, names } = summary(box.group);
+    const { operations, names } = summaryOf(box.group);
     return [
       h("strong", {}, box.group.name),
       ` ${box.isOpen ? "(open)" : "(closed)"}: ${count(operations, "operation")}: ${names}`,
@@ -242,17 +245,17 @@ function inWords(box: DrawnBox): Child {
   const { name, node, kind, call_site, dataset, records } = box.operation;
   const parts = [
     `${kind} ${node}`,
-    expressions(box.operation),
+    expressionText(box.operation),
     call_site !== "" && call_site,
     dataset?.name,
-    records === null ? passed(box.passing) : count(records, "record"),
+    records === null ? passedText(box.passedRows) : count(records, "record"),
     reservation(box.operation),
   ];
   return [h("strong", {}, name), " ", parts.filter(Boolean).join(" · ")];
 }
 
 function expressionsOf(operation: Pick<Operation, "name" | "description" | "dataset">): Child {
-  const text = expressions(operation);
+  const text = expressionText(operation);
   return text !== "" && h("div", { class: "small", title: text }, cut(text, MOST_CHARACTERS));
 }
 
@@ -263,12 +266,12 @@ function reservation({ state, error, exact, reason }: Operation): string | false
   return !exact && `not exact: ${reason}`;
 }
 
-const passed = (rows: number | null): string =>
+const passedText = (rows: number | null): string =>
   rows === null ? "rows pass, not counted" : rows === 1 ? "1 row passes" : `${number(rows)} rows pass`;
 
-function facts(application: Application, again: () => void): Child {
+function facts(application: Application, retry: () => void): Child {
   const { started, counters, missing, complete, state, error } = application;
-  const told = Object.entries(counters).filter(([, value]) => value > 0);
+  const positive = Object.entries(counters).filter(([, value]) => value > 0);
   return [
     h(
       "p",
@@ -276,16 +279,16 @@ function facts(application: Application, again: () => void): Child {
       "Started ",
       h("time", { datetime: new Date(started).toISOString() }, time(started)),
       ", ",
-      h("span", { class: colourOf(state) }, state === "running" ? "still running" : standing(application)),
+      h("span", { class: colourOf(state) }, state === "running" ? "still running" : stateText(application)),
       ". ",
       "Lineage: ",
       h("span", { class: complete ? null : "warning" }, completeness(application)),
       ". ",
-      told.length > 0 &&
+      positive.length > 0 &&
         h(
           "span",
           { class: "soft" },
-          told.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`).join(" · "),
+          positive.map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`).join(" · "),
         ),
     ),
     state === "failed" &&
@@ -313,19 +316,19 @@ function facts(application: Application, again: () => void): Child {
           : "Not all lineage of this application is here: answers about it may lack records.",
         missing !== "" && ` What is missing: ${missing}.`,
         " ",
-        lookAgain(again),
+        retryButton(retry),
       ),
   ];
 }
 
-function lookAgain(again: () => void): HTMLElement {
+function retryButton(retry: () => void): HTMLElement {
   const button: HTMLButtonElement = h(
     "button",
     {
       type: "button",
       click: () => {
         button.disabled = true;
-        again();
+        retry();
       },
     },
     "Look again",
@@ -336,12 +339,12 @@ function lookAgain(again: () => void): HTMLElement {
 function operations(
   application: string,
   graph: Graph,
-  pointed: (nodeId: string | null, isSought: boolean) => void,
+  pointed: (nodeId: string | null, isRevealed: boolean) => void,
 ): HTMLElement {
   const from = new Map<string, string[]>();
-  const rows = passing(graph);
+  const rows = passedRows(graph);
   for (const { source, target } of graph.edges) from.set(target, [...(from.get(target) ?? []), nodeNumber(source)]);
-  const made = table<Operation>({
+  const element = table<Operation>({
     caption: "Operations",
     rows: graph.nodes,
     key: ({ node_id }) => node_id,
@@ -373,13 +376,13 @@ function operations(
       { name: "From", cell: ({ node_id }) => (from.get(node_id) ?? []).join(", ") },
     ],
   });
-  made.classList.add("operations");
+  element.classList.add("operations");
   const point = (event: Event) => {
     const row = event.target instanceof Element ? event.target.closest("tr") : null;
     pointed(row?.dataset.key ?? null, event.type === "focusin");
   };
-  made.addEventListener("mouseover", point);
-  made.addEventListener("focusin", point);
-  made.addEventListener("mouseleave", () => pointed(null, false));
-  return made;
+  element.addEventListener("mouseover", point);
+  element.addEventListener("focusin", point);
+  element.addEventListener("mouseleave", () => pointed(null, false));
+  return element;
 }

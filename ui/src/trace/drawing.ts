@@ -3,11 +3,11 @@
 
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { h, replace } from "../dom";
-import { allowStyles, fill } from "../cytoscape";
+import { allowStyles, addElements } from "../cytoscape";
 import { isArrow } from "../keys";
-import { placeWay } from "../layout";
+import { layoutTrace } from "../layout";
 import { frame, inSlices } from "../slices";
-import { isStill } from "../theme";
+import { prefersReducedMotion } from "../theme";
 import { number } from "../format";
 import { neighbour } from "./navigation";
 import { look } from "./style";
@@ -111,7 +111,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   const see = ({ zoom, pan }: Sight, isMoved = false): void => {
     if (zoom === graph.zoom() && pan.x === graph.pan().x && pan.y === graph.pan().y) return;
     graph.stop();
-    if (isMoved && !isStill()) graph.animate({ zoom, pan: { ...pan } }, { duration: 150 });
+    if (isMoved && !prefersReducedMotion()) graph.animate({ zoom, pan: { ...pan } }, { duration: 150 });
     else graph.viewport({ zoom, pan: { ...pan } });
   };
   const all = (): void => {
@@ -196,7 +196,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       const { signal } = showing;
       delete place.dataset.elements;
       place.setAttribute("aria-busy", "true");
-      const placement = await placeWay(requestOf(picture), signal).catch((error: unknown) => {
+      const placement = await layoutTrace(requestOf(picture), signal).catch((error: unknown) => {
         if (signal.aborted) return null;
         throw error;
       });
@@ -212,7 +212,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       // Many are drawn as far away as Escape goes: painted for that size here, some in a frame, not all in one later.
       if (elements.length > MANY) all();
       else settle();
-      await fill(graph, elements, signal);
+      await addElements(graph, elements, signal);
       if (signal.aborted) return; // another picture, or none any more
       settle();
       place.dataset.elements = String(elements.length);

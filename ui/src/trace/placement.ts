@@ -2,7 +2,7 @@
 // side, their records in lines. The same picture always stands the same way. Lengths are in the drawing's own units.
 // Pure; the page runs it in a worker (layout.ts), to which only names and layers go, and no records.
 
-import { grouped } from "../groups";
+import { groupBy } from "../groups";
 import type { Side } from "./model";
 import { foldedName, furtherName, headName, moreName, type Picture } from "./picture";
 
@@ -82,7 +82,7 @@ export function requestOf(picture: Picture): PlacementRequest {
 
 export function placementOf(request: PlacementRequest): Placement {
   const layers = new Map(
-    [...grouped(request.groups, ({ layer }) => layer)].map(([layer, groups]) => [
+    [...groupBy(request.groups, ({ layer }) => layer)].map(([layer, groups]) => [
       layer,
       groups.map((group) => blockOf(group, columnsFor(groups.length))),
     ]),

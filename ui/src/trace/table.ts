@@ -3,7 +3,7 @@
 
 import { type Client, save } from "../client";
 import { type Child, h, replace } from "../dom";
-import { fail, loading, notice } from "../states";
+import { showFailure, loading, notice } from "../states";
 import { count, fileName, number } from "../format";
 import type { TraceRecord } from "./results";
 import { oddRows } from "./outliers";
@@ -60,7 +60,7 @@ export function makeTable(listed: Listed, { client, closeHref, linkTo, announce 
       remark();
       show();
     } catch (error) {
-      fail(body, error, () => void load());
+      showFailure(body, error, () => void load());
     }
   };
 
@@ -131,8 +131,8 @@ export function makeTable(listed: Listed, { client, closeHref, linkTo, announce 
     const { application, start, direction } = listed.question;
     const parameters = { ...start, direction, values: true, only: listed.nodeId };
     try {
-      const told = (rows: number): void => replace(said, `${number(rows)} of ${number(total)} rows …`);
-      const { text, rows } = await client.csv(application, "trace", parameters, { signal: running.signal, told });
+      const onRows = (rows: number): void => replace(said, `${number(rows)} of ${number(total)} rows …`);
+      const { text, rows } = await client.csv(application, "trace", parameters, { signal: running.signal, onRows });
       save(text, `${direction}-${application}-${listed.nodeId.slice(listed.nodeId.lastIndexOf("#") + 1)}.csv`);
       replace(said, `${count(rows, "row")} saved.`);
     } catch (error) {

@@ -5,7 +5,7 @@ import "./trace.css";
 import { isAbort } from "../client";
 import { h, replace } from "../dom";
 import { href, type TraceRoute } from "../route";
-import { fail, loading, notice } from "../states";
+import { showFailure, loading, notice } from "../states";
 import type { View, ViewContext } from "../view";
 import { applicationOf, count, nodeNumber } from "../format";
 import { type Chosen, type Drawing, makeDrawing } from "./drawing";
@@ -113,7 +113,7 @@ export function traceView(place: HTMLElement, context: ViewContext, first: Trace
       await Promise.all([...directions().map((direction) => lookAtEnds(direction, signal)), lookAtValues(signal)]);
     } catch (error) {
       if (signal.aborted) return;
-      fail(notices, error, () => void load());
+      showFailure(notices, error, () => void load());
       shownKey = "";
     } finally {
       if (!signal.aborted) content.removeAttribute("aria-busy");
@@ -161,7 +161,7 @@ export function traceView(place: HTMLElement, context: ViewContext, first: Trace
       show();
     } catch (error) {
       if (!isAbort(error) && !signal.aborted)
-        fail(panel.endsPlace(direction), error, () => void lookAtEnds(direction, signal));
+        showFailure(panel.endsPlace(direction), error, () => void lookAtEnds(direction, signal));
     }
   }
 
@@ -178,7 +178,7 @@ export function traceView(place: HTMLElement, context: ViewContext, first: Trace
       const values = await context.client.values(of.way.centre.application, asked, { signal });
       if (!signal.aborted) panel.values(values);
     } catch (error) {
-      fail(panel.valuesPlace, error, () => void lookAtValues(signal));
+      showFailure(panel.valuesPlace, error, () => void lookAtValues(signal));
     }
   }
 
@@ -206,7 +206,7 @@ export function traceView(place: HTMLElement, context: ViewContext, first: Trace
 
   function draw({ way, ways, legs, operations }: Known, drawing: Drawing, sides: ReadonlySet<Side>): void {
     const picture = pictureOf(way, ways, { more: state.more, further: sides });
-    drawing.show(way, ways, picture).catch((error: unknown) => fail(notices, error, () => void load()));
+    drawing.show(way, ways, picture).catch((error: unknown) => showFailure(notices, error, () => void load()));
     list.show(way, picture, operations, linkTo, listHref);
     replace(status, sentences.drawn(picture));
     replace(
