@@ -18,7 +18,7 @@ const TYPING_PAUSE_MS = 250;
 const PARAMETERS = ["text", "state", "complete", "cursor", "limit"];
 
 export function applicationsView(
-  place: HTMLElement,
+  container: HTMLElement,
   context: ViewContext,
   first: ApplicationsRoute,
 ): View<ApplicationsRoute> {
@@ -35,7 +35,7 @@ export function applicationsView(
     );
   });
   context.title("Applications");
-  replace(place, h("h1", { tabindex: -1 }, "Applications"), form.element, list);
+  replace(container, h("h1", { tabindex: -1 }, "Applications"), form.element, list);
 
   const show = (page: Applications) => {
     const text = JSON.stringify(page);

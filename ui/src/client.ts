@@ -66,18 +66,24 @@ const CSV_PAGE = 10_000;
 
 /** A client of the service that served this page: addresses are relative, so it works behind a path prefix. */
 export function makeClient(): Client {
-  const of = (id: string, ...more: (string | number)[]) => ["api", "applications", id, ...more];
+  const applicationPath = (id: string, ...segments: (string | number)[]) => ["api", "applications", id, ...segments];
   return {
     applications: (parameters, options) => getJson(["api", "applications"], parameters, options),
-    application: (id, options) => getJson(of(id), {}, options),
-    graph: (id, options) => getJson(of(id, "graph"), {}, options),
-    records: (id, node, parameters, options) => getJson(of(id, "nodes", node, "records"), parameters, options),
-    trace: (id, parameters, options) => getJson(of(id, "trace"), parameters, options),
-    values: (id, parameters, options) => getJson(of(id, "values"), parameters, options),
-    materialize: (id, parameters, options) => getJson(of(id, "trace", "graph"), parameters, options, "POST"),
+    application: (id, options) => getJson(applicationPath(id), {}, options),
+    graph: (id, options) => getJson(applicationPath(id, "graph"), {}, options),
+    records: (id, node, parameters, options) =>
+      getJson(applicationPath(id, "nodes", node, "records"), parameters, options),
+    trace: (id, parameters, options) => getJson(applicationPath(id, "trace"), parameters, options),
+    values: (id, parameters, options) => getJson(applicationPath(id, "values"), parameters, options),
+    materialize: (id, parameters, options) =>
+      getJson(applicationPath(id, "trace", "graph"), parameters, options, "POST"),
     lag: (options) => getJson(["api", "lag"], {}, options),
     csv: (id, what, parameters, options) =>
-      csv(what === "trace" ? of(id, "trace") : of(id, "nodes", what.node, "records"), parameters, options),
+      csv(
+        what === "trace" ? applicationPath(id, "trace") : applicationPath(id, "nodes", what.node, "records"),
+        parameters,
+        options,
+      ),
   };
 }
 

@@ -14,7 +14,7 @@ import { clock, count, duration, number, rate } from "./format";
 const POLL_MS = 2_000;
 const SPAN_MS = 5 * 60_000;
 
-export function lagView(place: HTMLElement, context: ViewContext, _route: LagRoute): View<LagRoute> {
+export function lagView(container: HTMLElement, context: ViewContext, _route: LagRoute): View<LagRoute> {
   const waiting: Sample[] = [];
   const rates: Sample[] = [];
   let isPaused = false;
@@ -35,7 +35,7 @@ export function lagView(place: HTMLElement, context: ViewContext, _route: LagRou
   );
   context.title("Lag");
   replace(
-    place,
+    container,
     h("h1", { tabindex: -1 }, "How far the stores are behind"),
     h("div", { class: "tools" }, pause, when),
     summary,

@@ -77,15 +77,15 @@ async function open(key: string, route: ViewRoute, isMove: boolean): Promise<voi
   closeView();
   openings += 1;
   const opening = openings;
-  const place = h("div", { class: `view ${route.view}` });
+  const container = h("div", { class: `view ${route.view}` });
   replace(main, loading());
   try {
     // The table's entry and the route are of one kind, which TypeScript cannot see through the index.
     const make = (await VIEWS[route.view]()) as MakeView<Route>;
     await pause(); // what draws took a while to be read; the view is the next piece of work
     if (opening !== openings) return;
-    replace(main, place);
-    current = { key, view: make(place, context, route) };
+    replace(main, container);
+    current = { key, view: make(container, context, route) };
   } catch (error) {
     if (opening === openings) showFailure(main, error, () => location.reload());
     return;

@@ -15,14 +15,14 @@ const PARAMETERS = ["text", "key", "partition", "offset", "cursor", "limit"];
 /** Of one file: what a spreadsheet takes. */
 const CSV_ROWS = 1_000_000;
 
-export function recordsView(place: HTMLElement, context: ViewContext, first: RecordsRoute): View<RecordsRoute> {
+export function recordsView(container: HTMLElement, context: ViewContext, first: RecordsRoute): View<RecordsRoute> {
   let route = first;
   let requests = new AbortController();
   let saving: AbortController | null = null;
   const heading = h("h1", { tabindex: -1 }, `Node ${nodeNumber(route.node)}`);
   const [about, resultList] = [h("div"), h("div", { class: "stale" }, loading())];
   const form = searchForm((query) => context.navigate({ ...route, query }));
-  replace(place, heading, about, form.element, resultList);
+  replace(container, heading, about, form.element, resultList);
 
   const parameters = () =>
     new URLSearchParams([...route.query].filter(([name, value]) => PARAMETERS.includes(name) && value !== ""));
@@ -58,7 +58,7 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
     requests = new AbortController();
     const { signal } = requests;
     form.set(route.query);
-    place.setAttribute("aria-busy", "true");
+    container.setAttribute("aria-busy", "true");
     void describe();
     const query = parameters();
     if (!query.has("limit")) query.set("limit", String(PAGE));
@@ -69,7 +69,7 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
     } catch (error) {
       showFailure(resultList, error, show);
     }
-    if (!signal.aborted) place.removeAttribute("aria-busy");
+    if (!signal.aborted) container.removeAttribute("aria-busy");
   };
 
   const isFiltered = () => ["text", "key", "partition"].some((name) => route.query.get(name));
@@ -150,9 +150,9 @@ export function recordsView(place: HTMLElement, context: ViewContext, first: Rec
   context.title(`Node ${nodeNumber(route.node)}`);
   void show();
   return {
-    update(now) {
-      if (now.node !== route.node) replace(about);
-      route = now;
+    update(nextRoute) {
+      if (nextRoute.node !== route.node) replace(about);
+      route = nextRoute;
       void show();
     },
     close() {

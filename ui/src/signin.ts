@@ -4,7 +4,7 @@ import { storeToken, type Problem } from "./client";
 import { h, replace } from "./dom";
 import { notice } from "./states";
 
-export function signIn(place: HTMLElement, problem: Problem, onToken: () => void): void {
+export function signIn(container: HTMLElement, problem: Problem, onToken: () => void): void {
   const input = h("input", {
     name: "token",
     type: "password",
@@ -13,7 +13,7 @@ export function signIn(place: HTMLElement, problem: Problem, onToken: () => void
     spellcheck: "false",
   });
   replace(
-    place,
+    container,
     h("h1", { tabindex: -1 }, "This service asks for its token"),
     problem.message.startsWith("That is not") && notice("failure", problem.message),
     h(

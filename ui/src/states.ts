@@ -21,16 +21,16 @@ export class TokenNeeded extends Event {
  * Shows a failure in a place, with a button to try again. A 401 goes up to the shell instead; an answer that nobody
  * waits for any more is nothing.
  */
-export function showFailure(place: HTMLElement, error: unknown, retry: () => void): void {
+export function showFailure(container: HTMLElement, error: unknown, retry: () => void): void {
   if (isAbort(error)) return;
   if (error instanceof Problem && error.status === 401) {
-    place.dispatchEvent(new TokenNeeded(error));
+    container.dispatchEvent(new TokenNeeded(error));
     return;
   }
   const [title, message] =
     error instanceof Problem ? [error.title, error.message] : ["This page failed", String(error)];
   replace(
-    place,
+    container,
     h(
       "section",
       { class: "failed" },

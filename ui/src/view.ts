@@ -23,4 +23,4 @@ export interface View<R extends Route = Route> {
 }
 
 /** Fills the place, and begins with an h1 that can be focused (`tabindex: -1`), so that readers hear where they are. */
-export type MakeView<R extends Route> = (place: HTMLElement, context: ViewContext, route: R) => View<R>;
+export type MakeView<R extends Route> = (container: HTMLElement, context: ViewContext, route: R) => View<R>;

@@ -36,10 +36,10 @@ const BORDER = 1.5;
 const READABLE = 0.8;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
 
-export function makeDrawing(place: HTMLElement, listener: DrawingListener): Drawing {
+export function makeDrawing(container: HTMLElement, listener: DrawingListener): Drawing {
   allowStyles();
   const graph: Core = cytoscape({
-    container: place,
+    container: container,
     style: styles(),
     autoungrabify: true,
     boxSelectionEnabled: false,
@@ -74,12 +74,12 @@ export function makeDrawing(place: HTMLElement, listener: DrawingListener): Draw
     if (box !== null) listener.onOpen(box);
   });
   graph.on("mouseover", "node", ({ target }: EventObject) => {
-    place.style.cursor = "pointer";
+    container.style.cursor = "pointer";
     mark(target.id());
     listener.current(boxOf(target.id()), false);
   });
   graph.on("mouseout", "node", () => {
-    place.style.cursor = "";
+    container.style.cursor = "";
     mark(null);
     listener.current(null, false);
   });
@@ -87,7 +87,7 @@ export function makeDrawing(place: HTMLElement, listener: DrawingListener): Draw
   const onWheel = (event: WheelEvent) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    const { left, top } = place.getBoundingClientRect();
+    const { left, top } = container.getBoundingClientRect();
     zoom(Math.exp(-event.deltaY / 400), { x: event.clientX - left, y: event.clientY - top });
   };
   const byKey = (event: KeyboardEvent) => {
@@ -138,8 +138,8 @@ export function makeDrawing(place: HTMLElement, listener: DrawingListener): Draw
   };
   const restyle = () => graph.style(styles());
 
-  place.addEventListener("wheel", onWheel, { passive: false });
-  place.addEventListener("keydown", byKey);
+  container.addEventListener("wheel", onWheel, { passive: false });
+  container.addEventListener("keydown", byKey);
   document.addEventListener("theme", restyle);
 
   return {
@@ -168,8 +168,8 @@ export function makeDrawing(place: HTMLElement, listener: DrawingListener): Draw
     close() {
       showing.abort();
       document.removeEventListener("theme", restyle);
-      place.removeEventListener("wheel", onWheel);
-      place.removeEventListener("keydown", byKey);
+      container.removeEventListener("wheel", onWheel);
+      container.removeEventListener("keydown", byKey);
       graph.destroy();
     },
   };

@@ -32,7 +32,11 @@ const HELP =
 /** Of an expression in the table; one that points at it reads all of it. */
 const MOST_CHARACTERS = 120;
 
-export function graphView(place: HTMLElement, context: ViewContext, first: ApplicationRoute): View<ApplicationRoute> {
+export function graphView(
+  container: HTMLElement,
+  context: ViewContext,
+  first: ApplicationRoute,
+): View<ApplicationRoute> {
   let route = first;
   const closing = new AbortController();
   let layoutRun = new AbortController();
@@ -45,7 +49,7 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
   const about = h("div", {}, loading());
   const body = h("div");
   context.title(id);
-  replace(place, heading, about, body);
+  replace(container, heading, about, body);
 
   const load = async () => {
     const options = { signal: closing.signal };
@@ -168,20 +172,20 @@ export function graphView(place: HTMLElement, context: ViewContext, first: Appli
     context.announce(`${chosen.group.name} ${chosen.isOpen ? "closed" : "opened"}`);
   };
 
-  const showDetails = (now: DrawnBox | null, byKey: boolean) => {
+  const showDetails = (drawnBox: DrawnBox | null, byKey: boolean) => {
     replace(
       details,
-      now === null
+      drawnBox === null
         ? h("span", { class: "soft" }, "Point at an operation to read about it; a click opens its records.")
-        : detailsOf(now),
+        : detailsOf(drawnBox),
     );
-    if (now !== null && byKey) context.announce(details.textContent ?? "");
+    if (drawnBox !== null && byKey) context.announce(details.textContent ?? "");
   };
 
   void load();
   return {
-    update(now) {
-      route = now;
+    update(next) {
+      route = next;
       draw().catch((error: unknown) => showFailure(about, error, load));
     },
     close() {

@@ -10,25 +10,25 @@ import { frame, inSlices } from "../slices";
 import { prefersReducedMotion } from "../theme";
 import { number } from "../format";
 import { neighbour } from "./navigation";
-import { look } from "./style";
-import type { Side, Way } from "./model";
+import { stylesheet } from "./style";
+import type { Side, RecordLineage } from "./model";
 import { foldedName, furtherName, headName, type Link, moreName, type Picture } from "./picture";
 import { type Placement, requestOf } from "./placement";
-import { named } from "./sentences";
-import { around, type Bounds, boundsOf, into, type Sight, whole } from "./viewport";
+import { operationLabel } from "./sentences";
+import { fitAround, type Bounds, boundsOf, reveal, type Viewport, fitAll } from "./viewport";
 import { shortened } from "./texts";
-import type { Ways } from "./adjacency";
+import type { Adjacency } from "./adjacency";
 
 const STEP = 1.3;
 /** Elements that are marked at a time, so that nothing waits long meanwhile. */
-const AT_A_TIME = 80;
+const MARK_SLICE = 80;
 /** So many elements could not be painted in one frame. */
 const MANY = 150;
 /** Width of a heading's character, about. */
 const CHARACTER = 6.4;
 
 /** What a click or Enter on something drawn asks for. */
-export type Chosen =
+export type Choice =
   | { kind: "record"; hash: string }
   | { kind: "more"; node: string }
   | { kind: "further"; side: Side }
@@ -36,26 +36,26 @@ export type Chosen =
 
 type Mark = "lit" | "dim";
 
-export interface Heard {
-  chosen(what: Chosen): void;
+export interface DrawingListener {
+  onChoose(choiceAt: Choice): void;
   /** A record is pointed at, or none any more. */
-  pointed(hash: string | null): void;
+  onPoint(hash: string | null): void;
   /** The keys came to a record, or to something else that is called so. */
-  came(name: string, label: string): void;
+  onFocus(name: string, label: string): void;
   /** Escape. */
-  left(): void;
+  onLeave(): void;
 }
 
 export interface Drawing {
   /** What was shown stays until it is known where everything stands. Rejects where that cannot be found. */
-  show(way: Way, ways: Ways, picture: Picture): Promise<void>;
+  show(lineage: RecordLineage, adjacency: Adjacency, picture: Picture): Promise<void>;
   /** Lights up these records and what joins them; null: nothing special. */
   light(hashes: ReadonlySet<string> | null, current: string | null): void;
   close(): void;
 }
 
 /** Fills the stage, which stands in the page already: Cytoscape measures it. */
-export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
+export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Drawing {
   allowStyles();
   const canvas = h("div", { class: "way-canvas" });
   const holder = h("div", {
@@ -68,7 +68,7 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
   const button = (label: string, title: string, does: () => void) =>
     h("button", { type: "button", title, "aria-label": title, click: does }, label);
   replace(holder, canvas);
-  const place = h(
+  const frameElement = h(
     "div",
     { class: "way-frame" },
     holder,
@@ -77,13 +77,13 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       { class: "way-zoom", role: "group", "aria-label": "Zoom" },
       button("+", "Larger", () => zoom(STEP)),
       button("−", "Smaller", () => zoom(1 / STEP)),
-      button("All", "Show all", () => all()),
+      button("All", "Show all", () => showAll()),
     ),
   );
-  replace(stage, place);
+  replace(stage, frameElement);
   const graph: Core = cytoscape({
     container: canvas,
-    style: look(),
+    style: stylesheet(),
     minZoom: 0.05,
     maxZoom: 2.5,
     userZoomingEnabled: false, // the wheel scrolls the page
@@ -91,55 +91,55 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     autoungrabify: true,
     autounselectify: true,
   });
-  let shown: { ways: Ways; placement: Placement; bounds: Bounds; centre: string | null } | null = null;
+  let drawn: { adjacency: Adjacency; placement: Placement; bounds: Bounds; centre: string | null } | null = null;
   let showing = new AbortController();
   const marks = new Map<string, Mark>();
-  let marking = new AbortController();
-  const mark = (element: NodeSingular | EdgeSingular, wanted: Mark | null): void => {
-    const had = marks.get(element.id()) ?? null;
-    if (had !== null) element.removeClass(had);
-    if (wanted === null) {
+  let highlighting = new AbortController();
+  const mark = (element: NodeSingular | EdgeSingular, newMark: Mark | null): void => {
+    const oldMark = marks.get(element.id()) ?? null;
+    if (oldMark !== null) element.removeClass(oldMark);
+    if (newMark === null) {
       marks.delete(element.id());
     } else {
-      element.addClass(wanted);
-      marks.set(element.id(), wanted);
+      element.addClass(newMark);
+      marks.set(element.id(), newMark);
     }
   };
   let current: string | null = null;
 
   const size = () => ({ width: graph.width(), height: graph.height() });
-  const see = ({ zoom, pan }: Sight, isMoved = false): void => {
+  const setViewport = ({ zoom, pan }: Viewport, isMoved = false): void => {
     if (zoom === graph.zoom() && pan.x === graph.pan().x && pan.y === graph.pan().y) return;
     graph.stop();
     if (isMoved && !prefersReducedMotion()) graph.animate({ zoom, pan: { ...pan } }, { duration: 150 });
     else graph.viewport({ zoom, pan: { ...pan } });
   };
-  const all = (): void => {
-    if (shown !== null) see(whole(shown.bounds, size()));
+  const showAll = (): void => {
+    if (drawn !== null) setViewport(fitAll(drawn.bounds, size()));
   };
   const zoom = (factor: number): void => {
     const { width, height } = size();
     graph.zoom({ level: graph.zoom() * factor, renderedPosition: { x: width / 2, y: height / 2 } });
   };
-  const settle = (): void => {
-    if (shown === null || graph.width() === 0) return;
-    see(around(shown.bounds, size(), shown.placement.spots.get(current ?? shown.centre ?? "")));
+  const resetViewport = (): void => {
+    if (drawn === null || graph.width() === 0) return;
+    setViewport(fitAround(drawn.bounds, size(), drawn.placement.spots.get(current ?? drawn.centre ?? "")));
   };
 
-  const what = (name: string): Chosen | null => chosenOf(graph.getElementById(name).data());
+  const choiceAt = (name: string): Choice | null => choiceOf(graph.getElementById(name).data());
   const choose = (name: string): void => {
-    const chosen = what(name);
-    if (chosen !== null) heard.chosen(chosen);
+    const chosen = choiceAt(name);
+    if (chosen !== null) listener.onChoose(chosen);
   };
   graph.on("tap", "node", ({ target }) => choose(target.id()));
   graph.on("mouseover", "node.record", ({ target }) => {
     canvas.classList.add("pointing");
-    heard.pointed(target.id());
+    listener.onPoint(target.id());
   });
   graph.on("mouseover", "node.stub", () => canvas.classList.add("pointing"));
   graph.on("mouseout", "node.record, node.stub", () => {
     canvas.classList.remove("pointing");
-    heard.pointed(null);
+    listener.onPoint(null);
   });
 
   const go = (name: string): void => {
@@ -147,18 +147,18 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
     const element = graph.getElementById(name);
     graph.nodes(".current").removeClass("current");
     element.addClass("current");
-    const spot = shown?.placement.spots.get(name);
-    if (shown !== null && spot !== undefined)
-      see(into({ zoom: graph.zoom(), pan: { ...graph.pan() } }, shown.bounds, size(), spot), true);
-    heard.pointed(element.hasClass("record") ? name : null);
-    heard.came(name, String(element.data("label")).replace("\n", ", "));
+    const spot = drawn?.placement.spots.get(name);
+    if (drawn !== null && spot !== undefined)
+      setViewport(reveal({ zoom: graph.zoom(), pan: { ...graph.pan() } }, drawn.bounds, size(), spot), true);
+    listener.onPoint(element.hasClass("record") ? name : null);
+    listener.onFocus(name, String(element.data("label")).replace("\n", ", "));
   };
   holder.addEventListener("keydown", (event) => {
-    if (shown === null || event.altKey || event.ctrlKey || event.metaKey) return;
-    const from = current ?? shown.centre ?? shown.placement.rows[0]?.[0] ?? null;
+    if (drawn === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    const from = current ?? drawn.centre ?? drawn.placement.rows[0]?.[0] ?? null;
     if (isArrow(event.key) && from !== null) {
       event.preventDefault();
-      const next = neighbour(shown.placement, shown.ways, from, event.key);
+      const next = neighbour(drawn.placement, drawn.adjacency, from, event.key);
       if (next !== null) go(next);
       else if (current === null) go(from);
     } else if ((event.key === "Enter" || event.key === " ") && current !== null) {
@@ -168,69 +168,69 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       event.preventDefault();
       current = null;
       graph.nodes(".current").removeClass("current");
-      all();
-      heard.left();
+      showAll();
+      listener.onLeave();
     } else if (event.key === "+" || event.key === "-") {
       event.preventDefault();
       zoom(event.key === "+" ? STEP : 1 / STEP);
     } else if (event.key === "0") {
       event.preventDefault();
-      all();
+      showAll();
     }
   });
 
   const restyle = (): void => {
-    graph.style(look());
+    graph.style(stylesheet());
   };
   document.addEventListener("theme", restyle);
-  const sized = new ResizeObserver(() => {
+  const resizeObserver = new ResizeObserver(() => {
     graph.resize();
-    settle();
+    resetViewport();
   });
-  sized.observe(holder);
+  resizeObserver.observe(holder);
 
   return {
-    async show(way, ways, picture) {
+    async show(lineage, adjacency, picture) {
       showing.abort();
       showing = new AbortController();
       const { signal } = showing;
-      delete place.dataset.elements;
-      place.setAttribute("aria-busy", "true");
+      delete frameElement.dataset.elements;
+      frameElement.setAttribute("aria-busy", "true");
       const placement = await layoutTrace(requestOf(picture), signal).catch((error: unknown) => {
         if (signal.aborted) return null;
         throw error;
       });
       if (placement === null || signal.aborted) return;
-      const [first] = way.centre.records;
-      const centre = first === undefined ? null : `${way.centre.id}#${first.record_id}`;
-      shown = { ways, placement, bounds: boundsOf(placement), centre };
+      const [first] = lineage.centre.records;
+      const centre = first === undefined ? null : `${lineage.centre.id}#${first.record_id}`;
+      drawn = { adjacency, placement, bounds: boundsOf(placement), centre };
       current = null;
-      marking.abort();
+      highlighting.abort();
       marks.clear();
       graph.elements().remove();
-      const elements = elementsOf(way, picture, placement);
+      const elements = elementsOf(lineage, picture, placement);
       // Many are drawn as far away as Escape goes: painted for that size here, some in a frame, not all in one later.
-      if (elements.length > MANY) all();
-      else settle();
+      if (elements.length > MANY) showAll();
+      else resetViewport();
       await addElements(graph, elements, signal);
       if (signal.aborted) return; // another picture, or none any more
-      settle();
-      place.dataset.elements = String(elements.length);
-      place.removeAttribute("aria-busy");
+      resetViewport();
+      frameElement.dataset.elements = String(elements.length);
+      frameElement.removeAttribute("aria-busy");
     },
     light(hashes, lit) {
-      marking.abort();
-      marking = new AbortController();
+      highlighting.abort();
+      highlighting = new AbortController();
       const of = (name: string): Mark | null => (hashes === null ? null : hashes.has(name) ? "lit" : "dim");
-      const wanted: [NodeSingular | EdgeSingular, Mark | null][] = [];
+      const marked: [NodeSingular | EdgeSingular, Mark | null][] = [];
       graph.nodes(".record").forEach((node) => {
-        wanted.push([node, of(node.id())]);
+        marked.push([node, of(node.id())]);
       });
       graph.edges().forEach((edge) => {
-        wanted.push([edge, of(edge.data("source")) === "lit" ? of(edge.data("target")) : of(edge.data("source"))]);
+        marked.push([edge, of(edge.data("source")) === "lit" ? of(edge.data("target")) : of(edge.data("source"))]);
       });
       // Only what changes is styled anew: of hundreds of elements a step of the keys changes few. The way at first.
-      const changed = wanted.filter(([element, mark]) => (marks.get(element.id()) ?? null) !== mark);
+      const changed = marked.filter(([element, mark]) => (marks.get(element.id()) ?? null) !== mark);
       changed.sort(([, one], [, other]) => Number(other === "lit") - Number(one === "lit"));
       graph.batch(() => {
         graph.elements(".current").removeClass("current");
@@ -239,26 +239,26 @@ export function makeDrawing(stage: HTMLElement, heard: Heard): Drawing {
       });
       void inSlices(
         changed,
-        AT_A_TIME,
+        MARK_SLICE,
         (slice) => {
           graph.batch(() => {
-            for (const [element, wanted] of slice) mark(element, wanted);
+            for (const [element, newMark] of slice) mark(element, newMark);
           });
         },
-        { signal: marking.signal, between: frame },
+        { signal: highlighting.signal, between: frame },
       );
     },
     close() {
       document.removeEventListener("theme", restyle);
-      sized.disconnect();
+      resizeObserver.disconnect();
       showing.abort();
-      marking.abort();
+      highlighting.abort();
       graph.destroy();
     },
   };
 }
 
-function chosenOf(data: { kind?: string; of?: string }): Chosen | null {
+function choiceOf(data: { kind?: string; of?: string }): Choice | null {
   const of = data.of ?? "";
   switch (data.kind) {
     case "record":
@@ -274,7 +274,7 @@ function chosenOf(data: { kind?: string; of?: string }): Chosen | null {
   }
 }
 
-function elementsOf(way: Way, picture: Picture, placement: Placement): ElementDefinition[] {
+function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placement): ElementDefinition[] {
   const elements: ElementDefinition[] = [];
   const add = (id: string, classes: string, data: { label: string; kind: string; of: string }): void => {
     const spot = placement.spots.get(id);
@@ -283,11 +283,14 @@ function elementsOf(way: Way, picture: Picture, placement: Placement): ElementDe
     elements.push({ data: { id, width, height, ...data }, position: { x, y }, classes });
   };
   for (const { node, boxes, more } of picture.groups) {
-    const where = node.application === way.centre.application ? "" : ` · in ${node.application}`;
+    const where = node.application === lineage.centre.application ? "" : ` · in ${node.application}`;
     const total = boxes.length < node.total ? `${number(boxes.length)} of ${number(node.total)}` : number(node.total);
     const bound = node.exact ? "" : " · not exact";
     const classes = ["group", node.kind, where === "" ? "" : "foreign", node.exact ? "" : "inexact"];
-    const label = shortened(`${named(node)} · ${total}${bound}${where}`, boxes.length > 1 || more > 0 ? 60 : 32);
+    const label = shortened(
+      `${operationLabel(node)} · ${total}${bound}${where}`,
+      boxes.length > 1 || more > 0 ? 60 : 32,
+    );
     add(node.id, classes.join(" "), { label: "", kind: "group", of: node.id });
     add(headName(node.id), "head", { label, kind: "group", of: node.id });
     const head = elements.at(-1);
@@ -309,14 +312,14 @@ function elementsOf(way: Way, picture: Picture, placement: Placement): ElementDe
     const label = side === "backward" ? "↑ one operation further back" : "↓ one operation further on";
     add(furtherName(side), "stub", { label, kind: "further", of: side });
   }
-  const known = new Set(elements.map((element) => element.data.id));
-  const join = (link: Link, classes: string): void => {
-    if (!known.has(link.from) || !known.has(link.to)) return;
+  const ids = new Set(elements.map((element) => element.data.id));
+  const addLink = (link: Link, classes: string): void => {
+    if (!ids.has(link.from) || !ids.has(link.to)) return;
     const id = `${classes} ${link.from} > ${link.to}`;
     const label = link.flows > 1 ? `${number(link.flows)} flows` : "";
     elements.push({ data: { id, source: link.from, target: link.to, label }, classes });
   };
-  for (const link of picture.links) join(link, "flow");
-  for (const bundle of picture.bundles) join(bundle, "bundle");
+  for (const link of picture.links) addLink(link, "flow");
+  for (const bundle of picture.bundles) addLink(bundle, "bundle");
   return elements;
 }

@@ -1,9 +1,9 @@
 // Where a way begins and ends: the files that its records came from and went to, and the applications it passes.
 
 import { applicationOf, nodeNumber } from "../format";
-import type { Direction, Leg } from "./model";
+import type { Direction, DirectedTrace } from "./model";
 
-export interface End {
+export interface Endpoint {
   readonly id: string;
   readonly name: string;
   readonly total: number;
@@ -12,21 +12,21 @@ export interface End {
   readonly number: string;
 }
 
-export interface Ends {
+export interface Endpoints {
   readonly direction: Direction;
   /** Sources of a backward way, sinks of a forward one; those with most records first. */
-  readonly ends: readonly End[];
+  readonly endpoints: readonly Endpoint[];
   /** Operations on the way, the record's own and the ends not among them. */
-  readonly between: number;
+  readonly intermediate: number;
   /** Other applications on the way. */
   readonly applications: readonly string[];
-  readonly isSoFar: boolean;
+  readonly isPartial: boolean;
 }
 
-export function endsOf(leg: Leg): Ends {
-  const kind = leg.direction === "backward" ? "source" : "sink";
-  const others = leg.nodes.filter((node) => node.node_id !== leg.startNode);
-  const ends = others
+export function endpointsOf(trace: DirectedTrace): Endpoints {
+  const kind = trace.direction === "backward" ? "source" : "sink";
+  const others = trace.nodes.filter((node) => node.node_id !== trace.startNode);
+  const endpoints = others
     .filter((node) => node.kind === kind)
     .map((node) => ({
       id: node.node_id,
@@ -36,19 +36,21 @@ export function endsOf(leg: Leg): Ends {
       application: applicationOf(node.node_id),
       number: nodeNumber(node.node_id),
     }));
-  const home = applicationOf(leg.startNode);
+  const ownApplication = applicationOf(trace.startNode);
   return {
-    direction: leg.direction,
-    ends: ends.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1)),
-    between: others.length - ends.length,
-    applications: [...new Set(others.map((node) => applicationOf(node.node_id)))].filter((each) => each !== home),
-    isSoFar: leg.isSoFar,
+    direction: trace.direction,
+    endpoints: endpoints.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1)),
+    intermediate: others.length - endpoints.length,
+    applications: [...new Set(others.map((node) => applicationOf(node.node_id)))].filter(
+      (application) => application !== ownApplication,
+    ),
+    isPartial: trace.isPartial,
   };
 }
 
 /** Whether the whole way has operations that this part of it has not. Null: not known. */
-export function goesOn(part: Leg, whole: Leg | null): boolean | null {
+export function continuesBeyond(part: DirectedTrace, whole: DirectedTrace | null): boolean | null {
   if (whole === null) return null;
-  const shown = new Set(part.nodes.map((node) => node.node_id));
-  return whole.isSoFar || whole.nodes.some((node) => !shown.has(node.node_id));
+  const partNodes = new Set(part.nodes.map((node) => node.node_id));
+  return whole.isPartial || whole.nodes.some((node) => !partNodes.has(node.node_id));
 }

@@ -1,7 +1,15 @@
 // Traces made up for tests: a layered graph of operations with records and flows between them, from a seed.
 
 import type { Flow, Trace, TracedNode, TraceRecord } from "./results";
-import { type Direction, hashOf, type Leg, legOf, type Step, type Way, wayOf } from "./model";
+import {
+  type Direction,
+  hashOf,
+  type DirectedTrace,
+  directedTraceOf,
+  type NodeLink,
+  type RecordLineage,
+  lineageOf,
+} from "./model";
 
 /** Numbers from 0 to 1 (mulberry32): the same for the same seed. */
 export function dice(seed: number): () => number {
@@ -45,7 +53,7 @@ export const trace = (direction: Direction, nodes: TracedNode[], flows: Flow[], 
   start_node: nodes[0]?.node_id ?? "app#0",
   complete: true,
   exact: true,
-  truncated: nodes.some((each) => each.total > each.records.length),
+  truncated: nodes.some((traced) => traced.total > traced.records.length),
   nodes,
   flows,
   next: null,
@@ -53,10 +61,10 @@ export const trace = (direction: Direction, nodes: TracedNode[], flows: Flow[], 
   ...more,
 });
 
-export interface MadeUp {
-  readonly legs: readonly Leg[];
-  readonly edges: readonly Step[];
-  readonly way: Way;
+export interface RandomTrace {
+  readonly traces: readonly DirectedTrace[];
+  readonly edges: readonly NodeLink[];
+  readonly lineage: RecordLineage;
 }
 
 export interface Shape {
@@ -69,13 +77,13 @@ export interface Shape {
 }
 
 /** A record in the middle of layers of operations; some have more records than are listed. */
-export function madeUp(seed: number, shape: Shape): MadeUp {
-  const roll = dice(seed);
-  const upTo = (most: number): number => 1 + Math.floor(roll() * most);
+export function randomTrace(seed: number, shape: Shape): RandomTrace {
+  const random = dice(seed);
+  const upTo = (most: number): number => 1 + Math.floor(random() * most);
   let number = 0;
   const centre = node(0, [record(0, 7)]);
-  const edges: Step[] = [];
-  const legs = (["backward", "forward"] as const).map((direction) => {
+  const edges: NodeLink[] = [];
+  const traces = (["backward", "forward"] as const).map((direction) => {
     const nodes = [centre];
     const flows: Flow[] = [];
     let near: TracedNode[] = [centre];
@@ -89,19 +97,19 @@ export function madeUp(seed: number, shape: Shape): MadeUp {
         far.push(
           node(number, records, {
             kind: isEnd ? (direction === "backward" ? "source" : "sink") : "operator",
-            total: records.length + (roll() < 0.3 ? upTo(100_000) : 0),
+            total: records.length + (random() < 0.3 ? upTo(100_000) : 0),
           }),
         );
       }
-      for (const each of far) {
-        const other = near[Math.floor(roll() * near.length)] ?? centre;
-        const [from, to] = direction === "backward" ? [each, other] : [other, each];
+      for (const farNode of far) {
+        const other = near[Math.floor(random() * near.length)] ?? centre;
+        const [from, to] = direction === "backward" ? [farNode, other] : [other, farNode];
         edges.push({ source: from.node_id, target: to.node_id });
-        for (const mine of each.records) {
+        for (const farRecord of farNode.records) {
           for (let count = upTo(shape.fan); count > 0; count -= 1) {
-            const its = other.records[Math.floor(roll() * other.records.length)];
-            if (its === undefined) continue;
-            const [a, b] = [hashOf(each.node_id, mine), hashOf(other.node_id, its)];
+            const nearRecord = other.records[Math.floor(random() * other.records.length)];
+            if (nearRecord === undefined) continue;
+            const [a, b] = [hashOf(farNode.node_id, farRecord), hashOf(other.node_id, nearRecord)];
             flows.push(direction === "backward" ? flow(a, b) : flow(b, a));
           }
         }
@@ -109,7 +117,7 @@ export function madeUp(seed: number, shape: Shape): MadeUp {
       nodes.push(...far);
       near = far;
     }
-    return legOf(trace(direction, nodes, flows));
+    return directedTraceOf(trace(direction, nodes, flows));
   });
-  return { legs, edges, way: wayOf(legs, edges) };
+  return { traces, edges, lineage: lineageOf(traces, edges) };
 }

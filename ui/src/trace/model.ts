@@ -8,21 +8,21 @@ export type Direction = "backward" | "forward";
 export type Side = Direction | "centre";
 
 /** All that was answered about one direction of a way. */
-export interface Leg {
+export interface DirectedTrace {
   readonly direction: Direction;
   readonly startNode: string;
   readonly start: readonly TraceRecord[];
   readonly complete: boolean;
   readonly exact: boolean;
   /** The time was spent before all was found. */
-  readonly isSoFar: boolean;
+  readonly isPartial: boolean;
   /** In the order of the way, the start's node among them. Records are by partition and offset. */
   readonly nodes: readonly TracedNode[];
   readonly flows: readonly Flow[];
 }
 
 /** One operation of the way, in its layer: 0 is the record's own, -1 is what it came from, 1 what became of it. */
-export interface WayNode {
+export interface LineageNode {
   readonly id: string;
   readonly name: string;
   readonly kind: string;
@@ -36,37 +36,37 @@ export interface WayNode {
   readonly layer: number;
 }
 
-export interface Way {
+export interface RecordLineage {
   /** By layer, the first input first. */
-  readonly nodes: readonly WayNode[];
-  readonly centre: WayNode;
+  readonly nodes: readonly LineageNode[];
+  readonly centre: LineageNode;
   readonly flows: readonly Flow[];
   /** Which operation sends records to which, as far as both are on the way: [from, to]. */
-  readonly steps: readonly (readonly [string, string])[];
+  readonly links: readonly (readonly [string, string])[];
   /** Each listed record by its hash, `NODE_ID#RECORD_ID`. */
-  readonly places: ReadonlyMap<string, Place>;
+  readonly recordsByHash: ReadonlyMap<string, TracedRecord>;
 }
 
-export interface Place {
-  readonly node: WayNode;
+export interface TracedRecord {
+  readonly node: LineageNode;
   readonly record: TraceRecord;
 }
 
 /** What of a graph's edge is looked at here. */
-export type Step = Pick<Edge, "source" | "target">;
+export type NodeLink = Pick<Edge, "source" | "target">;
 
 export const hashOf = (nodeId: string, record: TraceRecord): string => `${nodeId}#${record.record_id}`;
 
-export function legOf(answer: Trace, isSoFar = false): Leg {
+export function directedTraceOf(trace: Trace, isPartial = false): DirectedTrace {
   return {
-    direction: answer.direction,
-    startNode: answer.start_node,
-    start: answer.start,
-    complete: answer.complete,
-    exact: answer.exact,
-    isSoFar,
-    nodes: answer.nodes,
-    flows: answer.flows,
+    direction: trace.direction,
+    startNode: trace.start_node,
+    start: trace.start,
+    complete: trace.complete,
+    exact: trace.exact,
+    isPartial,
+    nodes: trace.nodes,
+    flows: trace.flows,
   };
 }
 
@@ -75,20 +75,20 @@ export const pairKey = (from: string, to: string): string => `${from}\n${to}`;
 
 const flowKey = (flow: Flow): string => pairKey(flow.hash_in, flow.hash_out);
 
-function union(some: readonly TraceRecord[], others: readonly TraceRecord[]): TraceRecord[] {
-  if (others.length === 0) return [...some];
-  if (some.length === 0) return [...others];
-  const found = new Map([...some, ...others].map((record) => [record.record_id, record]));
-  return [...found.values()].sort((a, b) => a.partition - b.partition || a.offset - b.offset);
+function union(first: readonly TraceRecord[], second: readonly TraceRecord[]): TraceRecord[] {
+  if (second.length === 0) return [...first];
+  if (first.length === 0) return [...second];
+  const records = new Map([...first, ...second].map((record) => [record.record_id, record]));
+  return [...records.values()].sort((a, b) => a.partition - b.partition || a.offset - b.offset);
 }
 
 /** The legs of one record as one picture. `edges` are of the applications' graphs, as far as they are known. */
-export function wayOf(legs: readonly Leg[], edges: readonly Step[]): Way {
-  const first = legs[0];
+export function lineageOf(traces: readonly DirectedTrace[], edges: readonly NodeLink[]): RecordLineage {
+  const first = traces[0];
   if (first === undefined) throw new Error("a way has at least one direction");
   const start = first.nodes.find((node) => node.node_id === first.startNode);
-  const centre: WayNode = {
-    ...described(
+  const centre: LineageNode = {
+    ...lineageNodeOf(
       start ?? {
         node_id: first.startNode,
         name: "",
@@ -105,48 +105,48 @@ export function wayOf(legs: readonly Leg[], edges: readonly Step[]): Way {
     total: Math.max(start?.total ?? 0, first.start.length),
     records: union(first.start, start?.records ?? []),
   };
-  const flows = [...new Map(legs.flatMap((leg) => leg.flows).map((flow) => [flowKey(flow), flow])).values()];
+  const flows = [...new Map(traces.flatMap((trace) => trace.flows).map((flow) => [flowKey(flow), flow])).values()];
   const sides = new Map<string, TracedNode & { side: Side }>();
-  for (const leg of legs) {
-    for (const node of leg.nodes) {
+  for (const trace of traces) {
+    for (const node of trace.nodes) {
       if (node.node_id !== centre.id && !sides.has(node.node_id)) {
-        sides.set(node.node_id, { ...node, side: leg.direction });
+        sides.set(node.node_id, { ...node, side: trace.direction });
       }
     }
   }
-  const steps = stepsOf([centre.id, ...sides.keys()], sides, flows, edges);
-  const layers = layersOf(centre.id, [...sides.values()], steps);
+  const links = linksOf([centre.id, ...sides.keys()], sides, flows, edges);
+  const layers = layersOf(centre.id, [...sides.values()], links);
   const nodes = [...sides.values()]
-    .map((node) => described(node, node.side, layers.get(node.node_id) ?? 0))
+    .map((node) => lineageNodeOf(node, node.side, layers.get(node.node_id) ?? 0))
     .concat(centre)
     .sort((a, b) => a.layer - b.layer || Number(a.number) - Number(b.number));
-  const places = new Map<string, Place>();
+  const recordsByHash = new Map<string, TracedRecord>();
   for (const node of nodes) {
-    for (const record of node.records) places.set(hashOf(node.id, record), { node, record });
+    for (const record of node.records) recordsByHash.set(hashOf(node.id, record), { node, record });
   }
-  return { nodes, centre, flows, steps, places };
+  return { nodes, centre, flows, links, recordsByHash };
 }
 
-function described(node: TracedNode, side: Side, layer: number): WayNode {
+function lineageNodeOf(node: TracedNode, side: Side, layer: number): LineageNode {
   const { node_id: id, ...rest } = node;
   return { ...rest, id, application: applicationOf(id), number: nodeNumber(id), side, layer };
 }
 
 /** From the graphs, and from the listed records' own flows where a way leads from application to application. */
-function stepsOf(
+function linksOf(
   ids: readonly string[],
   sides: ReadonlyMap<string, TracedNode>,
   flows: readonly Flow[],
-  edges: readonly Step[],
+  edges: readonly NodeLink[],
 ): (readonly [string, string])[] {
-  const onWay = new Set(ids);
+  const nodeIds = new Set(ids);
   const nodeOf = new Map<string, string>();
   for (const node of sides.values()) {
     for (const record of node.records) nodeOf.set(hashOf(node.node_id, record), node.node_id);
   }
-  const found = new Map<string, readonly [string, string]>();
+  const pairs = new Map<string, readonly [string, string]>();
   const add = (from: string | undefined, to: string): void => {
-    if (from !== undefined && onWay.has(from) && onWay.has(to)) found.set(pairKey(from, to), [from, to]);
+    if (from !== undefined && nodeIds.has(from) && nodeIds.has(to)) pairs.set(pairKey(from, to), [from, to]);
   };
   for (const edge of edges) add(edge.source, edge.target);
   for (const flow of flows) {
@@ -156,44 +156,45 @@ function stepsOf(
       flow.node_id,
     );
   }
-  return [...found.values()];
+  return [...pairs.values()];
 }
 
 /** Longest path to the record, on each side by itself; a node that no step joins stands one beyond the one before it. */
 function layersOf(
   centre: string,
   nodes: readonly (TracedNode & { side: Side })[],
-  steps: readonly (readonly [string, string])[],
+  links: readonly (readonly [string, string])[],
 ): Map<string, number> {
   const layers = new Map([[centre, 0]]);
   for (const side of ["backward", "forward"] as const) {
     const sign = side === "backward" ? -1 : 1;
-    const mine = nodes.filter((node) => node.side === side);
-    const ids = new Set([...mine.map((node) => node.node_id), centre]);
-    const nearer = new Map<string, string[]>();
-    for (const [from, to] of steps) {
+    const sideNodes = nodes.filter((node) => node.side === side);
+    const ids = new Set([...sideNodes.map((node) => node.node_id), centre]);
+    const nearerNodes = new Map<string, string[]>();
+    for (const [from, to] of links) {
       const [far, near] = side === "backward" ? [from, to] : [to, from];
-      if (ids.has(far) && ids.has(near) && far !== centre) nearer.set(far, [...(nearer.get(far) ?? []), near]);
+      if (ids.has(far) && ids.has(near) && far !== centre)
+        nearerNodes.set(far, [...(nearerNodes.get(far) ?? []), near]);
     }
     const depths = new Map([[centre, 0]]);
-    const open = new Set<string>();
+    const visiting = new Set<string>();
     const depth = (id: string): number | undefined => {
-      const known = depths.get(id);
-      if (known !== undefined || open.has(id)) return known;
-      open.add(id); // a cycle, which data cannot make, would come back here
-      const below = (nearer.get(id) ?? []).map(depth).filter((each) => each !== undefined);
-      open.delete(id);
+      const cached = depths.get(id);
+      if (cached !== undefined || visiting.has(id)) return cached;
+      visiting.add(id); // a cycle, which data cannot make, would come back here
+      const below = (nearerNodes.get(id) ?? []).map(depth).filter((value) => value !== undefined);
+      visiting.delete(id);
       if (below.length === 0) return undefined;
-      const found = 1 + Math.max(...below);
-      depths.set(id, found);
-      return found;
+      const result = 1 + Math.max(...below);
+      depths.set(id, result);
+      return result;
     };
-    let before = 0;
-    for (const { node_id: id } of mine) {
-      before = depth(id) ?? before + 1;
-      depths.set(id, before);
+    let previous = 0;
+    for (const { node_id: id } of sideNodes) {
+      previous = depth(id) ?? previous + 1;
+      depths.set(id, previous);
     }
-    for (const [id, found] of depths) if (id !== centre) layers.set(id, sign * found);
+    for (const [id, layerDepth] of depths) if (id !== centre) layers.set(id, sign * layerDepth);
   }
   return layers;
 }

@@ -3,10 +3,10 @@
 
 import type { Arrow } from "../keys";
 import type { Placement } from "./placement";
-import type { Ways } from "./adjacency";
+import type { Adjacency } from "./adjacency";
 
 /** The name of the record, or of what stands for others; null where there is nothing that way. */
-export function neighbour(placement: Placement, ways: Ways, from: string, arrow: Arrow): string | null {
+export function neighbour(placement: Placement, adjacency: Adjacency, from: string, arrow: Arrow): string | null {
   const layer = placement.rows.findIndex((row) => row.includes(from));
   const row = placement.rows[layer];
   if (row === undefined) return null;
@@ -14,13 +14,13 @@ export function neighbour(placement: Placement, ways: Ways, from: string, arrow:
     return row[row.indexOf(from) + (arrow === "ArrowRight" ? 1 : -1)] ?? null;
   }
   const isUp = arrow === "ArrowUp";
-  const others = new Set(isUp ? ways.inputs(from) : ways.outputs(from));
+  const others = new Set(isUp ? adjacency.inputs(from) : adjacency.outputs(from));
   const rows = isUp ? placement.rows.slice(0, layer).reverse() : placement.rows.slice(layer + 1);
-  for (const each of rows) {
-    const linked = each.filter((name) => others.has(name));
+  for (const rowNames of rows) {
+    const linked = rowNames.filter((name) => others.has(name));
     if (linked.length > 0) return nearest(placement, from, linked);
   }
-  const next = rows.find((each) => each.length > 0);
+  const next = rows.find((rowNames) => rowNames.length > 0);
   return next === undefined ? null : nearest(placement, from, next);
 }
 

@@ -4,13 +4,13 @@
 // odd when each is FAR times as far from the median as any other. Knows nothing of what the columns mean.
 
 const DELIMITERS = ["\t", ";", "|", ",", " "];
-const LEAST_ROWS = 8;
-const FEW = 3;
-const FAR = 3;
+const MIN_ROWS = 8;
+const MAX_OUTLIERS = 3;
+const DISTANCE_RATIO = 3;
 /** Share of the rows that must have a column, and a number in it. */
 const SHARE = 0.9;
 
-export interface Odd {
+export interface Outlier {
   /** Index among the given texts. */
   readonly row: number;
   /** Counted from 1. */
@@ -22,18 +22,18 @@ export interface Odd {
 }
 
 /** The oddest rows first, each once. */
-export function oddRows(texts: readonly string[]): readonly Odd[] {
-  if (texts.length < LEAST_ROWS) return [];
+export function outliersOf(texts: readonly string[]): readonly Outlier[] {
+  if (texts.length < MIN_ROWS) return [];
   const rows = splitRows(texts);
   const width = Math.max(...rows.map((row) => row.length));
-  const found = new Map<number, readonly [number, Odd]>();
+  const farthest = new Map<number, readonly [number, Outlier]>();
   for (let column = 0; column < width; column++) {
-    for (const [times, odd] of oddIn(rows, column)) {
-      const known = found.get(odd.row);
-      if (known === undefined || known[0] < times) found.set(odd.row, [times, odd]);
+    for (const [times, outlier] of columnOutliers(rows, column)) {
+      const previous = farthest.get(outlier.row);
+      if (previous === undefined || previous[0] < times) farthest.set(outlier.row, [times, outlier]);
     }
   }
-  return [...found.values()].sort((a, b) => b[0] - a[0] || a[1].row - b[1].row).map(([, odd]) => odd);
+  return [...farthest.values()].sort((a, b) => b[0] - a[0] || a[1].row - b[1].row).map(([, outlier]) => outlier);
 }
 
 function splitRows(texts: readonly string[]): readonly (readonly string[])[] {
@@ -47,26 +47,26 @@ function splitRows(texts: readonly string[]): readonly (readonly string[])[] {
   return texts.map((text) => [text]);
 }
 
-function oddIn(rows: readonly (readonly string[])[], column: number): (readonly [number, Odd])[] {
+function columnOutliers(rows: readonly (readonly string[])[], column: number): (readonly [number, Outlier])[] {
   const numbers: { row: number; value: number }[] = [];
   rows.forEach((fields, row) => {
     const field = fields[column]?.trim();
     const value = field ? Number(field) : Number.NaN;
     if (Number.isFinite(value)) numbers.push({ row, value });
   });
-  if (numbers.length < Math.max(LEAST_ROWS, SHARE * rows.length)) return [];
+  if (numbers.length < Math.max(MIN_ROWS, SHARE * rows.length)) return [];
   numbers.sort((a, b) => a.value - b.value);
   const median = numbers[numbers.length >> 1]?.value ?? 0;
   const byDistance = [...numbers].sort((a, b) => Math.abs(b.value - median) - Math.abs(a.value - median));
-  for (let few = 1; few <= FEW; few++) {
-    const [last, next] = [byDistance[few - 1], byDistance[few]];
+  for (let count = 1; count <= MAX_OUTLIERS; count++) {
+    const [last, next] = [byDistance[count - 1], byDistance[count]];
     if (last === undefined || next === undefined) return [];
     const [far, near] = [Math.abs(last.value - median), Math.abs(next.value - median)];
-    if (near > 0 && far >= FAR * near) {
-      const others = byDistance.slice(few).map((each) => each.value);
+    if (near > 0 && far >= DISTANCE_RATIO * near) {
+      const others = byDistance.slice(count).map((entry) => entry.value);
       const [least, most] = [others.reduce((a, b) => Math.min(a, b)), others.reduce((a, b) => Math.max(a, b))];
       return byDistance
-        .slice(0, few)
+        .slice(0, count)
         .map(({ row, value }) => [Math.abs(value - median) / near, { row, column: column + 1, value, least, most }]);
     }
   }

@@ -6,24 +6,29 @@ import { applicationHref, recordsHref } from "../route";
 import { loading, notice } from "../states";
 import { nodeNumber, number } from "../format";
 import type { Values } from "./results";
-import type { Ends } from "./endpoints";
-import type { Direction, Place, Way } from "./model";
-import { type LinkTo, sourceText } from "./rows";
+import type { Endpoints } from "./endpoints";
+import type { Direction, TracedRecord, RecordLineage } from "./model";
+import { type RecordHref, sourceText } from "./rows";
 import * as sentences from "./sentences";
 import { textOf } from "./texts";
 
 export interface Panel {
-  readonly place: HTMLElement;
+  readonly element: HTMLElement;
   /** Parts to fill with a failure. */
-  readonly endsPlace: (direction: Direction) => HTMLElement;
-  readonly valuesPlace: HTMLElement;
-  record(place: Place | undefined, way: Way, operations: sentences.Operations, linkTo: LinkTo): void;
-  ends(
-    ends: Ends | null,
+  readonly endpointsContainer: (direction: Direction) => HTMLElement;
+  readonly valuesContainer: HTMLElement;
+  record(
+    element: TracedRecord | undefined,
+    lineage: RecordLineage,
+    operations: sentences.Operations,
+    recordHref: RecordHref,
+  ): void;
+  endpoints(
+    endpoints: Endpoints | null,
     direction: Direction,
     operations: sentences.Operations,
     listHref: (id: string) => string,
-    goOn: () => void,
+    resume: () => void,
   ): void;
   values(values: Values | null): void;
   /** Which directions are looked at. */
@@ -31,7 +36,7 @@ export interface Panel {
 }
 
 /** Values of an operation that are shown before anyone asks for more. */
-const FEW = 3;
+const FIRST_VALUES = 3;
 
 const TITLES: { [D in Direction]: string } = { backward: "Where it came from", forward: "What became of it" };
 
@@ -43,7 +48,7 @@ export function makePanel(): Panel {
     forward: h("section", {}, h("h2", {}, TITLES.forward), places.forward),
   };
   const values = h("div", { class: "values" });
-  const place = h(
+  const element = h(
     "aside",
     { class: "way-panel", "aria-label": "About the record" },
     record,
@@ -52,52 +57,57 @@ export function makePanel(): Panel {
     h("section", {}, h("h2", {}, "Its values on the way"), values),
   );
   return {
-    place,
-    endsPlace: (direction) => places[direction],
-    valuesPlace: values,
-    record(shown, way, operations, linkTo) {
-      replace(record, shown === undefined ? several(way) : one(shown, way, operations, linkTo));
+    element,
+    endpointsContainer: (direction) => places[direction],
+    valuesContainer: values,
+    record(tracedRecord, lineage, operations, recordHref) {
+      replace(
+        record,
+        tracedRecord === undefined ? manyRecords(lineage) : oneRecord(tracedRecord, lineage, operations, recordHref),
+      );
     },
-    ends(ends, direction, operations, listHref, goOn) {
+    endpoints(endpoints, direction, operations, listHref, resume) {
       replace(
         places[direction],
-        ends === null
+        endpoints === null
           ? loading("Counting …")
           : [
-              h("p", {}, sentences.ends(ends)),
+              h("p", {}, sentences.endpointsText(endpoints)),
               h(
                 "ul",
                 {},
-                ends.ends.map((end) =>
+                endpoints.endpoints.map((end) =>
                   h(
                     "li",
                     {},
-                    h("a", { href: listHref(end.id) }, sentences.end(end, operations)),
-                    h("span", { class: "soft" }, ` · ${sentences.named(end)}`),
+                    h("a", { href: listHref(end.id) }, sentences.endpointText(end, operations)),
+                    h("span", { class: "soft" }, ` · ${sentences.operationLabel(end)}`),
                     end.isInexact && h("span", { class: "warning" }, " · not exact"),
                   ),
                 ),
               ),
-              ends.applications.length > 0 && [
+              endpoints.applications.length > 0 && [
                 h("p", {}, "Other applications on the way:"),
                 h(
                   "ul",
                   { class: "foreign" },
-                  ends.applications.map((each) => h("li", {}, h("a", { href: applicationHref(each) }, each))),
+                  endpoints.applications.map((application) =>
+                    h("li", {}, h("a", { href: applicationHref(application) }, application)),
+                  ),
                 ),
               ],
-              ends.isSoFar &&
+              endpoints.isPartial &&
                 notice(
                   "care",
                   sentences.stopped(direction),
                   " ",
-                  h("button", { type: "button", click: goOn }, "Go on looking"),
+                  h("button", { type: "button", click: resume }, "Go on looking"),
                 ),
             ],
       );
     },
-    values(found) {
-      replace(values, found === null ? loading() : told(found));
+    values(result) {
+      replace(values, result === null ? loading() : valueItems(result));
     },
     directions(all) {
       parts.backward.hidden = !all.includes("backward");
@@ -106,11 +116,19 @@ export function makePanel(): Panel {
   };
 }
 
-const several = (way: Way): Child => [h("h2", {}, "The records"), h("p", {}, sentences.title(way))];
+const manyRecords = (lineage: RecordLineage): Child => [
+  h("h2", {}, "The records"),
+  h("p", {}, sentences.title(lineage)),
+];
 
-function one({ node, record }: Place, way: Way, operations: sentences.Operations, linkTo: LinkTo): Child {
+function oneRecord(
+  { node, record }: TracedRecord,
+  lineage: RecordLineage,
+  operations: sentences.Operations,
+  recordHref: RecordHref,
+): Child {
   const operation = operations.get(node.id);
-  const isForeign = node.application !== way.centre.application;
+  const isForeign = node.application !== lineage.centre.application;
   const fact = (name: string, ...value: Child[]): Child => h("div", {}, h("dt", {}, name), h("dd", {}, value));
   return [
     h("h2", {}, node.side === "centre" ? "The record" : "On its way"),
@@ -120,7 +138,7 @@ function one({ node, record }: Place, way: Way, operations: sentences.Operations
       { class: "facts" },
       record.source && fact("Where", record.source.path, `, line ${record.source.line}`),
       fact("Record", record.record_id),
-      fact("Operation", h("a", { href: recordsHref(node.application, node.number) }, sentences.named(node))),
+      fact("Operation", h("a", { href: recordsHref(node.application, node.number) }, sentences.operationLabel(node))),
       operation !== undefined && operation.call_site !== "" && fact("Called at", operation.call_site),
       record.key !== undefined && record.key !== null && fact("Key", h("code", {}, record.key)),
       record.value !== undefined &&
@@ -128,11 +146,11 @@ function one({ node, record }: Place, way: Way, operations: sentences.Operations
         fact(`Value (${record.value_type ?? "?"})`, h("code", {}, record.value)),
       isForeign && fact("Application", h("a", { href: applicationHref(node.application) }, node.application)),
     ),
-    node.side !== "centre" && h("p", {}, h("a", { href: linkTo(node.id, record) }, "Go to its own way")),
+    node.side !== "centre" && h("p", {}, h("a", { href: recordHref(node.id, record) }, "Go to its own way")),
   ];
 }
 
-const line = (step: Values["steps"][number]): Child =>
+const valueItem = (step: Values["steps"][number]): Child =>
   h(
     "li",
     {},
@@ -140,19 +158,19 @@ const line = (step: Values["steps"][number]): Child =>
     step.cut && h("span", { class: "soft" }, " (cut)"),
   );
 
-function told({ steps, captured, how }: Values): Child {
+function valueItems({ steps, captured, how }: Values): Child {
   const byNode = new Map<string, Values["steps"]>();
   for (const step of steps) byNode.set(step.node_id, [...(byNode.get(step.node_id) ?? []), step]);
   return [
     [...byNode].map(([id, [first, ...others]]) => [
       h("h3", {}, `${first?.name ?? ""} (${nodeNumber(id)})`),
-      first !== undefined && h("ul", {}, [first, ...others.slice(0, FEW - 1)].map(line)),
-      others.length >= FEW &&
+      first !== undefined && h("ul", {}, [first, ...others.slice(0, FIRST_VALUES - 1)].map(valueItem)),
+      others.length >= FIRST_VALUES &&
         h(
           "details",
           {},
-          h("summary", {}, `${number(others.length + 1 - FEW)} more`),
-          h("ul", {}, others.slice(FEW - 1).map(line)),
+          h("summary", {}, `${number(others.length + 1 - FIRST_VALUES)} more`),
+          h("ul", {}, others.slice(FIRST_VALUES - 1).map(valueItem)),
         ),
     ]),
     how !== "" && h("p", { class: "how" }, `${how.charAt(0).toUpperCase()}${how.slice(1)}`),

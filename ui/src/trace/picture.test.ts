@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { flow, madeUp, node, record, type Shape, trace } from "./fixture";
-import { legOf, type Way, wayOf } from "./model";
-import { FIRST_DRAWN, MOST_DRAWN, type Picture, pictureOf, type Wishes } from "./picture";
-import { waysOf } from "./adjacency";
+import { flow, randomTrace, node, record, type Shape, trace } from "./fixture";
+import { directedTraceOf, type RecordLineage, lineageOf } from "./model";
+import { FIRST_DRAWN, MAX_DRAWN, type Picture, pictureOf, type DrawOptions } from "./picture";
+import { adjacencyOf } from "./adjacency";
 
-const NOTHING: Wishes = { more: new Map(), further: new Set() };
-const drawn = (way: Way, wishes: Wishes = NOTHING): Picture => pictureOf(way, waysOf(way.flows), wishes);
+const NOTHING: DrawOptions = { more: new Map(), further: new Set() };
+const drawn = (lineage: RecordLineage, options: DrawOptions = NOTHING): Picture =>
+  pictureOf(lineage, adjacencyOf(lineage.flows), options);
 
 function counted({ groups, links, bundles, folded, further }: Picture): number {
   const boxes = groups.reduce((sum, group) => sum + group.boxes.length + (group.more > 0 ? 1 : 0), 0);
@@ -22,59 +23,59 @@ const SHAPES: [string, Shape][] = [
 
 describe.each(SHAPES)("a way that is %s", (_, shape) => {
   test.each([1, 2, 3, 4])("is never more than 500 elements, whatever is asked for (seed %i)", (seed) => {
-    const { way } = madeUp(seed, shape);
-    const every = new Map(way.nodes.map((each) => [each.id, 200]));
-    const one = new Map(way.nodes.slice(0, 1).map((each) => [each.id, 200]));
-    for (const more of [new Map<string, number>(), one, every]) {
-      const picture = drawn(way, { more, further: new Set(["backward", "forward"]) });
-      expect(picture.elements).toBeLessThanOrEqual(MOST_DRAWN);
+    const { lineage } = randomTrace(seed, shape);
+    const everyNode = new Map(lineage.nodes.map((traced) => [traced.id, 200]));
+    const one = new Map(lineage.nodes.slice(0, 1).map((traced) => [traced.id, 200]));
+    for (const more of [new Map<string, number>(), one, everyNode]) {
+      const picture = drawn(lineage, { more, further: new Set(["backward", "forward"]) });
+      expect(picture.elements).toBeLessThanOrEqual(MAX_DRAWN);
       expect(picture.elements).toBe(counted(picture));
     }
   });
 
   test.each([5, 6])("accounts for every record: drawn, behind a +n, or folded (seed %i)", (seed) => {
-    const { way } = madeUp(seed, shape);
-    const picture = drawn(way);
+    const { lineage } = randomTrace(seed, shape);
+    const picture = drawn(lineage);
     const folded = [...picture.folded.values()].flat();
-    const told = picture.groups.reduce((sum, group) => sum + group.boxes.length + group.more, 0);
-    expect(told + folded.reduce((sum, each) => sum + each.total, 0)).toBe(picture.total);
-    expect(picture.groups.length + folded.length).toBe(way.nodes.length);
+    const accounted = picture.groups.reduce((sum, group) => sum + group.boxes.length + group.more, 0);
+    expect(accounted + folded.reduce((sum, traced) => sum + traced.total, 0)).toBe(picture.total);
+    expect(picture.groups.length + folded.length).toBe(lineage.nodes.length);
     for (const group of picture.groups) expect(group.boxes.length).toBeGreaterThan(0);
   });
 
   test("draws links between drawn records only, and each flow once", () => {
-    const { way } = madeUp(7, shape);
-    const { groups, links } = drawn(way);
-    const there = new Set(groups.flatMap((group) => group.boxes.map((box) => box.hash)));
-    for (const link of links) expect(there.has(link.from) && there.has(link.to)).toBe(true);
+    const { lineage } = randomTrace(7, shape);
+    const { groups, links } = drawn(lineage);
+    const drawnHashes = new Set(groups.flatMap((group) => group.boxes.map((box) => box.hash)));
+    for (const link of links) expect(drawnHashes.has(link.from) && drawnHashes.has(link.to)).toBe(true);
     expect(new Set(links.map((link) => JSON.stringify(link))).size).toBe(links.length);
   });
 
   test("is the same picture each time", () => {
-    expect(drawn(madeUp(8, shape).way)).toEqual(drawn(madeUp(8, shape).way));
+    expect(drawn(randomTrace(8, shape).lineage)).toEqual(drawn(randomTrace(8, shape).lineage));
   });
 });
 
-function fanIn(listed: number, total: number): Way {
+function fanIn(listed: number, total: number): RecordLineage {
   const records = Array.from({ length: listed }, (_, at) => record(0, at));
-  const flows = records.map((each) => flow(`app#1#${each.record_id}`, "app#2#0#0"));
+  const flows = records.map((item) => flow(`app#1#${item.record_id}`, "app#2#0#0"));
   const source = node(1, records, { kind: "source", total });
-  return wayOf([legOf(trace("backward", [node(2, [record(0, 0)]), source], flows))], []);
+  return lineageOf([directedTraceOf(trace("backward", [node(2, [record(0, 0)]), source], flows))], []);
 }
 
 describe("a record with 100,000 sources", () => {
-  const way = fanIn(50, 100_000);
+  const lineage = fanIn(50, 100_000);
 
   test("shows a few of them and how many more there are", () => {
-    const [source] = drawn(way).groups;
+    const [source] = drawn(lineage).groups;
     expect(source?.boxes).toHaveLength(FIRST_DRAWN);
     expect(source?.more).toBe(100_000 - FIRST_DRAWN);
-    expect(drawn(way)).toMatchObject({ drawn: FIRST_DRAWN + 1, total: 100_001 });
+    expect(drawn(lineage)).toMatchObject({ drawn: FIRST_DRAWN + 1, total: 100_001 });
   });
 
   test("shows as many as someone asked for, as far as they are listed", () => {
     const more = (count: number) =>
-      drawn(way, { ...NOTHING, more: new Map([["app#1", count]]) }).groups[0]?.boxes.length;
+      drawn(lineage, { ...NOTHING, more: new Map([["app#1", count]]) }).groups[0]?.boxes.length;
     expect(more(25)).toBe(25);
     expect(more(200)).toBe(50);
   });
@@ -83,43 +84,52 @@ describe("a record with 100,000 sources", () => {
     const picture = drawn(fanIn(200, 100_000), { ...NOTHING, more: new Map([["app#1", 200]]) });
     expect(picture.groups[0]?.boxes).toHaveLength(200);
     expect(picture.links).toHaveLength(200);
-    expect(picture.elements).toBeLessThanOrEqual(MOST_DRAWN);
+    expect(picture.elements).toBeLessThanOrEqual(MAX_DRAWN);
   });
 });
 
 test("what is linked with the record comes before what is not", () => {
   const records = Array.from({ length: 40 }, (_, at) => record(0, at));
   const flows = [flow("app#1#0#33", "app#2#0#0"), flow("app#1#0#38", "app#2#0#0")];
-  const way = wayOf([legOf(trace("backward", [node(2, [record(0, 0)]), node(1, records)], flows))], []);
-  const offsets = drawn(way).groups[0]?.boxes.map((box) => box.hash.split("#").at(-1));
+  const lineage = lineageOf(
+    [directedTraceOf(trace("backward", [node(2, [record(0, 0)]), node(1, records)], flows))],
+    [],
+  );
+  const offsets = drawn(lineage).groups[0]?.boxes.map((box) => box.hash.split("#").at(-1));
   expect(offsets).toContain("33");
   expect(offsets).toContain("38");
   expect(offsets).toHaveLength(FIRST_DRAWN);
 });
 
 test("operations whose listed records share no flow are joined by a line of their own", () => {
-  const way = wayOf(
-    [legOf(trace("backward", [node(2, [record(0, 0)]), node(1, [record(0, 0)], { total: 900 })], []))],
+  const lineage = lineageOf(
+    [directedTraceOf(trace("backward", [node(2, [record(0, 0)]), node(1, [record(0, 0)], { total: 900 })], []))],
     [{ source: "app#1", target: "app#2" }],
   );
-  expect(drawn(way)).toMatchObject({ links: [], bundles: [{ from: "app#1", to: "app#2", flows: 0 }] });
+  expect(drawn(lineage)).toMatchObject({ links: [], bundles: [{ from: "app#1", to: "app#2", flows: 0 }] });
 });
 
 test("flows beyond the measure stand as one line between two operations, with their number", () => {
-  const { way } = madeUp(3, { depth: 2, wide: 1, records: 200, fan: 1 });
-  const every = new Map(way.nodes.map((each) => [each.id, 200]));
-  const picture = drawn(way, { ...NOTHING, more: every });
-  const told = picture.bundles.reduce((sum, each) => sum + each.flows, picture.links.length);
-  const there = new Set(picture.groups.flatMap((group) => group.boxes.map((box) => box.hash)));
-  const between = way.flows.filter((each) => there.has(each.hash_in) && there.has(each.hash_out)).length;
-  expect(told).toBe(between);
+  const { lineage } = randomTrace(3, { depth: 2, wide: 1, records: 200, fan: 1 });
+  const everyNode = new Map(lineage.nodes.map((traced) => [traced.id, 200]));
+  const picture = drawn(lineage, { ...NOTHING, more: everyNode });
+  const accounted = picture.bundles.reduce((sum, bundle) => sum + bundle.flows, picture.links.length);
+  const drawnHashes = new Set(picture.groups.flatMap((group) => group.boxes.map((box) => box.hash)));
+  const between = lineage.flows.filter(
+    (item) => drawnHashes.has(item.hash_in) && drawnHashes.has(item.hash_out),
+  ).length;
+  expect(accounted).toBe(between);
 });
 
 test("of too many operations, those in the middle are folded; files and neighbours stay", () => {
-  const { way } = madeUp(9, { depth: 120, wide: 2, records: 3, fan: 1 });
-  const picture = drawn(way);
-  const shown = picture.groups.map((group) => group.node);
+  const { lineage } = randomTrace(9, { depth: 120, wide: 2, records: 3, fan: 1 });
+  const picture = drawn(lineage);
+  const drawnNodes = picture.groups.map((group) => group.node);
   expect(picture.folded.size).toBe(2);
-  expect(way.nodes.filter((each) => each.kind !== "operator").every((each) => shown.includes(each))).toBe(true);
-  expect(way.nodes.filter((each) => Math.abs(each.layer) <= 3).every((each) => shown.includes(each))).toBe(true);
+  expect(
+    lineage.nodes.filter((traced) => traced.kind !== "operator").every((traced) => drawnNodes.includes(traced)),
+  ).toBe(true);
+  expect(
+    lineage.nodes.filter((traced) => Math.abs(traced.layer) <= 3).every((traced) => drawnNodes.includes(traced)),
+  ).toBe(true);
 });

@@ -2,17 +2,17 @@
 // drawn. Never more than MOST_DRAWN elements in all: then fewer records of each operation, flows as one link between
 // two operations, and at last operations in the middle as one element. Knows nothing of where anything is drawn.
 
-import { hashOf, pairKey, type Side, type Way, type WayNode } from "./model";
+import { hashOf, pairKey, type Side, type RecordLineage, type LineageNode } from "./model";
 import { placeOf, shortened, textOf } from "./texts";
-import type { Ways } from "./adjacency";
+import type { Adjacency } from "./adjacency";
 
 /** Elements in a drawing: operations, records, links, and what stands for others. */
-export const MOST_DRAWN = 500;
+export const MAX_DRAWN = 500;
 /** Records of an operation that are drawn before anyone asks for more: one line of them. */
 export const FIRST_DRAWN = 4;
 /** How many each "+n more" adds. */
 export const MORE_DRAWN = 20;
-const MOST_GROUPS = 80;
+const MAX_GROUPS = 80;
 const TEXT_CHARACTERS = 27;
 const PLACE_CHARACTERS = 30;
 
@@ -33,7 +33,7 @@ export interface Box {
 
 /** One operation and those of its records that are drawn. */
 export interface Group {
-  readonly node: WayNode;
+  readonly node: LineageNode;
   readonly boxes: readonly Box[];
   /** Reached and not drawn. */
   readonly more: number;
@@ -53,7 +53,7 @@ export interface Picture {
   readonly links: readonly Link[];
   readonly bundles: readonly Link[];
   /** Operations that are not drawn by themselves, side by side: one element each side that has any. */
-  readonly folded: ReadonlyMap<Side, readonly WayNode[]>;
+  readonly folded: ReadonlyMap<Side, readonly LineageNode[]>;
   /** The way goes on there, and nobody asked for more yet. */
   readonly further: ReadonlySet<Side>;
   /** How many elements all that is, at most MOST_DRAWN. */
@@ -62,89 +62,92 @@ export interface Picture {
   readonly total: number;
 }
 
-export interface Wishes {
+export interface DrawOptions {
   /** Records of an operation that someone asked for, by node id. */
   readonly more: ReadonlyMap<string, number>;
   readonly further: ReadonlySet<Side>;
 }
 
-export function pictureOf(way: Way, ways: Ways, wishes: Wishes): Picture {
-  const { kept, folded } = fold(way.nodes);
+export function pictureOf(lineage: RecordLineage, adjacency: Adjacency, options: DrawOptions): Picture {
+  const { single: single, folded } = fold(lineage.nodes);
   // An operation is a frame and its heading.
-  const fixed = 2 * kept.length + folded.size + wishes.further.size;
-  const wanted = new Map(kept.map((node) => [node.id, Math.max(FIRST_DRAWN, wishes.more.get(node.id) ?? 0)]));
-  const draw = (quota: number): Drawing => drawnWith(way, ways, kept, wanted, quota);
-  const cost = (each: Drawing): number => fixed + each.boxes + each.stubs + each.links.length;
+  const fixed = 2 * single.length + folded.size + options.further.size;
+  const limits = new Map(single.map((node) => [node.id, Math.max(FIRST_DRAWN, options.more.get(node.id) ?? 0)]));
+  const draw = (quota: number): Candidate => candidateWith(lineage, adjacency, single, limits, quota);
+  const cost = (candidate: Candidate): number => fixed + candidate.boxes + candidate.stubs + candidate.links.length;
 
   // The largest share at which every flow has a line of its own.
-  const every = shares(wanted);
+  const quotas = quotasUpTo(limits);
   let drawing = draw(1);
-  for (let [low, high] = [0, every.length - 1]; low <= high;) {
+  for (let [low, high] = [0, quotas.length - 1]; low <= high;) {
     const middle = (low + high) >> 1;
-    const tried = draw(every[middle] ?? 1);
-    if (cost(tried) <= MOST_DRAWN) {
-      drawing = tried;
+    const candidate = draw(quotas[middle] ?? 1);
+    if (cost(candidate) <= MAX_DRAWN) {
+      drawing = candidate;
       low = middle + 1;
     } else {
       high = middle - 1;
     }
   }
-  const room = Math.max(0, MOST_DRAWN - fixed - drawing.boxes - drawing.stubs);
-  const { links, bundles } = bundled(way, drawing, folded, room);
+  const room = Math.max(0, MAX_DRAWN - fixed - drawing.boxes - drawing.stubs);
+  const { links, bundles } = bundleLinks(lineage, drawing, folded, room);
   return {
     groups: drawing.groups,
     links,
     bundles,
     folded,
-    further: wishes.further,
+    further: options.further,
     elements: fixed + drawing.boxes + drawing.stubs + links.length + bundles.length,
     drawn: drawing.boxes,
-    total: way.nodes.reduce((sum, node) => sum + node.total, 0),
+    total: lineage.nodes.reduce((sum, node) => sum + node.total, 0),
   };
 }
 
 /** Where there are too many operations, those between the record's neighbours and the files are folded. */
-function fold(nodes: readonly WayNode[]): { kept: readonly WayNode[]; folded: Map<Side, readonly WayNode[]> } {
-  if (nodes.length <= MOST_GROUPS) return { kept: nodes, folded: new Map() };
-  const rank = (node: WayNode): number =>
+function fold(nodes: readonly LineageNode[]): {
+  single: readonly LineageNode[];
+  folded: Map<Side, readonly LineageNode[]>;
+} {
+  if (nodes.length <= MAX_GROUPS) return { single: nodes, folded: new Map() };
+  const rank = (node: LineageNode): number =>
     node.side === "centre" ? -2 : node.kind === "operator" ? Math.abs(node.layer) : -1;
   const byRank = [...nodes].sort((a, b) => rank(a) - rank(b));
-  const kept = new Set(byRank.slice(0, MOST_GROUPS));
-  const folded = new Map<Side, WayNode[]>();
+  const single = new Set(byRank.slice(0, MAX_GROUPS));
+  const folded = new Map<Side, LineageNode[]>();
   for (const node of nodes) {
-    if (!kept.has(node)) folded.set(node.side, [...(folded.get(node.side) ?? []), node]);
+    if (!single.has(node)) folded.set(node.side, [...(folded.get(node.side) ?? []), node]);
   }
-  return { kept: nodes.filter((node) => kept.has(node)), folded };
+  return { single: nodes.filter((node) => single.has(node)), folded };
 }
 
-function shares(wanted: ReadonlyMap<string, number>): number[] {
-  const most = Math.max(...wanted.values());
-  const every = [most, ...wanted.values(), 200, 150, 100, 75, 50, 40, 30, 25, 20, 15, 10, 8, 5, 4, 3, 2, 1];
-  return [...new Set(every)].filter((each) => each <= most).sort((a, b) => a - b);
+function quotasUpTo(limits: ReadonlyMap<string, number>): number[] {
+  const most = Math.max(...limits.values());
+  const quotas = [most, ...limits.values(), 200, 150, 100, 75, 50, 40, 30, 25, 20, 15, 10, 8, 5, 4, 3, 2, 1];
+  return [...new Set(quotas)].filter((quota) => quota <= most).sort((a, b) => a - b);
 }
 
-interface Drawing {
+interface Candidate {
   readonly groups: readonly Group[];
   readonly links: readonly Link[];
   readonly boxes: number;
   readonly stubs: number;
 }
 
-function drawnWith(
-  way: Way,
-  ways: Ways,
-  kept: readonly WayNode[],
-  wanted: ReadonlyMap<string, number>,
+function candidateWith(
+  lineage: RecordLineage,
+  adjacency: Adjacency,
+  single: readonly LineageNode[],
+  limits: ReadonlyMap<string, number>,
   quota: number,
-): Drawing {
-  const chosen = new Set<string>();
+): Candidate {
+  const drawnHashes = new Set<string>();
   const perNode = new Map<string, readonly Box[]>();
   // Outwards from the record, so that what is linked with it comes before what is not.
-  for (const node of [...kept].sort((a, b) => Math.abs(a.layer) - Math.abs(b.layer))) {
-    const most = Math.min(quota, wanted.get(node.id) ?? FIRST_DRAWN);
+  for (const node of [...single].sort((a, b) => Math.abs(a.layer) - Math.abs(b.layer))) {
+    const most = Math.min(quota, limits.get(node.id) ?? FIRST_DRAWN);
     const hashes = node.records.map((record) => hashOf(node.id, record));
     const isLinked = (hash: string): boolean =>
-      [...ways.inputs(hash), ...ways.outputs(hash)].some((other) => chosen.has(other));
+      [...adjacency.inputs(hash), ...adjacency.outputs(hash)].some((other) => drawnHashes.has(other));
     const linked = hashes.length <= most ? hashes : hashes.filter(isLinked);
     const taken = new Set(linked.slice(0, most));
     for (const hash of hashes) {
@@ -160,29 +163,29 @@ function drawnWith(
         isCentre: node.side === "centre",
         hasWarning: Boolean(record.source?.warning),
       }));
-    for (const box of boxes) chosen.add(box.hash);
+    for (const box of boxes) drawnHashes.add(box.hash);
     perNode.set(node.id, boxes);
   }
-  const groups = kept.map((node) => {
+  const groups = single.map((node) => {
     const boxes = perNode.get(node.id) ?? [];
     return { node, boxes, more: Math.max(0, node.total - boxes.length) };
   });
-  const links = way.flows
-    .filter((flow) => chosen.has(flow.hash_in) && chosen.has(flow.hash_out))
+  const links = lineage.flows
+    .filter((flow) => drawnHashes.has(flow.hash_in) && drawnHashes.has(flow.hash_out))
     .map((flow) => ({ from: flow.hash_in, to: flow.hash_out, flows: 1 }));
-  return { groups, links, boxes: chosen.size, stubs: groups.filter((group) => group.more > 0).length };
+  return { groups, links, boxes: drawnHashes.size, stubs: groups.filter((group) => group.more > 0).length };
 }
 
 /** Links of the pairs of operations that have most become one, until there is room; pairs without a line get one. */
-function bundled(
-  way: Way,
-  drawing: Drawing,
-  folded: ReadonlyMap<Side, readonly WayNode[]>,
+function bundleLinks(
+  lineage: RecordLineage,
+  drawing: Candidate,
+  folded: ReadonlyMap<Side, readonly LineageNode[]>,
   room: number,
 ): { links: readonly Link[]; bundles: readonly Link[] } {
   const foldedIn = new Map([...folded].flatMap(([side, nodes]) => nodes.map((node) => [node.id, foldedName(side)])));
   const drawn = new Set(drawing.groups.map((group) => group.node.id));
-  const nodeOf = (hash: string): string => way.places.get(hash)?.node.id ?? "";
+  const nodeOf = (hash: string): string => lineage.recordsByHash.get(hash)?.node.id ?? "";
   const pairs = new Map<string, { from: string; to: string; links: Link[] }>();
   for (const link of drawing.links) {
     const [from, to] = [nodeOf(link.from), nodeOf(link.to)];
@@ -200,17 +203,17 @@ function bundled(
     pairs.delete(key);
   }
   const links = [...pairs.values()].flatMap((pair) => pair.links);
-  const joined = new Set([...pairs.keys(), ...bundles.map((each) => pairKey(each.from, each.to))]);
+  const joined = new Set([...pairs.keys(), ...bundles.map((bundle) => pairKey(bundle.from, bundle.to))]);
   // What is folded is joined with what it comes from and goes to.
   const standIns = new Map<string, Link>();
-  for (const [from, to] of way.steps) {
+  for (const [from, to] of lineage.links) {
     const [first, last] = [foldedIn.get(from) ?? from, foldedIn.get(to) ?? to];
     if (first !== last && (first !== from || last !== to)) {
       standIns.set(pairKey(first, last), { from: first, to: last, flows: 0 });
     }
   }
   bundles.push(...standIns.values());
-  for (const [from, to] of way.steps) {
+  for (const [from, to] of lineage.links) {
     if (!drawn.has(from) || !drawn.has(to) || joined.has(pairKey(from, to))) continue;
     bundles.push({ from, to, flows: 0 });
   }

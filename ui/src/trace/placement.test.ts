@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { madeUp, type Shape } from "./fixture";
+import { randomTrace, type Shape } from "./fixture";
 import { neighbour } from "./navigation";
 import { type Picture, pictureOf } from "./picture";
 import { type Placement, placementOf, requestOf, type Spot } from "./placement";
-import { type Ways, waysOf } from "./adjacency";
+import { type Adjacency, adjacencyOf } from "./adjacency";
 
 const SHAPES: Shape[] = [
   { depth: 2, wide: 3, records: 9, fan: 2 },
@@ -12,18 +12,18 @@ const SHAPES: Shape[] = [
   { depth: 90, wide: 2, records: 2, fan: 1 },
 ];
 
-function made(seed: number, shape: Shape): { picture: Picture; placement: Placement; ways: Ways } {
-  const { way } = madeUp(seed, shape);
-  const ways = waysOf(way.flows);
-  const picture = pictureOf(way, ways, { more: new Map(), further: new Set(["backward"]) });
-  return { picture, placement: placementOf(structuredClone(requestOf(picture))), ways };
+function placed(seed: number, shape: Shape): { picture: Picture; placement: Placement; adjacency: Adjacency } {
+  const { lineage } = randomTrace(seed, shape);
+  const adjacency = adjacencyOf(lineage.flows);
+  const picture = pictureOf(lineage, adjacency, { more: new Map(), further: new Set(["backward"]) });
+  return { picture, placement: placementOf(structuredClone(requestOf(picture))), adjacency };
 }
 
 const overlap = (a: Spot, b: Spot): boolean =>
   Math.abs(a.x - b.x) < (a.width + b.width) / 2 && Math.abs(a.y - b.y) < (a.height + b.height) / 2;
 
 describe.each(SHAPES)("of %j", (shape) => {
-  const { picture, placement, ways } = made(4, shape);
+  const { picture, placement, adjacency } = placed(4, shape);
   const spot = (name: string): Spot => placement.spots.get(name) as Spot;
 
   test("nothing lies on anything else", () => {
@@ -49,32 +49,32 @@ describe.each(SHAPES)("of %j", (shape) => {
 
   test("the arrow keys lead to everything that is drawn", () => {
     const start = picture.groups.find((group) => group.node.side === "centre")?.boxes[0]?.hash as string;
-    const seen = new Set([start]);
-    for (const each of seen) {
+    const visited = new Set([start]);
+    for (const name of visited) {
       for (const arrow of ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"] as const) {
-        const next = neighbour(placement, ways, each, arrow);
-        if (next !== null) seen.add(next);
+        const next = neighbour(placement, adjacency, name, arrow);
+        if (next !== null) visited.add(next);
       }
     }
-    expect(seen).toEqual(new Set(placement.rows.flat()));
+    expect(visited).toEqual(new Set(placement.rows.flat()));
   });
 });
 
 test("left and right are each other's way back, and up leads to what the record came from", () => {
-  const { placement, ways } = made(5, { depth: 3, wide: 3, records: 9, fan: 2 });
+  const { placement, adjacency } = placed(5, { depth: 3, wide: 3, records: 9, fan: 2 });
   for (const row of placement.rows) {
-    for (const each of row) {
-      const right = neighbour(placement, ways, each, "ArrowRight");
-      if (right !== null) expect(neighbour(placement, ways, right, "ArrowLeft")).toBe(each);
-      const up = neighbour(placement, ways, each, "ArrowUp");
-      const drawn = ways.inputs(each).filter((other) => placement.spots.has(other));
+    for (const name of row) {
+      const right = neighbour(placement, adjacency, name, "ArrowRight");
+      if (right !== null) expect(neighbour(placement, adjacency, right, "ArrowLeft")).toBe(name);
+      const up = neighbour(placement, adjacency, name, "ArrowUp");
+      const drawn = adjacency.inputs(name).filter((other) => placement.spots.has(other));
       if (drawn.length > 0) expect(drawn).toContain(up);
     }
   }
 });
 
 test("two operations that a record came from stand side by side", () => {
-  const items = (of: string): string[] => [1, 2, 3, 4, 5].map((each) => `${of} ${each}`);
+  const items = (of: string): string[] => [1, 2, 3, 4, 5].map((number) => `${of} ${number}`);
   const { spots } = placementOf({
     groups: [
       { id: "left", layer: -1, number: 0, items: items("left") },

@@ -15,9 +15,9 @@ const BETWEEN_LAYERS = 40;
 const COLUMNS = 4;
 /** Of an operation, before it gets wider. */
 const LINES = 3;
-const WIDEST = 1900;
+const MAX_WIDTH = 1900;
 /** What a laptop shows at once of a drawing that can be read. */
-const SEEN = 1180;
+const VISIBLE_WIDTH = 1180;
 
 /** Centre and size, as Cytoscape has them. */
 export interface Spot {
@@ -93,8 +93,8 @@ export function placementOf(request: PlacementRequest): Placement {
   const heights = new Map<number, number>();
   for (const layer of order) {
     const blocks = sortedByNeighbours(layers.get(layer) ?? [], request, middles);
-    const { placed, height } = shelved(blocks);
-    for (const each of placed) middles.set(each.block.group.id, each.x);
+    const { placed, height } = arrangeBlocks(blocks);
+    for (const position of placed) middles.set(position.block.group.id, position.x);
     lines.set(layer, placed);
     heights.set(layer, height);
   }
@@ -102,41 +102,41 @@ export function placementOf(request: PlacementRequest): Placement {
   const spots = new Map<string, Spot>();
   const rows: string[][] = [];
   let top = 0;
-  const standIn = (name: string): void => {
+  const placeStub = (name: string): void => {
     spots.set(name, { x: 0, y: top + BOX.height / 2, width: 1.6 * BOX.width, height: BOX.height });
     rows.push([name]);
     top += BOX.height + BETWEEN_LAYERS;
   };
   const further = (side: Side): void => {
-    if (request.further.includes(side)) standIn(furtherName(side));
+    if (request.further.includes(side)) placeStub(furtherName(side));
   };
   // What is folded stands where most of it was: on the record's side of it are only its neighbours.
   const folded = request.folded.map(({ side, layers: all }) => ({
     side,
     before: side === "backward" ? Math.max(...all) + 0.5 : Math.min(...all) - 0.5,
   }));
-  const fold = (from: number, to: number): void => {
-    for (const { side, before } of folded) if (from < before && before <= to) standIn(foldedName(side));
+  const placeFolded = (from: number, to: number): void => {
+    for (const { side, before } of folded) if (from < before && before <= to) placeStub(foldedName(side));
   };
   further("backward");
   let last = Number.NEGATIVE_INFINITY;
   for (const layer of order.sort((a, b) => a - b)) {
-    fold(last, layer);
+    placeFolded(last, layer);
     last = layer;
     const row: { name: string; spot: Spot }[] = [];
     for (const { block, x, y } of lines.get(layer) ?? []) row.push(...placeBlock(block, x, top + y, spots));
     row.sort((a, b) => a.spot.y - b.spot.y || a.spot.x - b.spot.x);
-    rows.push(row.map((each) => each.name));
+    rows.push(row.map((item) => item.name));
     top += (heights.get(layer) ?? 0) + BETWEEN_LAYERS;
   }
-  fold(last, Number.POSITIVE_INFINITY);
+  placeFolded(last, Number.POSITIVE_INFINITY);
   further("forward");
   return { spots, rows };
 }
 
 /** So few that all operations of a layer are seen side by side, as long as they have two columns each. */
 function columnsFor(groups: number): number {
-  const room = (SEEN + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
+  const room = (VISIBLE_WIDTH + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
   return Math.max(2, Math.min(COLUMNS + 1, Math.floor((room + GAP) / (BOX.width + GAP))));
 }
 
@@ -162,27 +162,27 @@ function sortedByNeighbours(
   const add = (id: string, other: string): void => {
     const middle = middles.get(other);
     if (middle === undefined) return;
-    const known = sums.get(id) ?? { sum: 0, count: 0 };
-    sums.set(id, { sum: known.sum + middle, count: known.count + 1 });
+    const total = sums.get(id) ?? { sum: 0, count: 0 };
+    sums.set(id, { sum: total.sum + middle, count: total.count + 1 });
   };
   for (const [from, to] of joined) {
     add(from, to);
     add(to, from);
   }
   const mean = (block: Block): number => {
-    const known = sums.get(block.group.id);
-    return known === undefined ? 0 : known.sum / known.count;
+    const total = sums.get(block.group.id);
+    return total === undefined ? 0 : total.sum / total.count;
   };
   return [...blocks].sort((a, b) => mean(a) - mean(b) || a.group.number - b.group.number);
 }
 
 /** Side by side around x = 0, on as many lines as the width needs. y is a block's top. */
-function shelved(blocks: readonly Block[]): { placed: { block: Block; x: number; y: number }[]; height: number } {
+function arrangeBlocks(blocks: readonly Block[]): { placed: { block: Block; x: number; y: number }[]; height: number } {
   const shelves: Block[][] = [[]];
   let width = 0;
   for (const block of blocks) {
     const shelf = shelves.at(-1) as Block[];
-    if (shelf.length > 0 && width + block.width > WIDEST) {
+    if (shelf.length > 0 && width + block.width > MAX_WIDTH) {
       shelves.push([block]);
       width = block.width + BETWEEN_GROUPS;
     } else {

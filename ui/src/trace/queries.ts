@@ -3,15 +3,15 @@
 import { type Client, isAbort, Problem } from "../client";
 import type { Start } from "../route";
 import type { Graph, Trace } from "./results";
-import { type Direction, type Leg, legOf } from "./model";
+import { type Direction, type DirectedTrace, directedTraceOf } from "./model";
 
-export interface Question {
+export interface TraceQuery {
   readonly application: string;
   readonly start: Start;
   readonly direction: Direction;
 }
 
-export interface Wanted {
+export interface TraceOptions {
   readonly limit: number;
   /** Operations to follow; null for all. */
   readonly hops: number | null;
@@ -21,46 +21,51 @@ export interface Wanted {
   readonly cursor?: string | null;
 }
 
-export async function askTrace(
+export async function fetchTrace(
   client: Client,
-  question: Question,
-  wanted: Wanted,
+  query: TraceQuery,
+  options: TraceOptions,
   signal: AbortSignal,
-): Promise<{ answer: Trace; isSoFar: boolean }> {
-  const { hops, ...rest } = wanted;
-  const parameters = { ...question.start, direction: question.direction, depth: hops, ...rest };
+): Promise<{ trace: Trace; isPartial: boolean }> {
+  const { hops, ...rest } = options;
+  const parameters = { ...query.start, direction: query.direction, depth: hops, ...rest };
   try {
-    return { answer: await client.trace(question.application, parameters, { signal }), isSoFar: false };
+    return { trace: await client.trace(query.application, parameters, { signal }), isPartial: false };
   } catch (error) {
     if (!(error instanceof Problem) || error.status !== 504 || error.next === null) throw error;
-    const soFar = { ...parameters, cursor: error.next };
-    return { answer: await client.trace(question.application, soFar, { signal }), isSoFar: true };
+    const partial = { ...parameters, cursor: error.next };
+    return { trace: await client.trace(query.application, partial, { signal }), isPartial: true };
   }
 }
 
-export async function askLeg(client: Client, question: Question, wanted: Wanted, signal: AbortSignal): Promise<Leg> {
-  const { answer, isSoFar } = await askTrace(client, question, wanted, signal);
-  return legOf(answer, isSoFar);
+export async function fetchDirectedTrace(
+  client: Client,
+  query: TraceQuery,
+  options: TraceOptions,
+  signal: AbortSignal,
+): Promise<DirectedTrace> {
+  const { trace, isPartial } = await fetchTrace(client, query, options, signal);
+  return directedTraceOf(trace, isPartial);
 }
 
 /** The graphs of applications, each asked for once. One that cannot be had is left out: layers do without it. */
 export class Graphs {
-  readonly #found = new Map<string, Promise<Graph | null>>();
+  readonly graphs = new Map<string, Promise<Graph | null>>();
 
   constructor(private readonly client: Client) {}
 
   async of(applications: Iterable<string>, signal: AbortSignal): Promise<readonly Graph[]> {
-    const asked = [...new Set(applications)].map((application) => {
-      const known = this.#found.get(application);
-      if (known !== undefined) return known;
+    const requests = [...new Set(applications)].map((application) => {
+      const cached = this.graphs.get(application);
+      if (cached !== undefined) return cached;
       const graph = this.client.graph(application, { signal }).catch((error: unknown) => {
-        this.#found.delete(application);
+        this.graphs.delete(application);
         if (isAbort(error)) throw error;
         return null;
       });
-      this.#found.set(application, graph);
+      this.graphs.set(application, graph);
       return graph;
     });
-    return (await Promise.all(asked)).filter((graph) => graph !== null);
+    return (await Promise.all(requests)).filter((graph) => graph !== null);
   }
 }

@@ -8,7 +8,7 @@ import type { TraceRecord } from "./results";
 import { hashOf } from "./model";
 
 /** Where the way of a record is. It is drawn as this one is: the same directions, whole or not. */
-export type LinkTo = (nodeId: string, record: TraceRecord) => string;
+export type RecordHref = (nodeId: string, record: TraceRecord) => string;
 
 export const startOf = (nodeId: string, record: TraceRecord): Start => ({
   node: nodeNumber(nodeId),
@@ -21,7 +21,7 @@ export function recordTable(
   nodeId: string,
   records: readonly TraceRecord[],
   caption: string,
-  linkTo: LinkTo,
+  recordHref: RecordHref,
 ): HTMLElement {
   const has = (part: "key" | "value" | "source"): boolean => records.some((record) => record[part] != null);
   return table<TraceRecord>({
@@ -33,7 +33,7 @@ export function recordTable(
       {
         name: "Record",
         kind: "narrow",
-        cell: (record) => h("a", { href: linkTo(nodeId, record) }, record.record_id),
+        cell: (record) => h("a", { href: recordHref(nodeId, record) }, record.record_id),
       },
       { name: "Row", isUsed: has("source"), cell: sourceText },
       {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { endsOf, goesOn } from "./endpoints";
+import { endpointsOf, continuesBeyond } from "./endpoints";
 import { flow, node, record, trace } from "./fixture";
-import { legOf, wayOf } from "./model";
-import { oddRows } from "./outliers";
+import { directedTraceOf, lineageOf } from "./model";
+import { outliersOf } from "./outliers";
 import { pictureOf } from "./picture";
 import * as sentences from "./sentences";
-import { asked, FIRST_STATE, readState, type WayState, writtenState } from "./state";
+import { limitOf, FIRST_STATE, readState, type TraceState, stateQuery } from "./state";
 import { placeOf, shortened, textOf } from "./texts";
-import { waysOf } from "./adjacency";
+import { adjacencyOf } from "./adjacency";
 
 const row = (text: string | null, line = 4) => ({
   path: "/data/in/weather.csv",
@@ -39,7 +39,7 @@ describe("a record is called", () => {
 });
 
 describe("the address", () => {
-  const states: WayState[] = [
+  const states: TraceState[] = [
     FIRST_STATE,
     {
       up: 3,
@@ -52,20 +52,20 @@ describe("the address", () => {
     },
   ];
   test.each(states)("says all that is shown: %j", (state) => {
-    expect(readState(new URLSearchParams(writtenState(state).toString()))).toEqual(state);
+    expect(readState(new URLSearchParams(stateQuery(state).toString()))).toEqual(state);
   });
 
   test("of anything else is the first state", () => {
     expect(readState(new URLSearchParams("up=-1&down=x&more=:::&more=app&limit=7"))).toEqual(FIRST_STATE);
-    expect(writtenState(FIRST_STATE).toString()).toBe("");
+    expect(stateQuery(FIRST_STATE).toString()).toBe("");
   });
 
   test("never asks for more than can be read at once", () => {
     const greedy = readState(new URLSearchParams("more=app%231:9999"));
-    expect(asked(greedy, 3)).toBe(200);
-    expect(asked(greedy, 500)).toBe(8);
-    expect(asked(FIRST_STATE, 5)).toBe(50);
-    expect(asked(FIRST_STATE, 100_000)).toBe(6);
+    expect(limitOf(greedy, 3)).toBe(200);
+    expect(limitOf(greedy, 500)).toBe(8);
+    expect(limitOf(FIRST_STATE, 5)).toBe(50);
+    expect(limitOf(FIRST_STATE, 100_000)).toBe(6);
   });
 });
 
@@ -76,26 +76,26 @@ describe("rows that are far from the others", () => {
   ];
 
   test("are told with what the others have", () => {
-    expect(oddRows(wind(600, "EWR,2013,2,12,1048.36"))).toEqual([
+    expect(outliersOf(wind(600, "EWR,2013,2,12,1048.36"))).toEqual([
       { row: 600, column: 5, value: 1048.36, least: 0, most: 42 },
     ]);
   });
 
   test("may be a few, the farthest first, each once", () => {
-    const found = oddRows(wind(600, "EWR,2013,2,12,900", "EWR,2013,2,9,1048"));
-    expect(found.map((each) => each.value)).toEqual([1048, 900]);
+    const outliers = outliersOf(wind(600, "EWR,2013,2,12,900", "EWR,2013,2,9,1048"));
+    expect(outliers.map((outlier) => outlier.value)).toEqual([1048, 900]);
   });
 
   test("are not there where values only spread, are few, or are no numbers", () => {
-    expect(oddRows(wind(600))).toEqual([]);
-    expect(oddRows(wind(3, "EWR,2013,2,12,1048"))).toEqual([]);
-    expect(oddRows(Array.from({ length: 50 }, (_, at) => `word${at}`))).toEqual([]);
-    expect(oddRows(Array.from({ length: 50 }, (_, at) => (at === 7 ? "1,1" : "1,0")))).toEqual([]);
-    expect(oddRows([])).toEqual([]);
+    expect(outliersOf(wind(600))).toEqual([]);
+    expect(outliersOf(wind(3, "EWR,2013,2,12,1048"))).toEqual([]);
+    expect(outliersOf(Array.from({ length: 50 }, (_, at) => `word${at}`))).toEqual([]);
+    expect(outliersOf(Array.from({ length: 50 }, (_, at) => (at === 7 ? "1,1" : "1,0")))).toEqual([]);
+    expect(outliersOf([])).toEqual([]);
   });
 
   test("may lack a value here and there", () => {
-    expect(oddRows(wind(600, "EWR,2013,2,3,NA", "EWR,2013,2,12,1048"))[0]?.row).toBe(601);
+    expect(outliersOf(wind(600, "EWR,2013,2,3,NA", "EWR,2013,2,12,1048"))[0]?.row).toBe(601);
   });
 });
 
@@ -111,8 +111,8 @@ describe("in words", () => {
     name: "saveAsTextFile",
   });
   const flows = [flow("app#0#0#3", "app#1#0#0"), flow("app#1#0#0", "app#2#write#0#0")];
-  const leg = legOf(trace("backward", [centre, middle, source], flows));
-  const way = wayOf([leg], []);
+  const directed = directedTraceOf(trace("backward", [centre, middle, source], flows));
+  const lineage = lineageOf([directed], []);
   const graph = {
     application_id: "app",
     edges: [],
@@ -152,28 +152,32 @@ describe("in words", () => {
   const operations = sentences.operationsOf([graph]);
 
   test("its title is its text; under it stands whose it is", () => {
-    expect(sentences.title(way)).toBe("EWR,2013-02");
-    expect(sentences.under(way)).toBe("weather.csv:2, record write#0#0 of saveAsTextFile (2)");
+    expect(sentences.title(lineage)).toBe("EWR,2013-02");
+    expect(sentences.subtitle(lineage)).toBe("weather.csv:2, record write#0#0 of saveAsTextFile (2)");
   });
 
   test("a sample says of how many it is", () => {
-    const picture = pictureOf(way, waysOf(flows), { more: new Map(), further: new Set() });
+    const picture = pictureOf(lineage, adjacencyOf(flows), { more: new Map(), further: new Set() });
     expect(sentences.drawn(picture)).toBe(
       "A sample is drawn: 3 of 100,002 records of 3 operations, from the first ones of each.",
     );
   });
 
   test("the ends of the way are counted, its operations and other applications too", () => {
-    const ends = endsOf(leg);
-    expect(sentences.ends(ends)).toBe("From these, through 1 operation:");
-    expect(ends.ends.map((each) => sentences.end(each, operations))).toEqual(["100,000 rows of weather.csv"]);
-    const foreign = legOf(trace("backward", [centre, { ...source, node_id: "other#0" }], []));
-    expect(endsOf(foreign).applications).toEqual(["other"]);
-    expect(sentences.ends(endsOf(legOf(trace("forward", [centre], []))))).toBe("Nothing was made of it.");
+    const endpoints = endpointsOf(directed);
+    expect(sentences.endpointsText(endpoints)).toBe("From these, through 1 operation:");
+    expect(endpoints.endpoints.map((endpoint) => sentences.endpointText(endpoint, operations))).toEqual([
+      "100,000 rows of weather.csv",
+    ]);
+    const foreign = directedTraceOf(trace("backward", [centre, { ...source, node_id: "other#0" }], []));
+    expect(endpointsOf(foreign).applications).toEqual(["other"]);
+    expect(sentences.endpointsText(endpointsOf(directedTraceOf(trace("forward", [centre], []))))).toBe(
+      "Nothing was made of it.",
+    );
   });
 
   test("what makes an answer weak is said, with the operation and why", () => {
-    const weak = legOf(
+    const weak = directedTraceOf(
       trace("backward", [centre, { ...middle, exact: false, name: "mapPartitions" }], [], {
         exact: false,
         complete: false,
@@ -184,19 +188,21 @@ describe("in words", () => {
     expect(inexact).toMatch(
       /^Not exact: the way through mapPartitions \(1: any row of the split\) is known only as a bound/,
     );
-    expect(sentences.cautions([leg], operations)).toEqual([]);
+    expect(sentences.cautions([directed], operations)).toEqual([]);
   });
 
   test("those who cannot see hear the record, where it stands and how it is joined", () => {
-    const place = way.places.get("app#1#0#0");
-    expect(place && sentences.spoken(place, waysOf(flows))).toBe("0#0, map1 (1); 1 in, 1 out among those listed");
+    const tracedRecord = lineage.recordsByHash.get("app#1#0#0");
+    expect(tracedRecord && sentences.spoken(tracedRecord, adjacencyOf(flows))).toBe(
+      "0#0, map1 (1); 1 in, 1 out among those listed",
+    );
   });
 
   test("a part of a way goes on where the whole has operations that it has not", () => {
-    const part = legOf(trace("backward", [centre, middle], []));
-    expect(goesOn(part, leg)).toBe(true);
-    expect(goesOn(leg, leg)).toBe(false);
-    expect(goesOn(part, null)).toBeNull();
-    expect(goesOn(leg, { ...leg, isSoFar: true })).toBe(true);
+    const part = directedTraceOf(trace("backward", [centre, middle], []));
+    expect(continuesBeyond(part, directed)).toBe(true);
+    expect(continuesBeyond(directed, directed)).toBe(false);
+    expect(continuesBeyond(part, null)).toBeNull();
+    expect(continuesBeyond(directed, { ...directed, isPartial: true })).toBe(true);
   });
 });

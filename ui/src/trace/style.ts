@@ -3,7 +3,7 @@
 import type { StylesheetJson } from "cytoscape";
 import { colour } from "../theme";
 
-export function look(): StylesheetJson {
+export function stylesheet(): StylesheetJson {
   const [ink, soft, line, card, raised] = ["--ink", "--soft", "--line", "--card", "--raised"].map(colour);
   const rule = colour("--rule");
   // Nobody reads text of a few pixels, and to draw hundreds of them in a frame would hold the page up.

@@ -6,65 +6,65 @@ import { type Child, h, replace } from "../dom";
 import { showFailure, loading, notice } from "../states";
 import { count, fileName, number } from "../format";
 import type { TraceRecord } from "./results";
-import { oddRows } from "./outliers";
-import { askTrace, type Question } from "./queries";
-import { type LinkTo, recordTable } from "./rows";
+import { outliersOf } from "./outliers";
+import { fetchTrace, type TraceQuery } from "./queries";
+import { type RecordHref, recordTable } from "./rows";
 import * as sentences from "./sentences";
 import { placeOf, textOf } from "./texts";
 
-const FETCHED = 1000;
-const SHOWN = 100;
+const FETCH_SIZE = 1000;
+const PAGE_SIZE = 100;
 
-export interface Listed {
+export interface TableSubject {
   readonly nodeId: string;
   readonly name: string;
   /** Of the file or folder, where it has one. */
   readonly path: string | null;
-  readonly question: Question;
+  readonly query: TraceQuery;
 }
 
 export interface Table {
-  readonly place: HTMLElement;
+  readonly element: HTMLElement;
   close(): void;
 }
 
 export interface TableContext {
   readonly client: Client;
   readonly closeHref: string;
-  readonly linkTo: LinkTo;
+  readonly recordHref: RecordHref;
   announce(text: string): void;
 }
 
-export function makeTable(listed: Listed, { client, closeHref, linkTo, announce }: TableContext): Table {
-  const place = h("section", { class: "way-table", "aria-label": `All records of ${listed.name}` });
-  const running = new AbortController();
+export function makeTable(subject: TableSubject, { client, closeHref, recordHref, announce }: TableContext): Table {
+  const element = h("section", { class: "way-table", "aria-label": `All records of ${subject.name}` });
+  const requests = new AbortController();
   const records: TraceRecord[] = [];
-  const heading = h("h2", { tabindex: -1 }, listed.name);
-  const remarks = h("div", {});
+  const heading = h("h2", { tabindex: -1 }, subject.name);
+  const outlierNotices = h("div", {});
   const body = h("div", {});
   let total = 0;
   let next: string | null = null;
-  let isSoFar = false;
+  let isPartial = false;
   let first = 0;
 
   const load = async (): Promise<void> => {
     replace(body, loading());
-    const wanted = { limit: FETCHED, hops: null, values: true, only: listed.nodeId, cursor: next };
+    const options = { limit: FETCH_SIZE, hops: null, values: true, only: subject.nodeId, cursor: next };
     try {
-      const found = await askTrace(client, listed.question, wanted, running.signal);
-      const node = found.answer.nodes.find((each) => each.node_id === listed.nodeId);
+      const result = await fetchTrace(client, subject.query, options, requests.signal);
+      const node = result.trace.nodes.find((traced) => traced.node_id === subject.nodeId);
       records.push(...(node?.records ?? []));
       total = node?.total ?? total;
-      next = found.answer.next;
-      isSoFar = found.isSoFar;
-      remark();
+      next = result.trace.next;
+      isPartial = result.isPartial;
+      showOutliers();
       show();
     } catch (error) {
       showFailure(body, error, () => void load());
     }
   };
 
-  const turn = async (to: number): Promise<void> => {
+  const goTo = async (to: number): Promise<void> => {
     first = to;
     if (first >= records.length && next !== null) await load();
     else show();
@@ -73,93 +73,93 @@ export function makeTable(listed: Listed, { client, closeHref, linkTo, announce 
   };
 
   const range = (): string => {
-    const last = Math.min(first + SHOWN, records.length);
+    const last = Math.min(first + PAGE_SIZE, records.length);
     return total === 0 ? "No records" : `${number(first + 1)} to ${number(last)} of ${count(total, "record")}`;
   };
 
   const show = (): void => {
     replace(
       heading,
-      `${count(total, listed.path === null ? "record" : "row")} of ${listed.path === null ? listed.name : fileName(listed.path)}`,
+      `${count(total, subject.path === null ? "record" : "row")} of ${subject.path === null ? subject.name : fileName(subject.path)}`,
     );
-    const page = records.slice(first, first + SHOWN);
-    const isLast = first + SHOWN >= records.length && next === null;
+    const page = records.slice(first, first + PAGE_SIZE);
+    const isLast = first + PAGE_SIZE >= records.length && next === null;
     const button = (label: string, to: number, isOff: boolean) =>
-      h("button", { type: "button", disabled: isOff, click: () => void turn(to) }, label);
+      h("button", { type: "button", disabled: isOff, click: () => void goTo(to) }, label);
     replace(
       body,
-      isSoFar && notice("care", sentences.stopped(listed.question.direction)),
+      isPartial && notice("care", sentences.stopped(subject.query.direction)),
       page.length > 0
-        ? recordTable(listed.nodeId, page, range(), linkTo)
+        ? recordTable(subject.nodeId, page, range(), recordHref)
         : notice("empty", "No records were reached there."),
       h(
         "nav",
         { class: "pages", "aria-label": "Pages of the table" },
-        button("Previous", Math.max(0, first - SHOWN), first === 0),
-        button("Next", first + SHOWN, isLast),
+        button("Previous", Math.max(0, first - PAGE_SIZE), first === 0),
+        button("Next", first + PAGE_SIZE, isLast),
         h("span", { class: "soft" }, range()),
       ),
     );
   };
 
-  const remark = (): void => {
-    const found = oddRows(records.map((record) => record.source?.text ?? record.value ?? "")).slice(0, 3);
-    const lines = found.map((odd): Child => {
-      const record = records[odd.row];
+  const showOutliers = (): void => {
+    const outliers = outliersOf(records.map((record) => record.source?.text ?? record.value ?? "")).slice(0, 3);
+    const lines = outliers.map((outlier): Child => {
+      const record = records[outlier.row];
       return record === undefined
         ? null
         : h(
             "p",
             { class: "notice odd" },
-            h("a", { href: linkTo(listed.nodeId, record) }, sentences.odd(odd, placeOf(record))),
+            h("a", { href: recordHref(subject.nodeId, record) }, sentences.outlierText(outlier, placeOf(record))),
             " ",
             h("code", {}, textOf(record)),
           );
     });
-    const looked =
+    const coverage =
       records.length < total
         ? h("p", { class: "soft" }, `Looked at: the first ${number(records.length)} of ${number(total)}.`)
         : null;
-    replace(remarks, lines, found.length > 0 && looked);
+    replace(outlierNotices, lines, outliers.length > 0 && coverage);
   };
 
-  const said = h("span", { role: "status", class: "soft" });
+  const status = h("span", { role: "status", class: "soft" });
   const download = async (event: Event): Promise<void> => {
     const { currentTarget: button } = event;
     if (!(button instanceof HTMLButtonElement)) return;
     button.disabled = true;
-    const { application, start, direction } = listed.question;
-    const parameters = { ...start, direction, values: true, only: listed.nodeId };
+    const { application, start, direction } = subject.query;
+    const parameters = { ...start, direction, values: true, only: subject.nodeId };
     try {
-      const onRows = (rows: number): void => replace(said, `${number(rows)} of ${number(total)} rows …`);
-      const { text, rows } = await client.csv(application, "trace", parameters, { signal: running.signal, onRows });
-      save(text, `${direction}-${application}-${listed.nodeId.slice(listed.nodeId.lastIndexOf("#") + 1)}.csv`);
-      replace(said, `${count(rows, "row")} saved.`);
+      const onRows = (rows: number): void => replace(status, `${number(rows)} of ${number(total)} rows …`);
+      const { text, rows } = await client.csv(application, "trace", parameters, { signal: requests.signal, onRows });
+      save(text, `${direction}-${application}-${subject.nodeId.slice(subject.nodeId.lastIndexOf("#") + 1)}.csv`);
+      replace(status, `${count(rows, "row")} saved.`);
     } catch (error) {
-      if (!running.signal.aborted) replace(said, error instanceof Error ? error.message : String(error));
+      if (!requests.signal.aborted) replace(status, error instanceof Error ? error.message : String(error));
     } finally {
       button.disabled = false;
     }
   };
 
   replace(
-    place,
+    element,
     heading,
     h(
       "div",
       { class: "tools" },
-      listed.path !== null && h("span", { class: "id" }, listed.path),
+      subject.path !== null && h("span", { class: "id" }, subject.path),
       h("button", { type: "button", click: (event: Event) => void download(event) }, "All as CSV"),
       h("a", { href: closeHref }, "Close the table"),
-      said,
+      status,
     ),
-    remarks,
+    outlierNotices,
     body,
   );
   void load().then(() => {
-    if (running.signal.aborted) return;
-    place.scrollIntoView({ block: "start" }); // again: now it is as high as it is
+    if (requests.signal.aborted) return;
+    element.scrollIntoView({ block: "start" }); // again: now it is as high as it is
     announce(range());
   });
-  return { place, close: () => running.abort() };
+  return { element, close: () => requests.abort() };
 }
