@@ -39,7 +39,7 @@ const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
 export function makeDrawing(container: HTMLElement, listener: DrawingListener): Drawing {
   allowStyles();
   const graph: Core = cytoscape({
-    container: container,
+    container,
     style: styles(),
     autoungrabify: true,
     boxSelectionEnabled: false,

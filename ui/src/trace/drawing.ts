@@ -37,7 +37,7 @@ export type Choice =
 type Mark = "lit" | "dim";
 
 export interface DrawingListener {
-  onChoose(choiceAt: Choice): void;
+  onChoose(choice: Choice): void;
   /** A record is pointed at, or none any more. */
   onPoint(hash: string | null): void;
   /** The keys came to a record, or to something else that is called so. */
@@ -221,13 +221,16 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
     light(hashes, lit) {
       highlighting.abort();
       highlighting = new AbortController();
-      const of = (name: string): Mark | null => (hashes === null ? null : hashes.has(name) ? "lit" : "dim");
+      const markOf = (name: string): Mark | null => (hashes === null ? null : hashes.has(name) ? "lit" : "dim");
       const marked: [NodeSingular | EdgeSingular, Mark | null][] = [];
       graph.nodes(".record").forEach((node) => {
-        marked.push([node, of(node.id())]);
+        marked.push([node, markOf(node.id())]);
       });
       graph.edges().forEach((edge) => {
-        marked.push([edge, of(edge.data("source")) === "lit" ? of(edge.data("target")) : of(edge.data("source"))]);
+        marked.push([
+          edge,
+          markOf(edge.data("source")) === "lit" ? markOf(edge.data("target")) : markOf(edge.data("source")),
+        ]);
       });
       // Only what changes is styled anew: of hundreds of elements a step of the keys changes few. The way at first.
       const changed = marked.filter(([element, mark]) => (marks.get(element.id()) ?? null) !== mark);
@@ -258,17 +261,17 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
   };
 }
 
-function choiceOf(data: { kind?: string; of?: string }): Choice | null {
-  const of = data.of ?? "";
+function choiceOf(data: { kind?: string; markOf?: string }): Choice | null {
+  const markOf = data.markOf ?? "";
   switch (data.kind) {
     case "record":
-      return { kind: "record", hash: of };
+      return { kind: "record", hash: markOf };
     case "more":
-      return { kind: "more", node: of };
+      return { kind: "more", node: markOf };
     case "further":
-      return { kind: "further", side: of as Side };
+      return { kind: "further", side: markOf as Side };
     case "folded":
-      return { kind: "folded", side: of as Side };
+      return { kind: "folded", side: markOf as Side };
     default:
       return null;
   }
@@ -276,7 +279,7 @@ function choiceOf(data: { kind?: string; of?: string }): Choice | null {
 
 function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placement): ElementDefinition[] {
   const elements: ElementDefinition[] = [];
-  const add = (id: string, classes: string, data: { label: string; kind: string; of: string }): void => {
+  const add = (id: string, classes: string, data: { label: string; kind: string; markOf: string }): void => {
     const spot = placement.spots.get(id);
     if (spot === undefined) return;
     const { x, y, width, height } = spot;
@@ -291,26 +294,26 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
       `${operationLabel(node)} · ${total}${bound}${where}`,
       boxes.length > 1 || more > 0 ? 60 : 32,
     );
-    add(node.id, classes.join(" "), { label: "", kind: "group", of: node.id });
-    add(headName(node.id), "head", { label, kind: "group", of: node.id });
+    add(node.id, classes.join(" "), { label: "", kind: "group", markOf: node.id });
+    add(headName(node.id), "head", { label, kind: "group", markOf: node.id });
     const head = elements.at(-1);
     if (head !== undefined) head.data.width = Math.min(head.data.width, label.length * CHARACTER + 8);
     for (const box of boxes) {
       const label = `${box.hasWarning ? "⚠ " : ""}${box.text}${box.place === "" ? "" : `\n${box.place}`}`;
-      add(box.hash, `record ${node.kind}${box.isCentre ? " centre" : ""}`, { label, kind: "record", of: box.hash });
+      add(box.hash, `record ${node.kind}${box.isCentre ? " centre" : ""}`, { label, kind: "record", markOf: box.hash });
     }
-    if (more > 0) add(moreName(node.id), "stub", { label: `+${number(more)} more`, kind: "more", of: node.id });
+    if (more > 0) add(moreName(node.id), "stub", { label: `+${number(more)} more`, kind: "more", markOf: node.id });
   }
   for (const [side, nodes] of picture.folded) {
     add(foldedName(side), "stub", {
       label: `${number(nodes.length)} more operations\nin the list below`,
       kind: "folded",
-      of: side,
+      markOf: side,
     });
   }
   for (const side of picture.further) {
     const label = side === "backward" ? "↑ one operation further back" : "↓ one operation further on";
-    add(furtherName(side), "stub", { label, kind: "further", of: side });
+    add(furtherName(side), "stub", { label, kind: "further", markOf: side });
   }
   const ids = new Set(elements.map((element) => element.data.id));
   const addLink = (link: Link, classes: string): void => {

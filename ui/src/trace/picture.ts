@@ -69,7 +69,7 @@ export interface DrawOptions {
 }
 
 export function pictureOf(lineage: RecordLineage, adjacency: Adjacency, options: DrawOptions): Picture {
-  const { single: single, folded } = fold(lineage.nodes);
+  const { single, folded } = fold(lineage.nodes);
   // An operation is a frame and its heading.
   const fixed = 2 * single.length + folded.size + options.further.size;
   const limits = new Map(single.map((node) => [node.id, Math.max(FIRST_DRAWN, options.more.get(node.id) ?? 0)]));

@@ -56,8 +56,8 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
   let loaded: LoadedTrace | null = null;
   let requests = new AbortController();
   let drawing: Drawing | null = null;
-  let drawn: { of: LoadedTrace; key: string } | null = null;
-  let table: { of: string; table: Table } | null = null;
+  let drawn: { trace: LoadedTrace; key: string } | null = null;
+  let table: { key: string; table: Table } | null = null;
   let operations = 1; // of the application, as far as the whole way needs it
   let isClosed = false;
 
@@ -113,7 +113,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       };
       if (signal.aborted || isClosed) return;
       main.hidden = false;
-      drawing ??= makeDrawing(stage, { onChoose: onChoose, onPoint, onFocus, onLeave: resetSelection });
+      drawing ??= makeDrawing(stage, { onChoose, onPoint, onFocus, onLeave: resetSelection });
       announceRecord();
       show();
       await Promise.all([...directions().map((direction) => loadEndpoints(direction, signal)), loadValues(signal)]);
@@ -153,19 +153,19 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
 
   /** Where the whole way leads, also where only a part of it is drawn. Counts only: no records are listed. */
   async function loadEndpoints(direction: Direction, signal: AbortSignal): Promise<void> {
-    const of = loaded;
-    if (of === null) return;
+    const current = loaded;
+    if (current === null) return;
     try {
-      if (!of.whole.has(direction)) {
-        panel.endpoints(null, direction, of.operations, listHref, () => {});
-        of.whole.set(
+      if (!current.whole.has(direction)) {
+        panel.endpoints(null, direction, current.operations, listHref, () => {});
+        current.whole.set(
           direction,
           await fetchDirectedTrace(context.client, queryIn(direction), { limit: 1, hops: null }, signal),
         );
-        const loadedGraphs = await graphs.of(applicationsOf([...of.traces, ...of.whole.values()]), signal);
-        of.operations = sentences.operationsOf(loadedGraphs);
+        const loadedGraphs = await graphs.of(applicationsOf([...current.traces, ...current.whole.values()]), signal);
+        current.operations = sentences.operationsOf(loadedGraphs);
       }
-      if (signal.aborted || of !== loaded) return;
+      if (signal.aborted || current !== loaded) return;
       showEndpoints();
       show();
     } catch (error) {
@@ -175,16 +175,16 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
   }
 
   async function loadValues(signal: AbortSignal): Promise<void> {
-    const of = loaded;
-    const [record] = of?.lineage.centre.records ?? [];
-    if (of === null || record === undefined || of.lineage.centre.total > 1) {
+    const current = loaded;
+    const [record] = current?.lineage.centre.records ?? [];
+    if (current === null || record === undefined || current.lineage.centre.total > 1) {
       replace(panel.valuesContainer, h("p", {}, "Choose one of the records to see its values."));
       return;
     }
     panel.values(null);
     try {
-      const parameters = { record: record.record_id, node: of.lineage.centre.number };
-      const values = await context.client.values(of.lineage.centre.application, parameters, { signal });
+      const parameters = { record: record.record_id, node: current.lineage.centre.number };
+      const values = await context.client.values(current.lineage.centre.application, parameters, { signal });
       if (!signal.aborted) panel.values(values);
     } catch (error) {
       showFailure(panel.valuesContainer, error, () => void loadValues(signal));
@@ -204,8 +204,8 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     if (loaded === null || drawing === null) return;
     const sides = new Set<Side>(loaded.traces.filter(further).map((trace) => trace.direction));
     const key = JSON.stringify([[...sides], [...state.more]]);
-    if (drawn?.of !== loaded || drawn.key !== key) {
-      drawn = { of: loaded, key };
+    if (drawn?.trace !== loaded || drawn.key !== key) {
+      drawn = { trace: loaded, key };
       draw(loaded, drawing, sides);
     }
     panel.directions(directions());
@@ -279,7 +279,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     const direction = listedNode === null ? undefined : directionOf(listedNode);
     const key =
       listedNode === null || direction === undefined ? null : JSON.stringify([startKey, listedNode, direction]);
-    if (key === (table?.of ?? null)) return;
+    if (key === (table?.key ?? null)) return;
     table?.table.close();
     table = null;
     replace(tableContainer);
@@ -295,7 +295,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       },
       { client: context.client, closeHref: href(routeWith({ list: null })), recordHref, announce: context.announce },
     );
-    table = { of: key, table: newTable };
+    table = { key: key, table: newTable };
     replace(tableContainer, newTable.element);
     newTable.element.scrollIntoView({ block: "start" });
     newTable.element.querySelector("h2")?.focus({ preventScroll: true });
@@ -371,26 +371,27 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     );
   }
 
-  function onChoose(what: Choice): void {
+  function onChoose(choice: Choice): void {
     if (loaded === null) return;
-    if (what.kind === "record") {
-      const tracedRecord = loaded.lineage.recordsByHash.get(what.hash);
+    if (choice.kind === "record") {
+      const tracedRecord = loaded.lineage.recordsByHash.get(choice.hash);
       if (tracedRecord !== undefined && tracedRecord.node.side !== "centre")
         location.hash = recordHref(tracedRecord.node.id, tracedRecord.record);
-    } else if (what.kind === "further") {
-      context.navigate(routeWith(what.side === "backward" ? { up: state.up + 1 } : { down: state.down + 1 }));
-    } else if (what.kind === "folded") {
+    } else if (choice.kind === "further") {
+      context.navigate(routeWith(choice.side === "backward" ? { up: state.up + 1 } : { down: state.down + 1 }));
+    } else if (choice.kind === "folded") {
       list.element.scrollIntoView();
     } else {
-      const node = loaded.lineage.nodes.find((lineageNode) => lineageNode.id === what.node);
-      const drawn = Math.max(state.more.get(what.node) ?? 0, FIRST_DRAWN);
+      const node = loaded.lineage.nodes.find((lineageNode) => lineageNode.id === choice.node);
+      const drawn = Math.max(state.more.get(choice.node) ?? 0, FIRST_DRAWN);
       const newState: TraceState = {
         ...state,
-        more: new Map(state.more).set(what.node, Math.min(MAX_LIMIT, drawn + MORE_DRAWN)),
+        more: new Map(state.more).set(choice.node, Math.min(MAX_LIMIT, drawn + MORE_DRAWN)),
       };
       const limit = limitOf(newState, route.whole ? operations : state.up + state.down);
       // What is beyond the drawing's measure stands in the table.
-      if (node === undefined || drawn >= Math.min(limit, node.total)) context.navigate(routeWith({ list: what.node }));
+      if (node === undefined || drawn >= Math.min(limit, node.total))
+        context.navigate(routeWith({ list: choice.node }));
       else context.navigate(routeWith({ more: newState.more }));
     }
   }
