@@ -3,12 +3,12 @@
 import type { Application, Applications } from "./api";
 import type { Problem } from "./client";
 import { h, replace } from "./dom";
-import { type Polling, poll } from "./poll";
-import { type ApplicationsRoute, applicationHref, applicationsHref, queryOf } from "./route";
-import { showFailure, loading, notice } from "./states";
+import { colourOf, completeness, count, errorText, number, stateText, time } from "./format";
+import { poll, type Polling } from "./poll";
+import { applicationHref, applicationsHref, type ApplicationsRoute, queryOf } from "./route";
+import { loading, notice, showFailure } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
-import { colourOf, completeness, count, errorText, number, stateText, time } from "./format";
 
 const PAGE = 100;
 const POLL_MS = 5_000;

@@ -3,13 +3,13 @@
 import type { ApplicationLag, GroupLag, Lag, PartitionLag } from "./api";
 import type { Problem } from "./client";
 import { type Child, h, replace } from "./dom";
+import { clock, count, duration, number, rate } from "./format";
 import { poll } from "./poll";
 import { applicationHref, type LagRoute } from "./route";
-import { showFailure, loading, notice } from "./states";
+import { loading, notice, showFailure } from "./states";
 import { table } from "./table";
-import { type Sample, recent, trend } from "./trend";
+import { recent, type Sample, trend } from "./trend";
 import type { View, ViewContext } from "./view";
-import { clock, count, duration, number, rate } from "./format";
 
 const POLL_MS = 2_000;
 const SPAN_MS = 5 * 60_000;

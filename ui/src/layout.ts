@@ -1,6 +1,6 @@
 // Lays drawings out in a worker, so that the page stays usable meanwhile.
 
-import type { LayoutRequest, Placement as GraphPlacement } from "./graph/placement";
+import type { Placement as GraphPlacement, LayoutRequest } from "./graph/placement";
 import type { Placement, PlacementRequest } from "./trace/placement";
 
 /** What the worker is asked. */

@@ -3,13 +3,13 @@
 import "./style.css";
 import { makeClient, type Problem } from "./client";
 import { h, replace } from "./dom";
-import { applicationHref, applicationsHref, href, parse, type Route, recordsHref } from "./route";
+import { nodeNumber } from "./format";
+import { applicationHref, applicationsHref, href, parse, recordsHref, type Route } from "./route";
 import { signIn } from "./signin";
-import { showFailure, loading, notice, TokenNeeded } from "./states";
 import { pause } from "./slices";
+import { loading, notice, showFailure, TokenNeeded } from "./states";
 import { startTheme } from "./theme";
 import type { MakeView, View, ViewContext } from "./view";
-import { nodeNumber } from "./format";
 
 type ViewRoute = Exclude<Route, { view: "nowhere" }>;
 

@@ -3,12 +3,12 @@
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
 import { type Child, h, replace } from "./dom";
-import { neighbours, isPassThrough, passedRows } from "./passthrough";
-import { queryOf, type RecordsRoute, recordsHref, traceHref } from "./route";
-import { showFailure, loading, notice } from "./states";
+import { completeness, count, fileName, nodeNumber, number } from "./format";
+import { isPassThrough, neighbours, passedRows } from "./passthrough";
+import { queryOf, recordsHref, type RecordsRoute, traceHref } from "./route";
+import { loading, notice, showFailure } from "./states";
 import { table } from "./table";
 import type { View, ViewContext } from "./view";
-import { completeness, count, fileName, nodeNumber, number } from "./format";
 
 const PAGE = 50;
 const PARAMETERS = ["text", "key", "partition", "offset", "cursor", "limit"];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { applicationHref, href, parse, type Route, recordsHref, traceHref } from "./route";
+import { applicationHref, href, parse, recordsHref, type Route, traceHref } from "./route";
 
 const routeOf = (hash: string) => {
   const route = parse(hash);

@@ -1,6 +1,6 @@
 // What stands in the place of every view until the service's token is there.
 
-import { storeToken, type Problem } from "./client";
+import { type Problem, storeToken } from "./client";
 import { h, replace } from "./dom";
 import { notice } from "./states";
 

@@ -1,15 +1,15 @@
 // Draws a picture with Cytoscape: pans, zooms, follows the pointer and the keys. Knows nothing of where a click leads.
 
 import cytoscape, { type Core, type ElementDefinition, type EventObject, type StylesheetJson } from "cytoscape";
-import { allowStyles, addElements } from "../cytoscape";
+import { addElements, allowStyles } from "../cytoscape";
 import { groupBy } from "../groups";
 import { isArrow } from "../keys";
 import { colour } from "../theme";
-import { flowsOf, labelOf, sizeOf } from "./labels";
-import type { Placement } from "./placement";
-import type { DrawnBox, Picture } from "./model";
 import { segments } from "./bends";
+import { flowsOf, labelOf, sizeOf } from "./labels";
+import type { DrawnBox, Picture } from "./model";
 import { neighbour, topmost } from "./navigation";
+import type { Placement } from "./placement";
 
 export interface DrawingListener {
   /** A click, or Enter on the current box. */

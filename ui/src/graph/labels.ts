@@ -1,8 +1,8 @@
 // What stands on boxes and lines of the drawing, and how much room it takes. Pure.
 
 import { callSite, expressionText, fileName, share, short } from "../format";
-import type { LayoutRequest } from "./placement";
 import { type DrawnBox, type DrawnLine, type Picture, summaryOf } from "./model";
+import type { LayoutRequest } from "./placement";
 
 const WIDTH = 196;
 const LINE = 15;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Graph } from "../api";
 import { graphOf, randomGraph } from "./fixture";
-import { depths, groupsOf, LIMIT, initiallyOpen, type Picture, pictureOf, stagesOf } from "./model";
+import { depths, groupsOf, initiallyOpen, LIMIT, type Picture, pictureOf, stagesOf } from "./model";
 
 const numbers = (graph: Graph) => stagesOf(graph).map(({ members }) => members.map(({ node }) => node));
 

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { segments } from "./bends";
 import { graphOf, randomGraph } from "./fixture";
 import { layoutRequestOf } from "./labels";
-import { placementOf } from "./placement";
 import { groupsOf, initiallyOpen, pictureOf } from "./model";
 import { neighbour, topmost } from "./navigation";
+import { placementOf } from "./placement";
 
 const places = { a: { x: 0, y: 0 }, b: { x: -50, y: 100 }, c: { x: 60, y: 100 }, d: { x: 0, y: 200 } };
 const lines = [

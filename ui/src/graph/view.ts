@@ -2,12 +2,6 @@
 
 import type { Application, Graph, Node as Operation } from "../api";
 import { type Child, h, replace } from "../dom";
-import { passedRows } from "../passthrough";
-import { type ApplicationRoute, recordsHref } from "../route";
-import { showFailure, loading, notice } from "../states";
-import { frame, pause } from "../slices";
-import { table } from "../table";
-import type { View, ViewContext } from "../view";
 import {
   callSite,
   colourOf,
@@ -21,9 +15,15 @@ import {
   stateText,
   time,
 } from "../format";
+import { layoutGraph } from "../layout";
+import { passedRows } from "../passthrough";
+import { type ApplicationRoute, recordsHref } from "../route";
+import { frame, pause } from "../slices";
+import { loading, notice, showFailure } from "../states";
+import { table } from "../table";
+import type { View, ViewContext } from "../view";
 import { type Drawing, makeDrawing } from "./drawing";
 import { cut, layoutRequestOf } from "./labels";
-import { layoutGraph } from "../layout";
 import { type DrawnBox, type Group, groupsOf, initiallyOpen, type Picture, pictureOf, summaryOf } from "./model";
 
 const HELP =

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { flow, randomTrace } from "./fixture";
 import { adjacencyOf } from "./adjacency";
+import { flow, randomTrace } from "./fixture";
 
 describe("up and down", () => {
   test.each([1, 2, 3, 4, 5])("are symmetrical: x is up of y if and only if y is down of x (seed %i)", (seed) => {

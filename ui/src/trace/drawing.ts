@@ -2,22 +2,22 @@
 // told to the view; everything drawn here also stands in the list beside it.
 
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
+import { addElements, allowStyles } from "../cytoscape";
 import { h, replace } from "../dom";
-import { allowStyles, addElements } from "../cytoscape";
+import { number } from "../format";
 import { isArrow } from "../keys";
 import { layoutTrace } from "../layout";
 import { frame, inSlices } from "../slices";
 import { prefersReducedMotion } from "../theme";
-import { number } from "../format";
+import type { Adjacency } from "./adjacency";
+import type { RecordLineage, Side } from "./model";
 import { neighbour } from "./navigation";
-import { stylesheet } from "./style";
-import type { Side, RecordLineage } from "./model";
 import { foldedName, furtherName, headName, type Link, moreName, type Picture } from "./picture";
 import { type Placement, requestOf } from "./placement";
 import { operationLabel } from "./sentences";
-import { fitAround, type Bounds, boundsOf, reveal, type Viewport, fitAll } from "./viewport";
+import { stylesheet } from "./style";
 import { shortened } from "./texts";
-import type { Adjacency } from "./adjacency";
+import { type Bounds, boundsOf, fitAll, fitAround, reveal, type Viewport } from "./viewport";
 
 const STEP = 1.3;
 /** Elements that are marked at a time, so that nothing waits long meanwhile. */

@@ -1,7 +1,7 @@
 // Where a way begins and ends: the files that its records came from and went to, and the applications it passes.
 
 import { applicationOf, nodeNumber } from "../format";
-import type { Direction, DirectedTrace } from "./model";
+import type { DirectedTrace, Direction } from "./model";
 
 export interface Endpoint {
   readonly id: string;

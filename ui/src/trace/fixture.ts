@@ -1,15 +1,15 @@
 // Traces made up for tests: a layered graph of operations with records and flows between them, from a seed.
 
-import type { Flow, Trace, TracedNode, TraceRecord } from "./results";
 import {
-  type Direction,
-  hashOf,
   type DirectedTrace,
   directedTraceOf,
+  type Direction,
+  hashOf,
+  lineageOf,
   type NodeLink,
   type RecordLineage,
-  lineageOf,
 } from "./model";
+import type { Flow, Trace, TracedNode, TraceRecord } from "./results";
 
 /** Numbers from 0 to 1 (mulberry32): the same for the same seed. */
 export function dice(seed: number): () => number {

@@ -2,8 +2,8 @@
 // drawing, and for those who want to copy from it.
 
 import { h, replace } from "../dom";
-import { applicationHref } from "../route";
 import { count, number } from "../format";
+import { applicationHref } from "../route";
 import { hashOf, type RecordLineage } from "./model";
 import type { Group, Picture } from "./picture";
 import { type RecordHref, recordTable } from "./rows";

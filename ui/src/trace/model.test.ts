@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { flow, randomTrace, node, record, trace } from "./fixture";
+import { flow, node, randomTrace, record, trace } from "./fixture";
 import { type DirectedTrace, directedTraceOf, lineageOf } from "./model";
 
 describe("layers", () => {

@@ -2,8 +2,8 @@
 // else to the nearest of the next layer.
 
 import type { Arrow } from "../keys";
-import type { Placement } from "./placement";
 import type { Adjacency } from "./adjacency";
+import type { Placement } from "./placement";
 
 /** The name of the record, or of what stands for others; null where there is nothing that way. */
 export function neighbour(placement: Placement, adjacency: Adjacency, from: string, arrow: Arrow): string | null {

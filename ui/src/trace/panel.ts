@@ -2,12 +2,12 @@
 // looked like on its way.
 
 import { type Child, h, replace } from "../dom";
+import { nodeNumber, number } from "../format";
 import { applicationHref, recordsHref } from "../route";
 import { loading, notice } from "../states";
-import { nodeNumber, number } from "../format";
-import type { Values } from "./results";
 import type { Endpoints } from "./endpoints";
-import type { Direction, TracedRecord, RecordLineage } from "./model";
+import type { Direction, RecordLineage, TracedRecord } from "./model";
+import type { Values } from "./results";
 import { type RecordHref, sourceText } from "./rows";
 import * as sentences from "./sentences";
 import { textOf } from "./texts";

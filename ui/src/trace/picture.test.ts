@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { flow, randomTrace, node, record, type Shape, trace } from "./fixture";
-import { directedTraceOf, type RecordLineage, lineageOf } from "./model";
-import { FIRST_DRAWN, MAX_DRAWN, type Picture, pictureOf, type DrawOptions } from "./picture";
 import { adjacencyOf } from "./adjacency";
+import { flow, node, randomTrace, record, type Shape, trace } from "./fixture";
+import { directedTraceOf, lineageOf, type RecordLineage } from "./model";
+import { type DrawOptions, FIRST_DRAWN, MAX_DRAWN, type Picture, pictureOf } from "./picture";
 
 const NOTHING: DrawOptions = { more: new Map(), further: new Set() };
 const drawn = (lineage: RecordLineage, options: DrawOptions = NOTHING): Picture =>

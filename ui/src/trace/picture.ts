@@ -2,9 +2,9 @@
 // drawn. Never more than MOST_DRAWN elements in all: then fewer records of each operation, flows as one link between
 // two operations, and at last operations in the middle as one element. Knows nothing of where anything is drawn.
 
-import { hashOf, pairKey, type Side, type RecordLineage, type LineageNode } from "./model";
-import { placeOf, shortened, textOf } from "./texts";
 import type { Adjacency } from "./adjacency";
+import { hashOf, type LineageNode, pairKey, type RecordLineage, type Side } from "./model";
+import { placeOf, shortened, textOf } from "./texts";
 
 /** Elements in a drawing: operations, records, links, and what stands for others. */
 export const MAX_DRAWN = 500;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { type Adjacency, adjacencyOf } from "./adjacency";
 import { randomTrace, type Shape } from "./fixture";
 import { neighbour } from "./navigation";
 import { type Picture, pictureOf } from "./picture";
 import { type Placement, placementOf, requestOf, type Spot } from "./placement";
-import { type Adjacency, adjacencyOf } from "./adjacency";
 
 const SHAPES: Shape[] = [
   { depth: 2, wide: 3, records: 9, fan: 2 },

@@ -2,8 +2,8 @@
 
 import { type Client, isAbort, Problem } from "../client";
 import type { Start } from "../route";
+import { type DirectedTrace, directedTraceOf, type Direction } from "./model";
 import type { Graph, Trace } from "./results";
-import { type Direction, type DirectedTrace, directedTraceOf } from "./model";
 
 export interface TraceQuery {
   readonly application: string;

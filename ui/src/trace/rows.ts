@@ -1,11 +1,11 @@
 // Records as rows of a table, as this view lists them: the link to each one's own way, what it holds, where it stands.
 
 import { type Child, h } from "../dom";
+import { fileName, nodeNumber } from "../format";
 import type { Start } from "../route";
 import { table } from "../table";
-import { fileName, nodeNumber } from "../format";
-import type { TraceRecord } from "./results";
 import { hashOf } from "./model";
+import type { TraceRecord } from "./results";
 
 /** Where the way of a record is. It is drawn as this one is: the same directions, whole or not. */
 export type RecordHref = (nodeId: string, record: TraceRecord) => string;

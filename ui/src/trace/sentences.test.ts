@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { endpointsOf, continuesBeyond } from "./endpoints";
+import { adjacencyOf } from "./adjacency";
+import { continuesBeyond, endpointsOf } from "./endpoints";
 import { flow, node, record, trace } from "./fixture";
 import { directedTraceOf, lineageOf } from "./model";
 import { outliersOf } from "./outliers";
 import { pictureOf } from "./picture";
 import * as sentences from "./sentences";
-import { limitOf, FIRST_STATE, readState, type TraceState, stateQuery } from "./state";
+import { FIRST_STATE, limitOf, readState, stateQuery, type TraceState } from "./state";
 import { placeOf, shortened, textOf } from "./texts";
-import { adjacencyOf } from "./adjacency";
 
 const row = (text: string | null, line = 4) => ({
   path: "/data/in/weather.csv",

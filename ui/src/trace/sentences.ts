@@ -1,13 +1,13 @@
 // What is said of a way in words: what is drawn of it, where it begins and ends, and what keeps one from relying on it.
 
 import { count, errorText, fileName, number, share } from "../format";
-import type { Graph } from "./results";
+import type { Adjacency } from "./adjacency";
 import type { Endpoint, Endpoints } from "./endpoints";
-import type { Direction, DirectedTrace, TracedRecord, RecordLineage } from "./model";
+import type { DirectedTrace, Direction, RecordLineage, TracedRecord } from "./model";
 import type { Outlier } from "./outliers";
 import type { Picture } from "./picture";
+import type { Graph } from "./results";
 import { placeOf, shortened, textOf } from "./texts";
-import type { Adjacency } from "./adjacency";
 
 const TITLE_CHARACTERS = 160;
 const SPOKEN_CHARACTERS = 200;

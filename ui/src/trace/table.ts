@@ -3,11 +3,11 @@
 
 import { type Client, save } from "../client";
 import { type Child, h, replace } from "../dom";
-import { showFailure, loading, notice } from "../states";
 import { count, fileName, number } from "../format";
-import type { TraceRecord } from "./results";
+import { loading, notice, showFailure } from "../states";
 import { outliersOf } from "./outliers";
 import { fetchTrace, type TraceQuery } from "./queries";
+import type { TraceRecord } from "./results";
 import { type RecordHref, recordTable } from "./rows";
 import * as sentences from "./sentences";
 import { placeOf, textOf } from "./texts";

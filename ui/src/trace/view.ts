@@ -4,22 +4,22 @@
 import "./trace.css";
 import { isAbort } from "../client";
 import { h, replace } from "../dom";
-import { href, type TraceRoute } from "../route";
-import { showFailure, loading, notice } from "../states";
-import type { View, ViewContext } from "../view";
 import { applicationOf, count, nodeNumber } from "../format";
+import { href, type TraceRoute } from "../route";
+import { loading, notice, showFailure } from "../states";
+import type { View, ViewContext } from "../view";
+import { type Adjacency, adjacencyOf } from "./adjacency";
 import { type Choice, type Drawing, makeDrawing } from "./drawing";
-import { type Endpoints, endpointsOf, continuesBeyond } from "./endpoints";
+import { continuesBeyond, type Endpoints, endpointsOf } from "./endpoints";
 import { makeList } from "./list";
-import { type Direction, type DirectedTrace, type Side, type RecordLineage, lineageOf } from "./model";
+import { type DirectedTrace, type Direction, lineageOf, type RecordLineage, type Side } from "./model";
 import { makePanel } from "./panel";
 import { FIRST_DRAWN, MORE_DRAWN, pictureOf } from "./picture";
 import { fetchDirectedTrace, Graphs, type TraceQuery } from "./queries";
 import { type RecordHref, startOf } from "./rows";
 import * as sentences from "./sentences";
-import { limitOf, FIRST_STATE, MAX_LIMIT, readState, type TraceState, stateQuery } from "./state";
+import { FIRST_STATE, limitOf, MAX_LIMIT, readState, stateQuery, type TraceState } from "./state";
 import { makeTable, type Table } from "./table";
-import { type Adjacency, adjacencyOf } from "./adjacency";
 
 /** What was answered about the way that is shown. */
 interface LoadedTrace {

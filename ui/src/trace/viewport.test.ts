@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dice } from "./fixture";
 import type { Spot } from "./placement";
-import { fitAround, type Bounds, reveal, MIN_READABLE_ZOOM, type Viewport, fitAll } from "./viewport";
+import { type Bounds, fitAll, fitAround, MIN_READABLE_ZOOM, reveal, type Viewport } from "./viewport";
 
 const FRAME = { width: 900, height: 450 };
 const small: Bounds = { left: -200, right: 200, top: 0, bottom: 300 };
