@@ -22,6 +22,7 @@ from hypothesis import settings
 
 from scripts import brief_jvm, jvm
 from spark_agent.sql import jvm_gateway
+from tests.support import durations
 
 if TYPE_CHECKING:
     from lineage_service.devstack.server import Server
@@ -45,29 +46,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail, instead of skip, where no Kafka or no Neo4j can be had",
     )
+    parser.addoption(
+        "--record-durations",
+        action="store_true",
+        help="write how long each file takes into tests/durations.json, which says what is begun first",
+    )
 
 
-#: Files that take minutes, the longest first: they are begun first, so that no worker is left with one of
-#: them when the others are through.
-LONG = (
-    "e2e/test_demo.py",
-    "soak/test_soak.py",
-    "spark/test_spark_engine.py",
-    "e2e/test_ways_to_start.py",
-    "spark/test_forms.py",
-    "e2e/test_tutorial.py",
-    "spark/test_invisible.py",
-    "spark/test_files_between.py",
-    "integration/test_maintenance.py",
-    "spark/test_cluster.py",
-    "integration/test_security.py",
-    "spark/test_dataframe_cluster.py",
-)
+def pytest_configure(config: pytest.Config) -> None:
+    # The workers of xdist report to the process that started them.
+    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(durations.Recorder(TESTS))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {TESTS / name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path, len(LONG)))
+    durations.longest_first(items, TESTS)
     for item in items:
         if item.path.is_relative_to(TESTS):
             item.add_marker(item.path.relative_to(TESTS).parts[0])

@@ -1,0 +1,175 @@
+"""`spark_agent.trace` in a running session, with a real consumer and a real API beside it."""
+
+from __future__ import annotations
+
+import json
+import operator
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_agent import TraceError, agent, trace
+from spark_agent.client import trace as client
+from spark_agent.driver.session import Session
+from tests.support.spark.application import part_rows
+from tests.support.spark.pipelines import write
+from tests.support.spark.sessions import Servers, found, session
+
+pytestmark = pytest.mark.timeout(1800)
+
+ROOT = Path(__file__).parents[3]
+ORDERS = [
+    "shop,state,amount",
+    "North,paid,10",
+    "South,paid,7",
+    "North,open,90",
+    "North,paid,5",
+    "East,paid,3",
+]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job that has acted, in a session that goes on."""
+
+    folder: Path
+    paid: Any
+    sums: Any
+
+
+@pytest.fixture(scope="module")
+def ran(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    folder = tmp_path_factory.mktemp("orders")
+    orders = write(folder / "orders.csv", ORDERS)
+    with session({**servers.conf, "spark.sql.shuffle.partitions": "2"}) as context:
+        lines = context.textFile(str(orders), 2).filter(lambda line: not line.startswith("shop,"))
+        paid = lines.map(lambda line: line.split(",")).filter(lambda order: order[1] == "paid")
+        sums = paid.map(lambda order: (order[0], int(order[2]))).reduceByKey(operator.add, 2)
+        sums.map(lambda total: f"{total[0]},{total[1]}").saveAsTextFile(str(folder / "sums"))
+        yield Ran(folder, paid, sums)
+
+
+NORTH = {("orders.csv", 1, 2, "North,paid,10"), ("orders.csv", 4, 5, "North,paid,5")}
+
+
+def test_an_rdd_goes_back_to_the_rows_it_was_made_of(ran: Ran) -> None:
+    before = agent.active().session.events.committed_runs  # type: ignore[union-attr]
+    rows = trace(ran.sums).key("North").go_back_all().rows()
+    assert rows.columns == ["path", "row", "line", "text"]
+    assert found(rows) == NORTH
+    assert found(trace(ran.sums).backward(key="North")) == NORTH
+    assert agent.active().session.events.committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
+
+
+def test_an_output_folder_is_chosen_from_by_its_rows(ran: Ran) -> None:
+    lineage = trace(ran.folder / "sums")
+    assert lineage.count() == 3
+    assert found(lineage.backward(lambda text: text.startswith("North"))) == NORTH
+    assert lineage.filter(lambda text: "nobody" in text).go_back_all().count() == 0
+
+
+def test_rows_of_files_go_both_ways(ran: Ran) -> None:
+    part, row, _ = next(each for each in part_rows(ran.folder / "sums") if each[2].startswith("North"))
+    assert found(trace(str(part)).backward(row=row)) == NORTH
+    orders = trace((ran.folder / "orders.csv").as_uri())
+    assert orders.count() == len(ORDERS)
+    assert found(orders.forward(row=1)) == {(part.name, row, row + 1, "North,15")}
+    assert found(orders.forward(row=3)) == set()
+    siblings = orders.row(1).go_next_all().go_back_all()
+    assert found(siblings.rows()) == NORTH
+
+
+def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    north = trace(ran.sums).key("North")
+    steps = [north.go_back(steps).count() for steps in range(6)]
+    assert steps == [1, 2, 2, 2, 2, 2]
+    assert north.go_back().go_next().collect()[0][1]["key"] == "North"
+    north.go_back(9).show(1)
+    assert capsys.readouterr().out == f"{ran.folder}/orders.csv:2  North,paid,10\n... 1 more\n"
+    assert [record for _, record in north.positions().collect()] == [north.collect()[0][1]["record_id"]]
+
+
+def test_many_rows_are_read_by_spark_where_they_stand(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "ROWS_FROM_DRIVER", 0)
+    rows = trace(ran.sums).key("North").go_back_all().rows()
+    assert found(rows) == NORTH
+    folder = ran.folder / "long [1]"
+    folder.mkdir()
+    long = write(folder / "a b.txt", [f"{i} {'x' * 50}" for i in range(2_000)])
+    spark = client._spark()
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "9000")
+    numbered = client._numbered(spark, str(long)).collect()
+    assert sorted(tuple(row) for row in numbered) == [(i, f"{i} {'x' * 50}") for i in range(2_000)]
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda ran: trace(ran.paid.map(len)), "no action has used this RDD"),
+        (lambda ran: trace(17), "neither a path nor an RDD"),
+        (lambda ran: trace("/no/such/file"), "no source or sink"),
+        (lambda ran: trace(ran.paid).filter(len), "spark.lineage.detailed=true"),
+        (lambda ran: trace(ran.sums).rows(), "no rows of files"),
+        (lambda ran: trace(ran.sums).row(0), "trace the file"),
+        (lambda ran: trace(ran.sums).backward(partition=0), "say row="),
+        (lambda ran: trace(ran.sums).key("nobody").go_back().count(), "no record with the key"),
+        (lambda ran: trace(ran.sums, api="http://127.0.0.1:9"), "start `lineage serve`"),
+        (lambda ran: trace(ran.sums, api="nowhere"), "no address"),
+    ],
+)
+def test_what_cannot_be_answered_says_why(ran: Ran, ask: Any, text: str) -> None:
+    with pytest.raises(TraceError, match=text):
+        ask(ran)
+
+
+def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_STARTS", 2)
+    with pytest.raises(TraceError, match="choose with filter"):
+        trace(ran.folder / "sums").go_back_all()
+
+
+def test_what_is_not_stored_in_time_is_said(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "committed_runs", 1_000_000)
+    with pytest.warns(UserWarning, match="of its 1000000 runs are stored"):
+        trace(ran.sums, wait_s=0.1)
+
+
+def test_the_example_and_the_engine_on_spark_answer_at_a_terminal(servers: Servers, tmp_path: Path) -> None:
+    write(tmp_path / "orders.csv", ORDERS)
+    bin_ = Path(sys.executable).parent
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, env=servers.environment, cwd=tmp_path, capture_output=True, text=True, timeout=900
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    confs = [part for name, value in servers.conf.items() for part in ("--conf", f"{name}={value}")]
+    example = str(ROOT / "examples" / "trace_in_session.py")
+    printed = run(str(bin_ / "spark-submit"), *confs, example, "orders.csv", "sums", "North")
+    part, row, _ = next(each for each in part_rows(tmp_path / "sums") if each[2] == "North,15")
+    assert printed.splitlines() == [
+        "North has 2 paid orders; the largest of them:",
+        "line 2: North,paid,10",
+        "and went into:",
+        f"{part}:{row + 1}  North,15",
+    ]
+    question = ["trace", "last", "backward", f"{part}:{row + 1}", "--json"]
+    here = run(sys.executable, "-m", "lineage_service.cli.main", *question)
+    on_spark = run(
+        sys.executable,
+        "-m",
+        "lineage_service.cli.main",
+        *question,
+        "--engine",
+        "spark",
+        "--master",
+        "local[1]",
+    )
+    assert json.loads(on_spark) == json.loads(here)

@@ -1,0 +1,72 @@
+"""The structure of the code: no circles of imports, in Java too, and executors get what runs there."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+
+import grimp
+import pytest
+
+from scripts.structure import PACKAGES, circles
+from spark_agent.driver.shipping import write_archive
+
+pytestmark = pytest.mark.unit
+
+JAVA = Path(__file__).parents[3] / "spark_agent" / "jvm" / "src" / "lineagemaster"
+#: The Java packages, and which others their classes may import. `delivery.kafka` has its own class loader.
+JAVA_PACKAGES = {
+    "plan": {"expression", "capture", "delivery"},
+    "expression": {"capture", "delivery"},
+    "capture": {"delivery"},
+    "delivery": set(),
+    "delivery.kafka": {"delivery"},
+}
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*PACKAGES, cache_dir=None)
+
+
+def test_no_module_imports_itself_over_others(graph: grimp.ImportGraph) -> None:
+    assert circles(graph) == []
+
+
+def test_a_circle_is_noticed() -> None:
+    graph = grimp.ImportGraph()
+    for module in "abcd":
+        graph.add_module(module)
+    for importer, imported in ("ab", "bc", "ca", "cd"):
+        graph.add_import(importer=importer, imported=imported)
+    assert circles(graph) == [["a", "b", "c"]]
+
+
+def test_the_archive_for_executors_holds_what_workers_import_and_nothing_else(
+    graph: grimp.ImportGraph, tmp_path: Path
+) -> None:
+    archive = tmp_path / "agent.zip"
+    write_archive(str(archive))
+    names = {
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for name in zipfile.ZipFile(archive).namelist()
+    }
+    rooms = ("spark_agent.contract", "spark_agent.delivery", "spark_agent.worker")
+    assert names == {"spark_agent", *(name for name in graph.modules if name.startswith(rooms))}
+    imported = {
+        module for name in names - {"spark_agent"} for module in graph.find_modules_directly_imported_by(name)
+    }
+    assert imported <= names
+
+
+def test_java_packages_import_only_those_below_them() -> None:
+    imported: dict[str, set[str]] = {package: set() for package in JAVA_PACKAGES}
+    for path in JAVA.rglob("*.java"):
+        package = ".".join(path.parent.relative_to(JAVA).parts)
+        imported[package] |= set(
+            re.findall(r"^import lineagemaster\.([a-z.]+)\.", path.read_text("utf-8"), re.M)
+        )
+    for package, names in imported.items():
+        assert names <= JAVA_PACKAGES[package], package
+        assert JAVA.joinpath(*package.split("."), "package-info.java").is_file(), package
