@@ -16,15 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lineage_service.decode.event_checks import (
-    MAX_NUMBER,
-    MAX_POSITION,
-    check_application,
-    check_event,
-    check_number,
-)
 from spark_agent import contract
-from spark_agent.contract import Block, ContractError
+from spark_agent.contract import MAX_POSITION, Block, ContractError
+from spark_agent.contract.event_checks import decode_event
 
 Integers = npt.NDArray[Any]
 
@@ -114,10 +108,7 @@ class EventRow:
 def rows_of_block(message: bytes) -> BlockRows:
     """Decode one message of `lineage-flow`. Raises ContractError."""
     block = contract.decode_block(message)
-    check_application(block.application_id)
-    for name in ("node", "split", "seq"):
-        check_number(name, getattr(block, name), MAX_NUMBER)
-    check_number("source", block.source or 0, MAX_NUMBER)
+    contract.check_application_id(block.application_id)
     content: Flows | Texts | Unused
     if block.relation in contract.TEXT_BLOCKS:
         content = _texts(block)
@@ -140,9 +131,7 @@ def rows_of_block(message: bytes) -> BlockRows:
 
 def row_of_event(message: bytes) -> EventRow:
     """Decode one message of `lineage-node`; its type is known or may be ignored. Raises ContractError."""
-    event = contract.decode_event(message)
-    check_application(event["application_id"])
-    check_event(event)
+    event = decode_event(message)
     body = message.decode("utf-8", "replace")
     if "\\ud" in body.lower():  # an escape that may be half a surrogate pair, which no store can hold
         body = _storable(json.dumps(event, ensure_ascii=False))

@@ -74,7 +74,7 @@ class GraphStore(Protocol):
         """
 
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Decoded `lineage-node` events (`contract.decode_event`). Partitions and runs are passed over."""
+        """Decoded `lineage-node` events (`contract.event_checks`). Partitions and runs are passed over."""
 
     def write_counts(self, application_id: str, records: NodeCounts, flows: EdgeCounts) -> None:
         """How many records each node has, how many flows went from (source, target). The last count stays."""

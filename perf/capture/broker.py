@@ -14,6 +14,7 @@ from lineage_service.cli.stack.down import stop
 from lineage_service.cli.stack.up import start
 from lineage_service.settings import Settings
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 
 TOPICS = (contract.NODE_TOPIC, contract.FLOW_TOPIC)
 Ends = Mapping[tuple[str, int], int]
@@ -65,7 +66,7 @@ class Broker:
         """What the one application has counted that ran since `before`."""
         counters = [
             event["counters"]
-            for event in map(contract.decode_event, self._messages(contract.NODE_TOPIC, before))
+            for event in map(decode_event, self._messages(contract.NODE_TOPIC, before))
             if event["type"] == contract.APPLICATION_ENDED
         ]
         if len(counters) != 1:

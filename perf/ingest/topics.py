@@ -23,6 +23,7 @@ from perf.capture.broker import Ends
 from perf.capture.cases import WORKLOADS, Case
 from perf.capture.drivers import ROOT, JobError
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 
 _DEADLINE_S = 30.0
 _JOB_S = 3_600
@@ -253,7 +254,7 @@ def grow(small: Captured, times: int, topics: Topics) -> Captured:
     blocks, events = [], []
     for message in small.topics.messages():
         if message.topic() == small.topics.node:
-            events.append(contract.decode_event(message.value()))
+            events.append(decode_event(message.value()))
         else:
             blocks.append(contract.decode_block(message.value()))
     producer = Producer(

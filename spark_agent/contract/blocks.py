@@ -20,6 +20,8 @@ from spark_agent.contract.limits import (
     MAX_COLUMN_VALUES,
     MAX_HEADER_BYTES,
     MAX_MESSAGE_BYTES,
+    MAX_NUMBER,
+    MAX_POSITION,
     MAX_RUN,
 )
 from spark_agent.contract.texts import (
@@ -85,6 +87,15 @@ OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     KEYS: ("out", "code"),
     VALUES: ("out", "code"),
     DIGESTS: ("out",),
+}
+
+_NUMBERS_BELOW = {
+    "node": MAX_NUMBER + 1,
+    "run": MAX_RUN,
+    "split": MAX_NUMBER + 1,
+    "seq": MAX_NUMBER + 1,
+    "base_in": MAX_POSITION + 1,
+    "base_out": MAX_POSITION + 1,
 }
 
 
@@ -195,10 +206,7 @@ def _decode_record(message: bytes) -> Block:
 
 
 def _block(header: Mapping[str, Any], columns: dict[str, Sequence[Any]]) -> Block:
-    numbers = {
-        name: _natural(header, name, 1 << 63 if name.startswith("base") else MAX_RUN)
-        for name in ("node", "run", "split", "seq", "base_in", "base_out")
-    }
+    numbers = {name: _natural(header, name, below) for name, below in _NUMBERS_BELOW.items()}
     relation = header.get("relation")
     if not isinstance(relation, str) or relation not in BLOCK_COLUMNS:
         raise ContractError(f"block relation {in_short(relation)} is not known")
@@ -228,7 +236,7 @@ def _source(header: Mapping[str, Any], relation: str, columns: Mapping[str, Sequ
             f"{relation} block with columns {sorted(columns)} has a source; only ids, positions and pairs "
             "without the column 'run' may name ids"
         )
-    return _natural(header, "source", MAX_RUN)
+    return _natural(header, "source", MAX_NUMBER + 1)
 
 
 def _looked_up(texts: Sequence[Text], codes: Sequence[int]) -> list[Text]:

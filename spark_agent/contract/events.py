@@ -1,20 +1,15 @@
-"""Events on `lineage-node`: their types, the fields that each must carry, and their JSON.
+"""Events on `lineage-node`: their types, the words that their fields hold, and how they are written.
 
-Promises that no type and no field is ever taken away from here. The service checks what optional fields hold,
-and `docs/contract.md` says what each one means.
+Promises that no type and no word is ever taken away from here. `event_fields` says which fields each type
+has, `event_checks` reads them, and `docs/contract.md` says what each one means.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
 from collections.abc import Mapping
-from typing import Any
 
-from spark_agent.contract.errors import ContractError, check_size, in_short
-from spark_agent.contract.limits import MAX_EVENT_DEPTH, MAX_MESSAGE_BYTES
-from spark_agent.contract.version import VERSION, check_version
+from spark_agent.contract.version import VERSION
 
 APPLICATION_STARTED = "application_started"
 APPLICATION_ENDED = "application_ended"
@@ -45,55 +40,6 @@ SUCCEEDED, FAILED = "succeeded", "failed"
 APPLICATION_STATES = (SUCCEEDED, FAILED)
 ACTION_COMPLETE, ACTION_FAILED, ACTION_ABORTED = "complete", "failed", "aborted"
 ACTION_STATES = (ACTION_COMPLETE, ACTION_FAILED, ACTION_ABORTED)
-
-_MANIFEST: Mapping[str, tuple[type, ...]] = {
-    "run": (int,),
-    "split": (int,),
-    "attempt": (int,),
-    "stage": (int,),
-    "action": (int, type(None)),
-    "input": (int,),
-    "nodes": (list,),
-    "blocks": (int,),
-    "dropped": (int,),
-    "inputs": (int,),
-    "outputs": (int,),
-}
-
-#: Each event type with the fields that it must carry beside `version`, `type`, `application_id`, `time`.
-#: Any of them may also carry `event`: its number in the application, by which a lost one is noticed.
-EVENT_FIELDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
-    APPLICATION_STARTED: {"name": (str,), "detailed": (bool,)},
-    APPLICATION_ENDED: {"counters": (dict,)},
-    NODE_REGISTERED: {
-        "node": (int,),
-        "name": (str,),
-        "description": (str,),
-        "kind": (str,),
-        "relation": (str,),
-        "exact": (bool,),
-    },
-    LINK: {"source": (int,), "target": (int,), "port": (int,)},
-    PARTITIONS: {"node": (int,), "partitions": (list,)},
-    RUN_COMMITTED: _MANIFEST,
-    RUN_KEPT: _MANIFEST,
-    RUN_FAILED: {
-        **_MANIFEST,
-        "failed_node": (int,),
-        "position": (int, type(None)),
-        "certain": (bool,),
-        "error": (str,),
-        "message": (str,),
-        "frame": (str, type(None)),
-    },
-    PERSISTED: {"node": (int,)},
-    ACTION_ENDED: {"node": (int,), "state": (str,)},
-    ALIVE: {},
-    GAP: {"reason": (str,), "node": (int, type(None))},
-    COLUMNS: {"node": (int,), "piece": (int,), "fields": (dict,)},
-    DRIVER: {"source": (int,), "target": (int,)},
-    BATCH_COMMITTED: {"query": (str,), "batch": (int,), "node": (int,), "offsets": (dict,)},
-}
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.
 IDENTITY = "identity"  # output k is input k
@@ -126,49 +72,3 @@ def encode_event(event_type: str, application_id: str, time_ms: int, fields: Map
     return json.dumps({**body, **fields}, separators=(",", ":"), ensure_ascii=False).encode(
         "utf-8", "surrogatepass"
     )
-
-
-def decode_event(message: bytes) -> dict[str, Any]:
-    """The event as a dictionary, its required fields checked. Raises ContractError.
-
-    An event of a type that is not known comes as it is if it says that it may be ignored.
-    """
-    check_size("event", message, MAX_MESSAGE_BYTES)
-    try:
-        event = json.loads(message.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ContractError(f"event is not JSON: {error}") from None
-    if not isinstance(event, dict):
-        raise ContractError("event is not a JSON object")
-    _check_depth(event)
-    check_version(event.get("version"))
-    for name, kind in (("type", str), ("application_id", str), ("time", int)):
-        if not isinstance(event.get(name), kind) or isinstance(event[name], bool):
-            raise ContractError(f"event has no {kind.__name__} field {name!r}")
-    required = EVENT_FIELDS.get(event["type"])
-    if required is None:
-        if event.get("ignorable") is True and _EVENT_TYPE.fullmatch(event["type"]):
-            return event
-        raise ContractError(f"event type {in_short(event['type'])} is not known")
-    for name, kinds in required.items():
-        if name not in event or not isinstance(event[name], kinds):
-            raise ContractError(f"{event['type']} event has no valid field {name!r}")
-        if isinstance(event[name], bool) and bool not in kinds:
-            raise ContractError(f"{event['type']} event has a boolean in field {name!r}")
-    return event
-
-
-def _check_depth(event: Mapping[str, Any]) -> None:
-    level: list[Any] = [event]
-    for _ in range(MAX_EVENT_DEPTH):
-        within = itertools.chain.from_iterable(
-            value.values() if isinstance(value, dict) else value for value in level
-        )
-        level = [value for value in within if isinstance(value, (dict, list))]
-        if not level:
-            return
-    raise ContractError(f"event is nested more than {MAX_EVENT_DEPTH} deep")
-
-
-#: What a type that is not known may be called: it becomes a cell of a table.
-_EVENT_TYPE = re.compile("[a-z][a-z0-9_]{0,79}", re.ASCII)

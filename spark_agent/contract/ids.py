@@ -12,6 +12,15 @@ ID_POSITION_BITS = 33
 #: Becomes a folder's name and a part of node ids, URLs and Cypher parameters. A colon takes three characters
 #: in the name of a folder, which has 255 at most: so 20 of them.
 APPLICATION_ID = re.compile(r"(?!(?:[^:]*:){21})[A-Za-z0-9][A-Za-z0-9._:-]{0,199}", re.ASCII)
+APPLICATION_ID_RULE = (
+    "1 to 200 letters, digits or . _ : - that begin with a letter or digit, with at most 20 colons"
+)
+
+
+def check_application_id(application_id: str) -> None:
+    """Raises ContractError."""
+    if APPLICATION_ID.fullmatch(application_id) is None:
+        raise ContractError(f"application_id {application_id[:80]!r} is not {APPLICATION_ID_RULE}")
 
 
 def node_id(application_id: str, node: int) -> str:

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 MAX_RUN = 1 << 53
+MAX_POSITION = (1 << 63) - 1
+#: The largest node, split, `seq`, and number of blocks.
+MAX_NUMBER = (1 << 31) - 1
+#: The last millisecond of the year 9999: people are shown times as dates.
+MAX_TIME = 253_402_300_799_999
+#: What a manifest has of slow records at most.
+MAX_SLOW_RECORDS = 20
 #: No block is larger than this before the producer compresses it; brokers refuse 1 MiB by default.
 MAX_BLOCK_BYTES = 900_000
 #: No column is longer than this, so a decoder can bound its memory before it allocates.

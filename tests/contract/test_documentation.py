@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from spark_agent import contract
+from spark_agent.contract.event_fields import DEFINITIONS, EVENT_FIELDS, HEAD
+from spark_agent.contract.field_types import (
+    Boolean,
+    FieldType,
+    Integer,
+    ListOf,
+    MapOf,
+    Nullable,
+    Number,
+    Object,
+    OneOf,
+    Reference,
+    Text,
+    TupleOf,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
 EVENTS: dict[str, str] = dict(
@@ -15,14 +32,82 @@ EVENTS: dict[str, str] = dict(
 )
 
 
-@pytest.mark.parametrize("event_type", contract.EVENT_FIELDS)
+#: What the page calls the types of fields.
+WORD_OF: dict[type[FieldType], str] = {
+    Text: "string",
+    OneOf: "string",
+    Boolean: "boolean",
+    Integer: "integer",
+    Number: "number",
+    ListOf: "list",
+    TupleOf: "`[",
+    Object: "object",
+    MapOf: "object",
+    Reference: "object",
+}
+
+
+def described_fields(section: str) -> dict[str, tuple[str, str]]:
+    """The fields of a section's table: name -> (type, what is said of it)."""
+    rows = re.findall(r"^\| (`[^|]*) \| ([^|]+) \| ?([^|]*?) ?\|$", section, re.MULTILINE)
+    return {name: (type_, said) for names, type_, said in rows for name in re.findall(r"`(\w+)`", names)}
+
+
+def words(page: str) -> set[str]:
+    """The words that a page quotes as code."""
+    return {word for code in re.findall(r"`([^`]+)`", page) for word in re.findall(r"\w+", code)}
+
+
+def section_of(event_type: str) -> str:
+    """Where a type is described. The manifests refer to each other."""
+    types = (contract.RUN_COMMITTED, contract.RUN_KEPT, event_type)
+    return "".join(map(EVENTS.__getitem__, types if event_type in contract.MANIFESTS else (event_type,)))
+
+
+@pytest.mark.parametrize("event_type", EVENT_FIELDS)
 def test_every_event_type_is_described_with_its_fields(event_type: str) -> None:
-    described = {
-        name
-        for row in re.findall(r"^\| ([^|]*) \|", EVENTS[event_type], re.MULTILINE)
-        for name in re.findall(r"`(\w+)`", row)
-    }
-    assert set(contract.EVENT_FIELDS[event_type]) <= described
+    described, declared = described_fields(section_of(event_type)), EVENT_FIELDS[event_type]
+    assert set(described) == set(declared.fields)
+    optional = {name for name, (_, said) in described.items() if said.startswith("optional")}
+    assert optional == set(declared.optional)
+    for name, field in declared.fields.items():
+        type_, _ = described[name]
+        is_nullable = isinstance(field, Nullable)
+        assert type_.startswith(WORD_OF[type(field.type if is_nullable else field)]), name
+        if name in declared.required:
+            assert type_.endswith("or null") is is_nullable, name
+
+
+def names_within(field: FieldType) -> Iterator[str]:
+    """The names of all fields below a field."""
+    match field:
+        case Object():
+            yield from field.fields
+            yield from itertools.chain.from_iterable(map(names_within, field.fields.values()))
+        case TupleOf():
+            yield from field.entries
+        case Nullable():
+            yield from names_within(field.type)
+        case ListOf():
+            yield from names_within(field.entry)
+        case MapOf():
+            yield from names_within(field.value)
+
+
+@pytest.mark.parametrize("event_type", EVENT_FIELDS)
+def test_what_stands_in_its_fields_is_described_too(event_type: str) -> None:
+    assert set(names_within(EVENT_FIELDS[event_type])) <= words(section_of(event_type))
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_what_stands_in_many_events_is_described(name: str) -> None:
+    assert set(names_within(DEFINITIONS[name])) <= words(PAGE)
+
+
+def test_the_fields_of_every_event_are_described() -> None:
+    head = PAGE[PAGE.index("\n## Events") : PAGE.index("\n**`application_started`**")]
+    described = described_fields(head)
+    assert set(described) == set(HEAD.fields)
 
 
 @pytest.mark.parametrize("relation", contract.BLOCK_COLUMNS)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lineage_service.decode.batches import Message
 from spark_agent import contract
 from spark_agent.contract import Block
+from spark_agent.contract.event_fields import EVENT_FIELDS, HEAD
+from spark_agent.contract.field_types import (
+    Boolean,
+    FieldType,
+    Integer,
+    ListOf,
+    MapOf,
+    Nullable,
+    Object,
+    OneOf,
+    Reference,
+    Text,
+)
 
 APP = "app-1"
-SMALLEST: dict[type, Any] = {str: "", int: 0, bool: False, list: [], dict: {}}
+SMALLEST: Mapping[type[FieldType], Any] = {Text: "", Integer: 0, Boolean: False, ListOf: [], MapOf: {}}
 
 
 def block(
@@ -43,12 +56,40 @@ def block(
 
 
 def event(event_type: str, *, application_id: str = APP, time: int = 0, **fields: Any) -> bytes:
-    required = {name: SMALLEST[kinds[0]] for name, kinds in contract.EVENT_FIELDS[event_type].items()}
+    required = {name: smallest(field) for name, field in EVENT_FIELDS[event_type].required.items()}
     if event_type == contract.NODE_REGISTERED:
         required |= {"kind": "operator", "relation": contract.IDENTITY}
-    elif event_type == contract.ACTION_ENDED:
-        required["state"] = contract.ACTION_COMPLETE
     return contract.encode_event(event_type, application_id, time, {**required, **fields})
+
+
+def smallest(field: FieldType) -> Any:
+    """A value that the field may hold."""
+    if isinstance(field, Nullable):
+        return smallest(field.type)
+    return field.words[0] if isinstance(field, OneOf) else SMALLEST[type(field)]
+
+
+def undeclared_fields(event: Mapping[str, Any]) -> set[str]:
+    """The fields of an event that the contract does not have: readers would take no notice of them."""
+    fields = Object(optional={**HEAD.fields, **EVENT_FIELDS[event["type"]].fields})
+    return set(_undeclared(fields, event, event["type"]))
+
+
+def _undeclared(field: FieldType, value: Any, path: str) -> Iterator[str]:
+    match field:
+        case Nullable() if value is not None:
+            yield from _undeclared(field.type, value, path)
+        case Reference():
+            yield from _undeclared(field.types[field.name], value, path)
+        case ListOf():
+            for entry in value:
+                yield from _undeclared(field.entry, entry, path)
+        case Object():
+            for name, entry in value.items():
+                if name in field.fields:
+                    yield from _undeclared(field.fields[name], entry, f"{path}.{name}")
+                else:
+                    yield f"{path}.{name}"
 
 
 def messages(*values: bytes | None, first: int = 0, topic: str = "flow", partition: int = 0) -> list[Message]:

@@ -12,6 +12,7 @@ from lineage_service.graph.rows import GraphDataError, event_rows
 from lineage_service.store.tables import events_batch, flow_batches, receipts_batch, record_batches
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
+from spark_agent.contract.event_checks import decode_event
 
 _SAMPLES = Path(__file__).parents[1] / "contract"
 #: Every golden sample, good and broken.
@@ -44,11 +45,11 @@ def swallow_block(message: bytes) -> Block | None:
 def swallow_event(message: bytes) -> dict[str, Any] | None:
     """Take a message of `lineage-node` all the way to rows, the graph and the count of what is complete."""
     try:
-        event = contract.decode_event(message)
+        event = decode_event(message)
     except ContractError:
         return None
     said = json.dumps(event)
-    assert json.dumps(contract.decode_event(said.encode())) == said
+    assert json.dumps(decode_event(said.encode())) == said
     try:
         row = row_of_event(message)
     except ContractError:

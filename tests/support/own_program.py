@@ -11,9 +11,10 @@ from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from spark_agent.delivery import producer, topics
 from spark_agent.emitter.lineage_api import LineageApi
-from tests.support.lineage_messages import messages
+from tests.support.lineage_messages import messages, undeclared_fields
 
 APP = "own-1"
 
@@ -41,7 +42,9 @@ class Wire:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        return [contract.decode_event(message) for message in self.messages[contract.NODE_TOPIC]]
+        events = [decode_event(message) for message in self.messages[contract.NODE_TOPIC]]
+        assert set().union(*map(undeclared_fields, events)) == set()
+        return events
 
     @property
     def blocks(self) -> list[contract.Block]:

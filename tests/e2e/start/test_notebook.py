@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from tests.support.spark.application import messages_of
 
 pytestmark = pytest.mark.timeout(1800)
@@ -74,9 +75,7 @@ def test_a_notebook_shows_two_lines_and_operations_have_their_cells(kafka: Any, 
     notices = [line for cell in cells for line in cell["stderr"].splitlines() if line.startswith("lineage:")]
     assert [notice.split()[1] for notice in notices] == ["on", "complete"], notices
 
-    events = [
-        contract.decode_event(message) for message in messages_of(kafka.bootstrap_servers, topics["node"])
-    ]
+    events = [decode_event(message) for message in messages_of(kafka.bootstrap_servers, topics["node"])]
     sites = {
         event["name"]: event["call_site"] for event in events if event["type"] == contract.NODE_REGISTERED
     }

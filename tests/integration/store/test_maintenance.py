@@ -26,6 +26,7 @@ from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from tests.support.flow_store_suite import SOURCE, events, flows, rows, state
 from tests.support.lineage_messages import APP, block, event
 
@@ -421,7 +422,7 @@ def test_deletion_takes_rows_files_and_graph(folder: Path) -> None:
         fill(store, application_id)
         graph.write_events(store.events(application_id))
         graph.write_events(
-            [contract.decode_event(event(contract.NODE_REGISTERED, application_id=application_id, node=1))]
+            [decode_event(event(contract.NODE_REGISTERED, application_id=application_id, node=1))]
         )
     run_pass(store)
     said = run_pass(store, graph, delete=(APP,), file_hours=0)

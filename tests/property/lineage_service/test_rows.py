@@ -23,6 +23,7 @@ from lineage_service.store.tables import (
 )
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
+from spark_agent.contract.event_fields import EVENT_FIELDS
 from tests.support.lineage_messages import event
 
 POSITION = st.integers(0, 2**40) | st.integers(0, 40)
@@ -370,7 +371,7 @@ ODD = st.fixed_dictionaries(
 )
 
 
-@given(st.sampled_from(list(contract.EVENT_FIELDS)), ODD, st.integers() | st.integers(0, 2**43))
+@given(st.sampled_from(list(EVENT_FIELDS)), ODD, st.integers() | st.integers(0, 2**43))
 def test_an_event_becomes_a_row_or_is_refused(event_type: str, odd: dict[str, Any], time_ms: int) -> None:
     message = event(event_type, application_id="app", time=time_ms, **odd)
     with contextlib.suppress(ContractError):

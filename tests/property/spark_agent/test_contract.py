@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError
-from tests.support.strategies import TEXT, blocks
+from spark_agent.contract.event_checks import decode_event
+from spark_agent.contract.event_fields import EVENT_FIELDS
+from tests.support.strategies import blocks
+from tests.support.wild_events import right_events
 
 
 def as_lists(block: Block) -> Block:
@@ -44,35 +47,18 @@ def test_an_array_is_encoded_as_a_list_is_and_so_is_a_late_descent(
     assert contract.encode_block(replace(block, columns={"in": array(typecode, values)})) == message
 
 
-FIELDS = {
-    str: TEXT,
-    int: st.integers(0, 2**53 - 1),
-    bool: st.booleans(),
-    list: st.lists(st.integers(0, 9), max_size=4),
-    dict: st.dictionaries(TEXT, st.integers(0, 9), max_size=4),
-    type(None): st.none(),
-}
-
-
-@pytest.mark.parametrize("event_type", contract.EVENT_FIELDS)
+@pytest.mark.parametrize("event_type", EVENT_FIELDS)
 @given(data=st.data())
 def test_a_decoded_event_is_the_encoded_one(event_type: str, data: st.DataObject) -> None:
-    required = contract.EVENT_FIELDS[event_type]
-    fields = {name: data.draw(st.one_of(*map(FIELDS.__getitem__, kinds))) for name, kinds in required.items()}
-    application_id, time_ms = data.draw(TEXT), data.draw(st.integers(0, 2**43))
-    event = contract.decode_event(contract.encode_event(event_type, application_id, time_ms, fields))
-    head = {
-        "version": contract.VERSION,
-        "type": event_type,
-        "application_id": application_id,
-        "time": time_ms,
-        **({"ignorable": True} if event_type in contract.IGNORABLE else {}),
-    }
-    assert event == {**head, **fields}
+    event = data.draw(right_events((event_type,)))
+    head = {name: event.pop(name) for name in ("version", "type", "application_id", "time")}
+    message = contract.encode_event(event_type, head["application_id"], head["time"], event)
+    ignorable = {"ignorable": True} if event_type in contract.IGNORABLE else {}
+    assert decode_event(message) == {**head, "version": contract.VERSION, **ignorable, **event}
 
 
 def must_decode_or_refuse(message: bytes) -> None:
-    for decode in (contract.decode_block, contract.decode_event):
+    for decode in (contract.decode_block, decode_event):
         with contextlib.suppress(ContractError):
             decode(message)
 
@@ -150,7 +136,7 @@ def test_any_record_is_decoded_or_refused(
 @given(
     st.dictionaries(
         st.sampled_from(["version", "type", "application_id", "time", "node", "run", "counters", "name"]),
-        st.sampled_from(["1.0", "²", *contract.EVENT_FIELDS]) | JSON,
+        st.sampled_from(["1.0", "²", *EVENT_FIELDS]) | JSON,
     )
 )
 def test_any_event_is_decoded_or_refused(event: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_agent import contract
+from spark_agent.contract.event_fields import EVENT_FIELDS
 from tests.support.mutations import BLOCKS, EVENTS, swallow_block, swallow_event
 from tests.support.strategies import blocks
 
@@ -26,7 +27,7 @@ WILD: st.SearchStrategy[Any] = (
     | st.sampled_from(
         [
             *contract.BLOCK_COLUMNS,
-            *contract.EVENT_FIELDS,
+            *EVENT_FIELDS,
             *contract.RELATIONS,
             "in",
             "out",

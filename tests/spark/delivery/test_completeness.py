@@ -13,6 +13,7 @@ from pyspark import SparkConf, SparkContext
 
 from lineage_api.app import create_app
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from tests.support.api_client import Client
 from tests.support.spark.application import application_of, messages_of
 
@@ -26,7 +27,7 @@ class Messages:
     output: Path
 
     def of_type(self, event_type: str) -> list[bytes]:
-        return [each for each in self.events if contract.decode_event(each)["type"] == event_type]
+        return [each for each in self.events if decode_event(each)["type"] == event_type]
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +127,8 @@ def test_many_losses_are_all_said(ask: Callable[..., Any], sent: Messages) -> No
         sent.of_type(kind)[0]
         for kind in (contract.RUN_COMMITTED, contract.NODE_REGISTERED, contract.APPLICATION_ENDED)
     )
-    manifest_of = {contract.decode_event(each)["run"] for each in sent.of_type(contract.RUN_COMMITTED)}
-    manifest_of.discard(contract.decode_event(manifest)["run"])
+    manifest_of = {decode_event(each)["run"] for each in sent.of_type(contract.RUN_COMMITTED)}
+    manifest_of.discard(decode_event(manifest)["run"])
     block = next(each for each in sent.blocks if contract.decode_block(each).run in manifest_of)
     missing = ask(manifest, node, block)["missing"]
     assert missing.split(", of")[0].split("; ") == [

@@ -18,6 +18,7 @@ import pytest
 
 from lineage_service.outcomes import LOST_AFTER_MS, outcome_of
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from tests.support.spark.application import messages_of
 
 RDD = (
@@ -133,9 +134,7 @@ def command(kafka: Any, topics: Mapping[str, str], *, by_submit: bool) -> tuple[
 
 
 def events_of(kafka: Any, topics: Mapping[str, str]) -> list[dict[str, Any]]:
-    events = [
-        contract.decode_event(message) for message in messages_of(kafka.bootstrap_servers, topics["node"])
-    ]
+    events = [decode_event(message) for message in messages_of(kafka.bootstrap_servers, topics["node"])]
     return sorted(events, key=lambda event: (event["time"], event.get("event", 0)))
 
 

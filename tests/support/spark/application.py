@@ -23,6 +23,7 @@ from lineage_service.queries import TraceQuery
 from lineage_service.store import tables
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
+from tests.support.lineage_messages import undeclared_fields
 
 #: What a node says whose query ran as it was.
 UNFOLLOWED = "ran without its records being followed"
@@ -177,6 +178,7 @@ def application_of(nodes: Sequence[bytes], flows: Sequence[bytes], folder: Path)
             pq.write_table(pa.Table.from_batches(batches), folder / f"{name}.parquet")
     store = ParquetStore(folder, application_id, event_rows)
     events = [dict(row.event) for row in event_rows]
+    assert set().union(*map(undeclared_fields, events)) == set()
     return Application(
         application_id,
         LineageQueries(store, time_budget_s=60),

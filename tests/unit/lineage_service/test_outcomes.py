@@ -12,6 +12,7 @@ from lineage_service.outcomes import LOST_AFTER_MS, actions_of, outcome_of
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.model.summaries import LOST, Summaries
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from tests.support.flow_store_suite import events as batch_of
 from tests.support.lineage_messages import APP, event
 
@@ -19,7 +20,7 @@ ERROR = {"type": "ValueError", "message": "no day", "frame": "job.py:5"}
 
 
 def decoded(event_type: str, **fields: Any) -> dict[str, Any]:
-    return contract.decode_event(event(event_type, **fields))
+    return decode_event(event(event_type, **fields))
 
 
 STARTED = decoded(contract.APPLICATION_STARTED, event=0)

@@ -17,6 +17,7 @@ from lineage_service.graph_export.applications import WholeRuns, from_settings
 from lineage_service.settings import Settings
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
+from spark_agent.contract.event_checks import decode_event
 from tests.support.lineage_messages import event
 
 MAX_FLOWS = 100
@@ -58,7 +59,7 @@ class Store:
 
 
 def told(application_id: str, event_type: str, **fields: Any) -> dict[str, Any]:
-    decoded = contract.decode_event(event(event_type, application_id=application_id, **fields))
+    decoded = decode_event(event(event_type, application_id=application_id, **fields))
     return dict(decoded)
 
 
