@@ -19,11 +19,13 @@ from confluent_kafka.admin import AdminClient
 
 from lineage_service.completeness import Completeness, completeness_of
 from lineage_service.errors import LineageError, UnavailableError
-from lineage_service.ingest.consumer import Consumer, Limits
+from lineage_service.ingest.consumer import Consumer
+from lineage_service.ingest.gathered_messages import Limits
 from lineage_service.kafka import client as kafka_client
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
+from lineage_service.kafka.errors import no_broker
 from lineage_service.kafka.group_claim import claim
-from lineage_service.kafka.subscription import KafkaSubscription, no_broker
+from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.kafka.topics import TopicError, create_topics, topic_partitions
 from lineage_service.monitoring.metrics import BatchMetrics, ConsumerMetrics, GraphMetrics, new_registry
 from lineage_service.monitoring.metrics_server import metrics_server

@@ -35,7 +35,7 @@ from lineage_service.ingest.redelivery import (
 from lineage_service.kafka import client
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
 from lineage_service.kafka.dead_letters import MAX_LETTER_BYTES
-from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError, no_broker
+from lineage_service.kafka.errors import TRANSIENT_ERRORS, BrokerUnavailableError, no_broker
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
@@ -155,7 +155,7 @@ class KafkaOffice:
             try:
                 return request()
             except KafkaException as error:
-                if error.args[0].code() not in PASSING or time.monotonic() > deadline:
+                if error.args[0].code() not in TRANSIENT_ERRORS or time.monotonic() > deadline:
                     raise self._unavailable(error) from error
                 time.sleep(0.1)
 

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lineage_service.decode.batches import DeadLetter
 from lineage_service.kafka.client import NO_OPTIONS, client_of
-from lineage_service.kafka.subscription import BrokerUnavailableError
+from lineage_service.kafka.errors import BrokerUnavailableError
 
 __all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
 

@@ -25,7 +25,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of, silent_log
-from lineage_service.kafka.subscription import PASSING, BrokerUnavailableError
+from lineage_service.kafka.errors import TRANSIENT_ERRORS, BrokerUnavailableError
 
 __all__ = ["Group", "GroupState", "KafkaGroup", "MemoryGroup", "Partition", "Standing"]
 
@@ -132,7 +132,7 @@ class KafkaGroup:
             try:
                 return self._state(topics, deadline)
             except KafkaException as error:
-                if error.args[0].code() not in PASSING or time.monotonic() > deadline:
+                if error.args[0].code() not in TRANSIENT_ERRORS or time.monotonic() > deadline:
                     raise self._unavailable(error) from error
                 time.sleep(0.1)
             except FutureTimeoutError as error:

@@ -15,8 +15,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lineage_service.errors import LineageError
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
+from lineage_service.kafka.errors import TRANSIENT_ERRORS, request_error
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of, other_owner
-from lineage_service.kafka.subscription import PASSING, unusable
 
 __all__ = ["GroupBusyError", "claim"]
 
@@ -70,7 +70,7 @@ def claim(
                 return
             [first] = _patiently(lambda: client.committed(places[:1], timeout=_TIMEOUT_S))
         except KafkaException as error:
-            raise unusable(bootstrap_servers, error) from error
+            raise request_error(bootstrap_servers, error) from error
     if owner := other_owner(first.metadata, store_id):
         raise GroupTakenError(group, owner, store_id)
 
@@ -113,6 +113,6 @@ def _patiently(request: Callable[[], _Answer]) -> _Answer:
         try:
             return request()
         except KafkaException as error:
-            if error.args[0].code() not in PASSING or time.monotonic() > deadline:
+            if error.args[0].code() not in TRANSIENT_ERRORS or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Counts = npt.NDArray[np.int64]
 
-#: How long a dead member keeps its partitions: `session.timeout.ms` of lineage_service.kafka.subscription.
+#: How long a dead member keeps its partitions: `session.timeout.ms` of lineage_service.kafka.client.
 SESSION_S = 10.0
 
 

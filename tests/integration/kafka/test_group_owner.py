@@ -13,9 +13,11 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from lineage_service.decode.batches import Message
+from lineage_service.kafka.errors import TRANSIENT_ERRORS
 from lineage_service.kafka.group_claim import claim
+from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of
-from lineage_service.kafka.subscription import PASSING, KafkaSubscription, Place
+from lineage_service.kafka.subscription import Place
 from lineage_service.store.flow_store import DeltaFlowStore
 from tests.support.consumers import (
     Bench,
@@ -39,7 +41,7 @@ def owner_in_kafka(bench: Bench) -> tuple[int, str]:
         try:
             [found] = reader.committed([TopicPartition(bench.node_topic, 0)], timeout=60)
         except KafkaException as error:
-            if error.args[0].code() not in PASSING:
+            if error.args[0].code() not in TRANSIENT_ERRORS:
                 raise
             return -1, ""
     return found.offset, found.metadata or ""
@@ -54,7 +56,7 @@ def commit_as_before(bench: Bench, topic: str, *offsets: int) -> None:
             try:
                 client.commit(offsets=places, asynchronous=False)
             except KafkaException as error:
-                if error.args[0].code() not in PASSING:
+                if error.args[0].code() not in TRANSIENT_ERRORS:
                     raise
                 return False
             return True

@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from lineage_service.kafka.errors import BrokerUnavailableError
 from lineage_service.kafka.group import KafkaGroup
-from lineage_service.kafka.subscription import BrokerUnavailableError
 from lineage_service.lineage import GroupLag
 from lineage_service.monitoring.lag import LagWatch, open_lag
 from lineage_service.monitoring.metrics import new_registry

@@ -17,7 +17,7 @@ from typing import Any
 from lineage_service.cli import main as cli
 from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
-from lineage_service.kafka.subscription import KafkaSubscription
+from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.store import delta_table
 
 #: In the order of the protocol of a batch (lineage_service/ingest/consumer.py).

@@ -8,19 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from lineage_service.ingest.gathered_messages import MESSAGE_OVERHEAD, Limits
 
 from lineage_service.decode.batches import FlowBatch
 from lineage_service.graph.neo4j_store import GraphUnavailableError
 from lineage_service.graph.rows import GraphDataError
 from lineage_service.ingest import consumer
-from lineage_service.ingest.consumer import (
-    MESSAGE_OVERHEAD,
-    RETRY_LAST_S,
-    Consumer,
-    Limits,
-    TopicReplacedError,
-    resume_offset,
-)
+from lineage_service.ingest.consumer import RETRY_LAST_S, Consumer, TopicReplacedError, resume_offset
 from lineage_service.kafka.dead_letters import MemoryDeadLetters
 from lineage_service.kafka.subscription import Owner, Place
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError

@@ -8,8 +8,8 @@ import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.errors import UnavailableError
+from lineage_service.kafka.errors import BrokerUnavailableError
 from lineage_service.kafka.group import MemoryGroup
-from lineage_service.kafka.subscription import BrokerUnavailableError
 from lineage_service.lineage import GroupLag
 from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
 from lineage_service.monitoring.lag import LagWatch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lineage_service.kafka.errors import BrokerUnavailableError
 from lineage_service.kafka.group import MemoryGroup
-from lineage_service.kafka.subscription import BrokerUnavailableError
 from tests.support.group_suite import GroupSuite
 
 

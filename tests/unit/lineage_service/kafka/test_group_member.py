@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from lineage_service.kafka import subscription
+from lineage_service.kafka import group_member, group_owner, pending_commits, topic_ids
+from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of
-from lineage_service.kafka.subscription import KafkaSubscription, Place
+from lineage_service.kafka.subscription import Place
 
 Event = Callable[["Client"], "Message | None"]
 
@@ -149,8 +150,8 @@ def subscribe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[KafkaSubsc
         Scripted.script = script
         Scripted.topic_id = topic_id
         Scripted.memory = memory
-        monkeypatch.setattr(subscription, "Consumer", Scripted)
-        monkeypatch.setattr(subscription, "AdminClient", Scripted)
+        monkeypatch.setattr(group_member, "Consumer", Scripted)
+        monkeypatch.setattr(group_member, "AdminClient", Scripted)
         reader = Reader()
         member = KafkaSubscription("nowhere", "group", ["flow"], reader, store_id=store_id)
         return member, member._consumer, reader
@@ -209,7 +210,7 @@ def test_offsets_that_come_again_are_those_of_another_topic(subscribe: Any) -> N
 def test_a_topic_that_was_made_anew_is_noticed_without_a_message(
     subscribe: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscription, "_LOOK_UP_S", 0.0)
+    monkeypatch.setattr(topic_ids, "_LOOK_UP_S", 0.0)
     member, client, reader = subscribe([assign(0), Message(3)])
     member.poll(0)
     type(client).topic_id = "two"
@@ -221,7 +222,7 @@ def test_a_topic_that_was_made_anew_is_noticed_without_a_message(
 def test_a_commit_that_was_refused_is_made_again_while_it_is_the_last(
     subscribe: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscription, "_COMMIT_AGAIN_S", 0.0)
+    monkeypatch.setattr(pending_commits, "_COMMIT_AGAIN_S", 0.0)
     refused = SimpleNamespace(fatal=lambda: False, code=lambda: -1, str=lambda: "no")
     member, client, _ = subscribe([assign(0, 1)])
     member.poll(0)
@@ -245,7 +246,7 @@ def test_a_broker_that_knows_no_topic_ids_says_none(subscribe: Any) -> None:
 
 
 def test_a_topic_id_that_is_known_is_not_forgotten(subscribe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscription, "_LOOK_UP_S", 0.0)
+    monkeypatch.setattr(topic_ids, "_LOOK_UP_S", 0.0)
     member, client, reader = subscribe([assign(0), Message(3)], [assign(1)])
     type(client).topic_id = "A" * 22
     for _ in range(4):
@@ -264,7 +265,7 @@ def test_a_group_without_a_store_is_claimed_by_the_member_that_has_its_first_par
 
 
 def test_what_a_member_claimed_it_claims_once(subscribe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscription, "_LOOK_UP_S", 0.0)
+    monkeypatch.setattr(group_owner, "_LOOK_UP_S", 0.0)
     member, client, _ = subscribe([assign(0)], store_id="mine", memory=memory_of("mine"))
     for _ in range(3):
         member.poll(0)
@@ -284,7 +285,7 @@ def test_a_member_of_another_store_is_refused_and_tells_the_group_nothing(
 def test_a_store_that_came_at_the_same_moment_is_noticed_later(
     subscribe: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscription, "_LOOK_UP_S", 0.0)
+    monkeypatch.setattr(group_owner, "_LOOK_UP_S", 0.0)
     member, client, _ = subscribe([assign(1)], store_id="mine", memory="")
     member.poll(0)
     type(client).memory = memory_of("theirs")
