@@ -17,10 +17,10 @@ import pytest
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from lineage_service.ingest.gathered_messages import Limits
 
 from lineage_service.decode.batches import source_of
 from lineage_service.ingest.consumer import Consumer
+from lineage_service.ingest.gathered_messages import Limits
 from lineage_service.kafka.dead_letters import KafkaDeadLetters
 from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.kafka.subscription import Owner

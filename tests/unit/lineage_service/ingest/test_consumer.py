@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from lineage_service.ingest.gathered_messages import MESSAGE_OVERHEAD, Limits
 
 from lineage_service.decode.batches import FlowBatch
 from lineage_service.graph.neo4j_store import GraphUnavailableError
 from lineage_service.graph.rows import GraphDataError
 from lineage_service.ingest import consumer
 from lineage_service.ingest.consumer import RETRY_LAST_S, Consumer, TopicReplacedError, resume_offset
+from lineage_service.ingest.gathered_messages import MESSAGE_OVERHEAD, Limits
 from lineage_service.kafka.dead_letters import MemoryDeadLetters
 from lineage_service.kafka.subscription import Owner, Place
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
@@ -467,7 +467,7 @@ def test_a_stop_does_not_wait_for_a_store_that_is_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "committed", "has_graph", "wanted"),
+    ("stored", "committed", "has_graph", "expected"),
     [
         (None, None, False, None),
         (None, 9, False, None),  # the store was removed: it lacks all
@@ -481,9 +481,9 @@ def test_a_stop_does_not_wait_for_a_store_that_is_away() -> None:
     ],
 )
 def test_reading_begins_where_no_store_lacks_anything(
-    held: int | None, committed: int | None, has_graph: bool, wanted: int | None
+    stored: int | None, committed: int | None, has_graph: bool, expected: int | None
 ) -> None:
-    assert resume_offset(held, committed, has_graph=has_graph) == wanted
+    assert resume_offset(stored, committed, has_graph=has_graph) == expected
 
 
 def test_a_topic_that_ends_before_what_is_stored_is_refused() -> None:

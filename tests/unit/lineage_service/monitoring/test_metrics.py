@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lineage_service.ingest.gathered_messages import Limits
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from lineage_service.decode.batches import event_batch
 from lineage_service.graph.neo4j_store import GraphCounters
 from lineage_service.ingest.consumer import Consumer
+from lineage_service.ingest.gathered_messages import Limits
 from lineage_service.kafka.dead_letters import MemoryDeadLetters
 from lineage_service.kafka.group import MemoryGroup
 from lineage_service.monitoring.incomplete import Unfinished
