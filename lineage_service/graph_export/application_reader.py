@@ -46,12 +46,12 @@ class _Split:
 def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun | TooManyFlows:
     """All flows of an application that is complete."""
     snapshot = opened.snapshot
-    public = [node for _, node in sorted(snapshot.topology.nodes.items()) if node.is_public]
+    public = [node for _, node in sorted(snapshot.graph.topology.nodes.items()) if node.is_public]
     splits, records = _splits(snapshot, public)
     if records > max_flows:
         return TooManyFlows(records)
     cursor = snapshot.database.cursor()
-    links, is_exact = np.empty((2, 0), np.int64), all(snapshot.is_exact(node.number) for node in public)
+    links, is_exact = np.empty((2, 0), np.int64), all(snapshot.graph.is_exact(node.number) for node in public)
     try:
         for node in public:
             start = _start(splits[node.number])
@@ -82,10 +82,10 @@ def _splits(snapshot: Snapshot, nodes: list[TopologyNode]) -> tuple[dict[int, di
     total = 0
     for node in nodes:
         counts: dict[int, dict[int, int]] = {}
-        for number in snapshot.topology.runs_of.get(node.number, ()):
-            if number in snapshot.effective:
-                split = snapshot.topology.runs[number].split
-                counts.setdefault(split, {})[number] = snapshot.count(node.number, number)
+        for number in snapshot.graph.topology.runs_of.get(node.number, ()):
+            if number in snapshot.graph.live:
+                split = snapshot.graph.topology.runs[number].split
+                counts.setdefault(split, {})[number] = snapshot.graph.count(node.number, number)
         found[node.number] = {}
         for split in sorted(counts):
             count = max(counts[split].values())
@@ -110,7 +110,7 @@ def _ways(snapshot: Snapshot, side: Walk, node: int, splits: Mapping[int, _Split
     parts: dict[int, list[tuple[int, Integers]]] = {}
     for run, (origins, offsets) in side.at(node).items():
         assert origins is not None
-        split = snapshot.topology.runs[run].split
+        split = snapshot.graph.topology.runs[run].split
         known = offsets < splits[split].count
         ways = np.unique(np.stack([offsets[known] + splits[split].first, origins[known]]), axis=1)
         parts.setdefault(split, []).append((run, ways))
@@ -171,7 +171,7 @@ def _vals(
 ) -> list[str | None]:
     """The value of each record where one was captured, else its key. Rows of files are not opened here."""
     vals: list[str | None] = [None] * count
-    if node not in snapshot.keyed:
+    if node not in snapshot.graph.blocks.keyed:
         return vals
     begin = min(split.first for split in splits.values())
     for split in splits.values():

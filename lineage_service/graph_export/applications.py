@@ -161,7 +161,7 @@ class WholeRuns:
         if claim is None:
             return False
         opened = open_application(stored_files(store, application_id), application_id, events)
-        if not self._graph.count_run(application_id, claim, *counts(opened.snapshot)):
+        if not self._graph.count_run(application_id, claim, *counts(opened.graph)):
             return False
         run = whole_run(opened, self._max_flows)
         if isinstance(run, TooManyFlows):

@@ -13,12 +13,12 @@ from lineage_service.completeness import Receipt
 from lineage_service.lineage import Application
 from lineage_service.store.tables import TABLES
 from lineage_service.tracing.columns.snapshot import KeptRows, Snapshot
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.summaries import Receipts, SummaryReader, summary
 from lineage_service.tracing.model.topology import read_topology
 from spark_agent import contract
 
-__all__ = ["OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]
+__all__ = ["AnySnapshot", "OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]
 
 StoreReader = SummaryReader
 """What the questions read of a flow store."""
@@ -30,18 +30,29 @@ class StoredFiles(Protocol):
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
 
-W_co = TypeVar("W_co", bound=Wiring, covariant=True)
-W = TypeVar("W", bound=Wiring)
+class AnySnapshot(Protocol):
+    """What an engine walks over."""
+
+    @property
+    def graph(self) -> LineageGraph: ...
+
+
+S_co = TypeVar("S_co", bound=AnySnapshot, covariant=True)
+S = TypeVar("S", bound=AnySnapshot)
 
 
 @dataclass(frozen=True)
-class OpenedApplication(Generic[W_co]):
+class OpenedApplication(Generic[S_co]):
     """One application, read, with the snapshot of the engine that is to walk."""
 
     application: Application
-    snapshot: W_co
+    snapshot: S_co
     is_detailed: bool = False
-    values_sample: float = 1.0  # the fraction of input records whose ways have values, where values are kept
+    values_sample: float = 1.0  # the fraction of input records whose sampled paths have values
+
+    @property
+    def graph(self) -> LineageGraph:
+        return self.snapshot.graph
 
 
 def stored_files(store: StoredFiles, application_id: str) -> dict[str, tuple[str, ...]]:
@@ -68,20 +79,20 @@ def open_application(
 
 
 def opened_as(
-    snapshot: W,
+    snapshot: S,
     events: Sequence[Mapping[str, Any]],
     receipts: Collection[Receipt],
     rows: Mapping[str, int] | None = None,
-) -> OpenedApplication[W]:
+) -> OpenedApplication[S]:
     """The application that `snapshot` is of."""
     started: Mapping[str, Any] = next(
         (event for event in events if event["type"] == contract.APPLICATION_STARTED), {}
     )
     return OpenedApplication(
-        summary(snapshot.topology.application_id, events, receipts, rows),
+        summary(snapshot.graph.topology.application_id, events, receipts, rows),
         snapshot,
         # A program without Spark may say nothing of it, and send values.
-        is_detailed=bool(started.get("detailed")) or bool(snapshot.valued),
+        is_detailed=bool(started.get("detailed")) or bool(snapshot.graph.blocks.valued),
         values_sample=_fraction(started.get("values_sample")),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -420,6 +420,13 @@ class FlowFiles:
         """The runs that have rows of `node`."""
         self._all()
         return self._runs.get(node, ())
+
+    def writers(self, nodes: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """(run that read, run that wrote) of the flows of these nodes."""
+        for node in nodes:
+            for run in self.runs(node):
+                for rows in self.slices(node, run):
+                    yield from ((run, writer) for writer in rows.writers if writer > NO_RUN)
 
     def outputs(self, node: int, run: int) -> int:
         """How many outputs the rows of a stream speak of: the last position, and one."""

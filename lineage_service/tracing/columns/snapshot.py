@@ -7,15 +7,15 @@ takes a cursor of its own: they may run side by side.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
 
 from lineage_service.completeness import Receipt
-from lineage_service.tracing.columns.flow_files import NO_RUN, ColumnCache, FlowFiles
+from lineage_service.tracing.columns.flow_files import ColumnCache, FlowFiles
 from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
 
 __all__ = ["KeptRows", "Snapshot"]
@@ -31,8 +31,8 @@ class KeptRows:
     texts: TextCache = field(default_factory=TextCache)
 
 
-class Snapshot(Wiring):
-    """What is needed to walk."""
+class Snapshot:
+    """What is needed to walk: the graph, the flows, and the texts."""
 
     def __init__(
         self,
@@ -49,16 +49,7 @@ class Snapshot(Wiring):
         self.database = duckdb.connect(":memory:")
         self.database.execute("SET threads = 2")
         _view(self.database, "records", record_files, _RECORD_COLUMNS)
-        super().__init__(topology, receipts)
-
-    def _shuffled(self, nodes: Collection[int]) -> Iterator[tuple[int, int]]:
-        for node in nodes:
-            for run in self.flows.runs(node):
-                for part in self.flows.slices(node, run):
-                    yield from ((run, writer) for writer in part.writers if writer > NO_RUN)
-
-    def _outputs_in_flows(self, node: int, run: int) -> int:
-        return self.flows.outputs(node, run)
+        self.graph = LineageGraph(topology, receipts, self.flows)
 
 
 def _view(database: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], columns: str) -> None:

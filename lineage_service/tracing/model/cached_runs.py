@@ -14,7 +14,7 @@ from dataclasses import replace
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.elements import Run, TopologyNode
 from lineage_service.tracing.model.id_runs import has_ids, names_ids, of_splits
-from lineage_service.tracing.model.upstream_runs import Placing
+from lineage_service.tracing.model.upstream_runs import UpstreamResolver
 from spark_agent import contract
 
 __all__ = ["not_accepted", "that_were_read", "whole"]
@@ -55,14 +55,14 @@ def that_were_read(
 ) -> dict[int, Run]:
     """Those of `maybe` that filled a cache which a committed run read, straight or by way of others.
 
-    `targets`: which nodes name the ids of a node. `tagged` and `kept`: see `Placing`.
+    `targets`: which nodes name the ids of a node. `tagged` and `kept`: see `UpstreamResolver`.
     """
     if not maybe:
         return {}
     counting = {*of_splits(nodes, committed.values()).values(), *maybe}
     reads: dict[int, set[int]] = defaultdict(set)
     runs = {**committed, **maybe}
-    for link in Placing(nodes, runs, counting, tagged, kept).links:
+    for link in UpstreamResolver(nodes, runs, counting, tagged, kept).links:
         reads[link.run].add(link.parent_run)
     caches, beside = _by_readers(nodes, maybe, targets)
     of_attempt: dict[int, set[int]] = defaultdict(set)

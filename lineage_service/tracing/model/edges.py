@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.plan_edges import PlanEdges
 from lineage_service.tracing.model.topology import shuffled_nodes
 from spark_agent import contract
@@ -30,9 +30,9 @@ class PublicEdge:
     is_shuffle: bool
 
 
-def public_edges(wiring: Wiring) -> list[PublicEdge]:
+def public_edges(graph: LineageGraph) -> list[PublicEdge]:
     """Through the steps, in order. What goes into the first step after a node is what leaves the node."""
-    plans, shuffled, nodes = PlanEdges(wiring), shuffled_nodes(wiring.topology), wiring.topology.nodes
+    plans, shuffled, nodes = PlanEdges(graph), shuffled_nodes(graph.topology), graph.topology.nodes
     edges: dict[tuple[int, int], tuple[int, bool]] = {}
     for target in nodes.values():
         if not target.is_public:
@@ -54,39 +54,39 @@ def public_edges(wiring: Wiring) -> list[PublicEdge]:
         PublicEdge(
             source,
             target,
-            _count(wiring, plans, source, reader),
+            _count(graph, plans, source, reader),
             is_shuffle or (source, target) in plans.shuffles,
         )
         for (source, target), (reader, is_shuffle) in sorted(edges.items())
     ]
 
 
-def counts(wiring: Wiring) -> tuple[Mapping[int, int], Mapping[tuple[int, int], int]]:
+def counts(graph: LineageGraph) -> tuple[Mapping[int, int], Mapping[tuple[int, int], int]]:
     """(records of each node, flows from node to node), steps among them, where they are counted."""
-    plans, nodes = PlanEdges(wiring), wiring.topology.nodes
-    records = {number: count for number in nodes if (count := record_count(wiring, number)) is not None}
+    plans, nodes = PlanEdges(graph), graph.topology.nodes
+    records = {number: count for number in nodes if (count := record_count(graph, number)) is not None}
     flows = {
         (parent, number): count
         for number, node in nodes.items()
         for parent in dict.fromkeys(node.parents)
-        if parent in nodes and (count := _count(wiring, plans, parent, number)) is not None
+        if parent in nodes and (count := _count(graph, plans, parent, number)) is not None
     }
     return records, flows
 
 
-def record_count(wiring: Wiring, node: int) -> int | None:
+def record_count(graph: LineageGraph, node: int) -> int | None:
     """How many records a node has; None where it has none of its own, or nobody counts them (groups)."""
-    if wiring.topology.nodes[node].relation in (contract.CARRIED, contract.KEYED):
+    if graph.topology.nodes[node].relation in (contract.CARRIED, contract.KEYED):
         return None
-    return sum(wiring.count(node, run.number) for run in wiring.holders(node))
+    return sum(graph.count(node, run.number) for run in graph.holders(node))
 
 
-def _count(wiring: Wiring, plans: PlanEdges, source: int, reader: int) -> int | None:
+def _count(graph: LineageGraph, plans: PlanEdges, source: int, reader: int) -> int | None:
     if reader in plans:
         return plans.rows.get((source, reader))
-    node = wiring.topology.nodes[reader]
+    node = graph.topology.nodes[reader]
     if node.relation == contract.STATIC and len(set(node.parents)) > 1:  # its flows are those of all
-        runs = {run.number for run in wiring.holders(reader)}
-        links = [link for link in wiring.links_of.get(reader, ()) if link.run in runs]
+        runs = {run.number for run in graph.holders(reader)}
+        links = [link for link in graph.links_of.get(reader, ()) if link.run in runs]
         return sum(link.count for link in links if link.parent_node == source)
-    return wiring.count_flows(reader)
+    return graph.count_flows(reader)

@@ -1,111 +1,90 @@
-"""What both engines know of an application before they walk: which runs count, what the store holds of each
-node, how many records a run has there, who read what whom wrote.
+"""What both engines know of an application before they walk: which task runs count, what the store holds of
+each node, how many records a run has there, who read what whom wrote.
 
-Pure. It follows from the topology and the receipts of blocks, and from two things that only flows tell: each
-engine reads these in its own way.
+It follows from the topology and the receipts of blocks, and from two things that only flows tell: each engine
+reads these in its own way.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.elements import Link, Run
-from lineage_service.tracing.model.live_runs import effective_runs
+from lineage_service.tracing.model.live_runs import live_runs
 from lineage_service.tracing.model.lost_partitions import lost_splits
-from lineage_service.tracing.model.topology import Topology, bounds_of, sides_of
+from lineage_service.tracing.model.stored_blocks import stored_blocks
+from lineage_service.tracing.model.topology import Topology, sides_of, upper_bound_of
 from spark_agent import contract
 
-__all__ = ["Wiring", "grouped"]
+__all__ = ["FlowReader", "LineageGraph", "grouped"]
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 
-class Wiring(ABC):
-    """One application at one version of the flow store; it does not change."""
+class FlowReader(Protocol):
+    """What only the flows of an application tell."""
 
-    topology: Topology
-    effective: frozenset[int]
-    spanning: frozenset[int]  # nodes whose flows are spans of outputs that lie side by side
-    stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
-    repeating: frozenset[int]  # those whose spans name an input many times: sides of cartesian products
-    pairing: frozenset[int]  # those whose flows name single records of other runs
-    flowing: frozenset[int]  # nodes with flows
-    keyed: frozenset[int]  # nodes with keys or values
-    valued: frozenset[int]  # nodes with values
-    readers_of: Mapping[int, tuple[int, ...]]  # run that wrote a shuffle -> runs that read it
-    links_of: Mapping[int, tuple[Link, ...]]  # node -> what its records are the outputs of
-    links_from: Mapping[int, tuple[Link, ...]]  # node -> where its outputs were read
-    parent_in_run: Mapping[tuple[int, int], int]  # (run, node) -> the node before it in the run
-    unplaced_at: Mapping[int, tuple[int, ...]]  # node -> runs that read it, nobody knows from where
-    unplaced_from: Mapping[int, tuple[int, ...]]  # node -> such nodes that its records may stand in
-    lost: Mapping[int, frozenset[int] | None]  # node -> splits that unknown runs have read; None: any
-    read_in_vain: frozenset[int]  # nodes whose kept records runs that do not count read, too
-
-    def __init__(self, topology: Topology, receipts: Iterable[Receipt]) -> None:
-        self.topology = topology
-        runs = topology.runs
-        blocks = {(receipt.run, receipt.seq): receipt for receipt in receipts if receipt.run in runs}.values()
-        flows = [block for block in blocks if block.relation in contract.FLOW_BLOCKS]
-        self.stepping = frozenset(block.node for block in flows if block.relation == contract.SPANS)
-        counting = frozenset(block.node for block in flows if block.relation == contract.COUNTS)
-        self.spanning = self.stepping | counting
-        self.repeating = frozenset(side for node in topology.nodes.values() for side in sides_of(node))
-        # Ids and keys lead to other runs, too, but not by the numbers of these.
-        of_ids = {number for number, node in topology.nodes.items() if node.by_id}
-        of_ids.update(parent for node in topology.groups for parent in topology.nodes[node].parents)
-        self.pairing = frozenset(
-            block.node for block in flows if block.relation == contract.PAIRS and block.node not in of_ids
-        )
-        self.flowing = frozenset(block.node for block in flows)
-        self.keyed = frozenset(block.node for block in blocks if block.relation in contract.TEXT_BLOCKS)
-        self.valued = frozenset(block.node for block in blocks if block.relation == contract.VALUES)
-        crossing = ({run.input for run in runs.values()} | self.repeating) & (self.stepping | self.pairing)
-        shuffled = sorted(set(self._shuffled(crossing)))
-        self.effective = effective_runs(topology, shuffled)
-        self.readers_of = grouped((writer, reader) for reader, writer in shuffled)
-        self.links_of = grouped((link.node, link) for link in topology.links)
-        self.links_from = grouped((link.parent_node, link) for link in topology.links)
-        self.parent_in_run = {(run, node): parent for run, node, parent in topology.chain}
-        self.unplaced_at = grouped(
-            (runs[run].input, run) for run in sorted(topology.unplaced & self.effective)
-        )
-        self.unplaced_from = grouped(
-            (bound, node) for node in sorted(self.unplaced_at) for bound in bounds_of(topology, node)
-        )
-        self.lost = lost_splits(
-            topology,
-            {
-                runs[reader].input
-                for reader, writer in shuffled
-                if writer not in runs and reader in self.effective
-            },
-        )
-        self.read_in_vain = frozenset(
-            link.node
-            for link in topology.links
-            if link.node == link.parent_node and link.run not in self.effective
-        )
-        self._makers = {
-            (link.node, link.run): link.parent_run for link in topology.links if link.node == link.parent_node
-        }
-        self._only_runs: dict[int, Mapping[int, int]] = {}
-        self._rows: dict[int, int] = defaultdict(int)  # node -> rows in `flows` of effective runs
-        for block in flows:
-            if block.run in self.effective:
-                self._rows[block.node] += block.rows
-
-    @abstractmethod
-    def _shuffled(self, nodes: Collection[int]) -> Iterable[tuple[int, int]]:
+    def writers(self, nodes: Collection[int]) -> Iterable[tuple[int, int]]:
         """(run that read, run that wrote) of the flows of these nodes."""
 
-    @abstractmethod
-    def _outputs_in_flows(self, node: int, run: int) -> int:
+    def outputs(self, node: int, run: int) -> int:
         """How many outputs the flows of a node in a run speak of."""
+
+
+class LineageGraph:
+    """One application at one version of the flow store; it does not change."""
+
+    def __init__(self, topology: Topology, receipts: Iterable[Receipt], flows: FlowReader) -> None:
+        self.topology = topology
+        self.blocks = stored_blocks(topology, receipts)
+        self._flows = flows
+        shuffled = sorted(set(flows.writers(self._crossing())))  # (run that read, run that wrote)
+        self.live = live_runs(topology, shuffled)
+        #: Run that wrote a shuffle -> runs that read it.
+        self.readers_of: Mapping[int, tuple[int, ...]] = grouped(
+            (writer, reader) for reader, writer in shuffled
+        )
+        #: Node -> what its records are the outputs of, and where its outputs were read.
+        self.links_of: Mapping[int, tuple[Link, ...]] = grouped((link.node, link) for link in topology.links)
+        self.links_from: Mapping[int, tuple[Link, ...]] = grouped(
+            (link.parent_node, link) for link in topology.links
+        )
+        #: (run, node) -> the node before it in the run.
+        self.parent_in_run = {(run, node): parent for run, node, parent in topology.chain}
+        #: Node -> runs that read it, nobody knows from where.
+        self.unresolved_at: Mapping[int, tuple[int, ...]] = grouped(
+            (topology.runs[run].input, run) for run in sorted(topology.unresolved & self.live)
+        )
+        #: Node -> such nodes that its records may stand in.
+        self.unresolved_from: Mapping[int, tuple[int, ...]] = grouped(
+            (bound, node) for node in sorted(self.unresolved_at) for bound in upper_bound_of(topology, node)
+        )
+        #: Node -> splits that unknown runs have read; None: any.
+        self.lost = lost_splits(topology, self._read_of_unknown(shuffled))
+        cached = [link for link in topology.links if link.node == link.parent_node]
+        #: Nodes whose cached records runs that do not count read, too.
+        self.read_in_vain = frozenset(link.node for link in cached if link.run not in self.live)
+        self._makers = {(link.node, link.run): link.parent_run for link in cached}
+        self._only_runs: dict[int, Mapping[int, int]] = {}
+        self._flow_rows = self.blocks.rows_in(self.live)
+
+    def _crossing(self) -> frozenset[int]:
+        """The nodes whose flows may lead from one task to another."""
+        inputs = {run.input for run in self.topology.runs.values()} | self.blocks.repeating
+        return frozenset(inputs & (self.blocks.stepping | self.blocks.pairing))
+
+    def _read_of_unknown(self, shuffled: Iterable[tuple[int, int]]) -> set[int]:
+        """The nodes that live runs read of runs that are not known."""
+        runs = self.topology.runs
+        return {
+            runs[reader].input
+            for reader, writer in shuffled
+            if writer not in runs and reader in self.live
+        }
 
     def is_exact(self, node: int) -> bool:
         """Is each record's way through `node` known? A partition whose rows were followed is no bound."""
@@ -115,15 +94,15 @@ class Wiring(ABC):
 
     def is_flowing(self, node: int, run: int) -> bool:
         """The store holds how this run's outputs of `node` relate to its inputs."""
-        if node not in self.flowing:
+        if node not in self.blocks.flowing:
             return False
         relation = self.topology.nodes[node].relation
         return relation == contract.FLOWS or node in self.topology.runs[run].overridden
 
-    def bounded_by(self, node: int) -> tuple[int, ...]:
+    def upper_bound_of(self, node: int) -> tuple[int, ...]:
         """The nodes all of whose records may have come to `node`, where it is not known which did."""
-        if node in self.unplaced_at:
-            return bounds_of(self.topology, node)
+        if node in self.unresolved_at:
+            return upper_bound_of(self.topology, node)
         return self.topology.nodes[node].parents
 
     def may_be_lost(self, node: int, runs: Iterable[int]) -> bool:
@@ -139,7 +118,7 @@ class Wiring(ABC):
 
     def runs_of(self, node: int) -> list[int]:
         """The effective ones."""
-        return [run for run in self.topology.runs_of.get(node, ()) if run in self.effective]
+        return [run for run in self.topology.runs_of.get(node, ()) if run in self.live]
 
     def only_runs(self, node: int) -> Mapping[int, int]:
         """The splits of a node that one effective run holds, and that run."""
@@ -166,7 +145,7 @@ class Wiring(ABC):
         Backward from one computation only, never from a mixture; forward from all that an output was made
         from, so that every action over a shared RDD is reached.
         """
-        runs = [run for run in self.topology.runs_at(node, split) if run.number in self.effective]
+        runs = [run for run in self.topology.runs_at(node, split) if run.number in self.live]
         if direction == "backward":
             return [run for run in runs if self.topology.is_counted(node, run)] or runs[:1]
         return runs
@@ -176,7 +155,7 @@ class Wiring(ABC):
         run = self.topology.runs.get(writer)
         if run is None:
             return None
-        if node in self.pairing:  # these were written by the last nodes of their runs
+        if node in self.blocks.pairing:  # these were written by the last nodes of their runs
             return run.nodes[-1] if run.nodes else None
         return next(iter(self.topology.nodes[node].parents), None)
 
@@ -191,7 +170,7 @@ class Wiring(ABC):
         if node in run.counts:
             return run.counts[node]
         if node in run.overridden:
-            return self._outputs_in_flows(node, run_number)
+            return self._flows.outputs(node, run_number)
         index = run.nodes.index(node)
         # What follows without changing the count says it too: the counter at the end of the chain.
         for later in run.nodes[index + 1 :]:
@@ -202,16 +181,16 @@ class Wiring(ABC):
             return run.outputs
         for at in reversed(run.nodes[: index + 1]):
             if nodes[at].relation != contract.IDENTITY or at in run.overridden:
-                return self._outputs_in_flows(at, run_number)
+                return self._flows.outputs(at, run_number)
         return run.inputs
 
     def count_flows(self, node: int) -> int | None:
-        """How many (input, output) pairs a node has; None where that is a bound."""
+        """How many (input, output) pairs a node has; None where only an upper bound is known."""
         relation = self.topology.nodes[node].relation
         if relation in (contract.CARRIED, contract.KEYED) or self.topology.nodes[node].limit is not None:
             return None  # its rows are of others, or of more records than were given on
-        if node in self._rows and node not in self.spanning:
-            return self._rows[node]
+        if node in self._flow_rows and node not in self.blocks.spanning:
+            return self._flow_rows[node]
         if relation == contract.AGGREGATE:
             parents, entered = self.topology.nodes[node].parents, self.topology.entered.get(node, ())
             return sum(self.count(parent, run) for parent in parents for run in entered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from lineage_service.tracing.model.topology import Topology, bounds_of
+from lineage_service.tracing.model.topology import Topology, upper_bound_of
 from spark_agent import contract
 
 __all__ = ["effective_runs"]
@@ -22,7 +22,7 @@ def _ended_in_nothing(topology: Topology, reached: set[int]) -> set[int]:
     return set(run_of_chain.values())
 
 
-def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozenset[int]:
+def live_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> frozenset[int]:
     """The runs that an output was made from: those of sinks, and what these read, transitively.
 
     `shuffled` are (reading run, writing run) pairs. Other runs (a lost map output that was made again) never
@@ -35,9 +35,9 @@ def effective_runs(topology: Topology, shuffled: Iterable[tuple[int, int]]) -> f
         reads[link.run].add(link.parent_run)
     for run in topology.runs.values():
         node = topology.nodes.get(run.input)
-        is_unplaced = run.number in topology.unplaced
-        if node is not None and (node.relation == contract.DATASET or is_unplaced):
-            for parent in bounds_of(topology, node.number) if is_unplaced else node.parents:
+        is_unresolved = run.number in topology.unresolved
+        if node is not None and (node.relation == contract.DATASET or is_unresolved):
+            for parent in upper_bound_of(topology, node.number) if is_unresolved else node.parents:
                 reads[run.number].update(topology.runs_of.get(parent, ()))
     sinks = {number for number, node in topology.nodes.items() if node.kind == "sink"}
     for sink, result in topology.result_of.items():

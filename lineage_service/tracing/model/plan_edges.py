@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from lineage_service.tracing.model.elements import TopologyNode
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from spark_agent import contract
 
 __all__ = ["PlanEdges"]
@@ -51,9 +51,9 @@ _MAY_MOVE = frozenset({"Join", "GlobalLimit", "Offset", *_MOVING})
 class PlanEdges:
     """The edges of all plans of an application, by the numbers of their nodes."""
 
-    def __init__(self, wiring: Wiring) -> None:
-        self._wiring = wiring
-        self._nodes = wiring.topology.nodes
+    def __init__(self, graph: LineageGraph) -> None:
+        self._graph = graph
+        self._nodes = graph.topology.nodes
         self._taps: dict[int, list[int]] = defaultdict(list)  # operator -> the steps that saw its rows enter
         for node in sorted(self._nodes.values(), key=lambda node: node.number):
             if node.kind == "step" and node.by_id and node.operation is not None:
@@ -72,7 +72,7 @@ class PlanEdges:
         return node.is_public and (node.by_id or node.relation == contract.CARRIED)
 
     def _children(self, number: int) -> list[int]:
-        return [child for child in self._wiring.topology.children.get(number, ()) if child in self._own]
+        return [child for child in self._graph.topology.children.get(number, ()) if child in self._own]
 
     def _taps_of_sides(self, number: int) -> Mapping[int, int]:
         """The steps that saw the rows of each input enter; empty where it is not known of which input."""
@@ -92,11 +92,11 @@ class PlanEdges:
                 yield (node.parents[0], number), self._entered(number)
             else:
                 for parent, tap in self._taps_of_sides(number).items():
-                    if self._wiring.holders(tap):
+                    if self._graph.holders(tap):
                         yield (parent, number), self._entered(tap)
 
     def _entered(self, number: int) -> int:
-        return sum(self._wiring.count(number, run.number) for run in self._wiring.holders(number))
+        return sum(self._graph.count(number, run.number) for run in self._graph.holders(number))
 
     def _followed(self, rows: dict[_Edge, int]) -> dict[_Edge, int]:
         """And along operators that keep each row, up and down."""
@@ -157,7 +157,7 @@ class PlanEdges:
         return ahead
 
     def _stages(self, number: int) -> frozenset[int]:
-        return frozenset(run.stage for run in self._wiring.holders(number) if run.stage is not None)
+        return frozenset(run.stage for run in self._graph.holders(number) if run.stage is not None)
 
 
 def _is_sparse(node: TopologyNode) -> bool:

@@ -18,7 +18,7 @@ from lineage_service.tracing.model import cached_runs
 from lineage_service.tracing.model.elements import Link, Run, TopologyNode
 from lineage_service.tracing.model.id_runs import has_ids, is_taken, of_other_stages, of_splits
 from lineage_service.tracing.model.split_rows import rows_of_splits
-from lineage_service.tracing.model.upstream_runs import Placing
+from lineage_service.tracing.model.upstream_runs import UpstreamResolver
 from spark_agent import contract
 
 
@@ -37,7 +37,7 @@ class Topology:
     #: Sink of an aggregating action -> the runs whose records entered.
     entered: Mapping[int, tuple[int, ...]]
     #: Runs whose input came from runs that are not known: their inputs can only be bounded.
-    unplaced: frozenset[int]
+    unresolved: frozenset[int]
     #: (node, split) of which such runs have read what some run has made that nobody told of.
     lost: frozenset[tuple[int, int]]
     #: Node whose records are named by ids -> the nodes that name them, and the other way round.
@@ -134,16 +134,16 @@ def read_topology(
     cut = _cut(nodes, runs, run_of_split)
     runs.update(cut)
     unread = [run for number, run in maybe.items() if number not in kept and not has_ids(nodes, run)]
-    placing = Placing(nodes, runs, set(run_of_split.values()), tagged, ever_kept, others=unread)
+    upstream = UpstreamResolver(nodes, runs, set(run_of_split.values()), tagged, ever_kept, others=unread)
     # Of the copies of a split, those that count, those that other runs read, and what actions took.
-    are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in placing.links)}
+    are_known = {*run_of_split.values(), *beside, *(link.parent_run for link in upstream.links)}
     are_known.update(run.number for run in runs.values() if is_taken(nodes, run))
     runs = {number: run for number, run in runs.items() if number in are_known or not has_ids(nodes, run)}
-    runs.update({number: run for number, run in placing.jvm_runs.items() if run.number == number})
+    runs.update({number: run for number, run in upstream.jvm_runs.items() if run.number == number})
     entered = {number: tuple(_entered(nodes, node, runs.values())) for number, node in _aggregates(nodes)}
-    result_of = {number: -1 - len(placing.jvm_runs) - at for at, number in enumerate(entered)}
+    result_of = {number: -1 - len(upstream.jvm_runs) - at for at, number in enumerate(entered)}
     runs.update({result_of[number]: _stand_in(result_of[number], number, 1) for number in entered})
-    free = -1 - len(placing.jvm_runs) - len(entered)
+    free = -1 - len(upstream.jvm_runs) - len(entered)
     keyed = [number for number, node in nodes.items() if node.relation == contract.KEYED]
     groups = {number: free - at for at, number in enumerate(sorted(keyed))}
     runs.update({run: _stand_in(run, number, 0) for number, run in groups.items()})
@@ -161,9 +161,9 @@ def read_topology(
         nodes=nodes,
         children={number: tuple(sorted(numbers)) for number, numbers in children.items()},
         runs=runs,
-        links=tuple(placing.links),
-        unplaced=frozenset(placing.unplaced),
-        lost=frozenset(placing.lost),
+        links=tuple(upstream.links),
+        unresolved=frozenset(upstream.unresolved),
+        lost=frozenset(upstream.lost),
         chain=chain,
         runs_of={number: tuple(numbers) for number, numbers in runs_of.items()},
         result_of=result_of,
@@ -274,7 +274,7 @@ def sides_of(node: TopologyNode | None) -> tuple[int, ...]:
     return node.parents if node is not None and node.relation == contract.PRODUCT else ()
 
 
-def bounds_of(topology: Topology, node: int) -> tuple[int, ...]:
+def upper_bound_of(topology: Topology, node: int) -> tuple[int, ...]:
     """The nodes whose records bound what an unplaced run has read of `node`: what the JVM puts together of
     others has no runs where none is placed.
     """

@@ -35,7 +35,7 @@ class _Held:
     parts: tuple[tuple[int, _Held], ...] = ()  # (position of the first record, part)
 
 
-class Placing:
+class UpstreamResolver:
     """Finds, for what each run read from the JVM without flows, whose outputs it was.
 
     Where only the JVM made a partition (a union of unions, a file that is unioned before Python reads it), a
@@ -72,19 +72,19 @@ class Placing:
             self._know(run, is_id=has_ids(nodes, run))
         self.links: list[Link] = []
         self.jvm_runs: dict[int, Run] = {}
-        self.unplaced: set[int] = set()
+        self.unresolved: set[int] = set()
         #: (node, split) of which unplaced runs have read what a run has made that nobody told of.
         self.lost: set[_Split] = set()
         for run in readers:
             node, before = nodes.get(run.input), len(self.links)
             try:
-                is_placed = node is None or self._place_input(node, run)
+                is_resolved = node is None or self._resolve_input(node, run)
             except RecursionError:  # a union of unions, a thousand deep
                 del self.links[before:]
                 self.lost.add((run.input, run.split))
-                is_placed = False
-            if not is_placed:
-                self.unplaced.add(run.number)
+                is_resolved = False
+            if not is_resolved:
+                self.unresolved.add(run.number)
 
     def _know(self, run: Run, *, is_id: bool) -> None:
         place = self._output(run, is_id=is_id)
@@ -99,7 +99,7 @@ class Placing:
             return run.input, run.split
         return None
 
-    def _place_input(self, node: TopologyNode, run: Run) -> bool:
+    def _resolve_input(self, node: TopologyNode, run: Run) -> bool:
         """False when the input of `run` should come from other runs and these are not known."""
         if node.relation in (contract.SOURCE, contract.DATASET):
             return True
@@ -110,7 +110,7 @@ class Placing:
                 self._link(node.number, run.number, side, run.number, 0, run.inputs)
             return True
         if node.by_id:
-            return self._place_rows(node, run)
+            return self._resolve_rows(node, run)
         if run.read or not run.inputs:
             read = self._as_told(node, run)
         else:
@@ -129,7 +129,7 @@ class Placing:
             self._put(node.number, run.number, start, part, run)
         return True
 
-    def _place_rows(self, node: TopologyNode, run: Run) -> bool:
+    def _resolve_rows(self, node: TopologyNode, run: Run) -> bool:
         """The same for rows of a plan, where ids name the run; those behind one may be read ahead."""
         upstream = _last(self._by_output[node.number, run.split], run)
         if upstream is None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from lineage_service.lineage import TracedNode, ValueStep
-from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.model.elements import TopologyNode
-from lineage_service.tracing.model.lineage_graph import Wiring
 from spark_agent import contract
 
 __all__ = ["how_to_see", "value_steps"]
@@ -25,7 +24,7 @@ _ROW_TYPE = "text"  # of a row of a file
 _MOST_NAMES = 5
 
 
-def value_steps(opened: OpenedApplication[Wiring], nodes: Iterable[TracedNode]) -> Iterator[ValueStep]:
+def value_steps(opened: OpenedApplication[AnySnapshot], nodes: Iterable[TracedNode]) -> Iterator[ValueStep]:
     """The value of each listed record that has one, else the row of the file that it is."""
     for node in nodes:
         for record in node.records:
@@ -43,9 +42,9 @@ def value_steps(opened: OpenedApplication[Wiring], nodes: Iterable[TracedNode]) 
                 )
 
 
-def how_to_see(opened: OpenedApplication[Wiring], nodes: Sequence[TracedNode]) -> str:
+def how_to_see(opened: OpenedApplication[AnySnapshot], nodes: Sequence[TracedNode]) -> str:
     """What to do to see what the listed records lack of values; empty where they lack nothing."""
-    nodes_by_number = opened.snapshot.topology.nodes
+    nodes_by_number = opened.graph.topology.nodes
     operators = [
         (nodes_by_number[int(traced.node_id.rpartition("#")[2])], traced)
         for traced in nodes
@@ -57,7 +56,7 @@ def how_to_see(opened: OpenedApplication[Wiring], nodes: Sequence[TracedNode]) -
     ]
     if lacking and not opened.is_detailed:
         return _NOT_CAPTURED
-    valued = opened.snapshot.valued
+    valued = opened.graph.blocks.valued
     said = [
         *_unchosen([node for node in lacking if node.number not in valued]),
         *_absent(opened, [node for node in lacking if node.number in valued]),
@@ -84,7 +83,7 @@ def _unchosen(nodes: Sequence[TopologyNode]) -> Iterator[str]:
         yield f"the records of {_names(unseen)} are those of the operations before, as they are"
 
 
-def _absent(opened: OpenedApplication[Wiring], nodes: Sequence[TopologyNode]) -> Iterator[str]:
+def _absent(opened: OpenedApplication[AnySnapshot], nodes: Sequence[TopologyNode]) -> Iterator[str]:
     if not nodes:
         return
     if opened.values_sample < 1:
@@ -103,6 +102,6 @@ def _names(nodes: Sequence[TopologyNode]) -> str:
     return ", ".join(named) + (f" and {len(nodes) - _MOST_NAMES} more" if len(nodes) > _MOST_NAMES else "")
 
 
-def _is_cut(opened: OpenedApplication[Wiring], text: str) -> bool:
+def _is_cut(opened: OpenedApplication[AnySnapshot], text: str) -> bool:
     """A value may end so by itself; where none was cut, all that do end so by themselves."""
     return text.endswith("…") and opened.application.counters.get("cut", 0) > 0

@@ -88,10 +88,10 @@ class _Question:
         """Raises NotFoundError, InvalidQueryError."""
         self.opened, self.cursor, self.query, self.check = opened, cursor, query, check
         self.search_until = search_until
-        self.node = node_named(opened.snapshot, query.node)
+        self.node = node_named(opened.graph, query.node)
         self.runs: dict[int, Run] = {
             run.split: run
-            for run in opened.snapshot.holders(self.node.number)
+            for run in opened.graph.holders(self.node.number)
             if query.partition is None or run.split == query.partition
         }
         if query.offset is not None and query.partition is None:
@@ -101,7 +101,7 @@ class _Question:
         self.first = self.least if after is None else max(self.least, (after[0], after[1] + 1))
 
     def count(self, split: int) -> int:
-        return self.opened.snapshot.count(self.node.number, self.runs[split].number)
+        return self.opened.graph.count(self.node.number, self.runs[split].number)
 
     def positions(self, places: Iterable[Place]) -> list[Position]:
         return [
@@ -260,7 +260,7 @@ class RecordPages:
 
     @staticmethod
     def _has_values(question: _Question) -> bool:
-        return question.node.number in question.opened.snapshot.valued
+        return question.node.number in question.opened.graph.blocks.valued
 
     def _in_files(
         self, question: _Question, text: str, warnings: dict[str, None]

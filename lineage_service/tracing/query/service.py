@@ -103,7 +103,7 @@ class LineageQueries:
 
     def graph(self, application_id: str) -> Graph:
         opened = self._open(application_id)
-        public = [node for node in opened.snapshot.topology.nodes.values() if node.is_public]
+        public = [node for node in opened.graph.topology.nodes.values() if node.is_public]
         nodes = tuple(self._node(opened, node) for node in sorted(public, key=lambda node: node.number))
         edges = [
             Edge(
@@ -112,7 +112,7 @@ class LineageQueries:
                 flows=edge.flows,
                 shuffle=edge.is_shuffle,
             )
-            for edge in public_edges(opened.snapshot)
+            for edge in public_edges(opened.graph)
         ]
         return Graph(application_id=application_id, nodes=nodes, edges=tuple(edges))
 
@@ -125,11 +125,11 @@ class LineageQueries:
             description=node.description,
             kind="source" if node.kind == "source" else "sink" if node.kind == "sink" else "operator",
             call_site=node.call_site,
-            exact=opened.snapshot.is_exact(node.number),
-            reason=reason_of(opened.snapshot, node),
+            exact=opened.graph.is_exact(node.number),
+            reason=reason_of(opened.graph, node),
             dataset=node.dataset,
-            records=record_count(opened.snapshot, node.number),
-            has_values=node.number in opened.snapshot.valued,
+            records=record_count(opened.graph, node.number),
+            has_values=node.number in opened.graph.blocks.valued,
             state=state_of(node),
             error=None if node.outcome is None else node.outcome.error,
         )
@@ -146,8 +146,8 @@ class LineageQueries:
         question = cursors.digest(application_id, query)
         page = cursors.read(query.cursor, question)
         walk = cursors.digest(application_id, replace(query, only=None))  # whatever is listed of it
-        to = end_named(opened.snapshot, query.to)
-        only = node_id_named(opened.snapshot, query.only) if query.only else None
+        to = end_named(opened.graph, query.to)
+        only = node_id_named(opened.graph, query.only) if query.only else None
         journey: LocalJourney | None = None
         cursor = opened.snapshot.database.cursor()
         try:
@@ -193,7 +193,7 @@ class LineageQueries:
         """What one application has on a page."""
         cursor = opened.snapshot.database.cursor()
         return nodes_of(
-            opened.snapshot,
+            opened.graph,
             walked,
             query.direction,
             lambda node, positions: self._show(
@@ -205,10 +205,10 @@ class LineageQueries:
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
     ) -> tuple[TopologyNode, list[Position]]:
         """The node to name, and the records, in the runs that hold them, that a query names."""
-        named = places_named(opened.snapshot, self._places, query, check)
+        named = places_named(opened.graph, self._places, query, check)
         if isinstance(named, TopologyNode):
             return named, self._by_key(opened, cursor, named, query)
-        starts = held_named(opened.snapshot, named, query.direction)
+        starts = held_named(opened.graph, named, query.direction)
         positions = [
             Position(node.number, split, offset, run.number)
             for node, split, offset, runs in starts
@@ -223,11 +223,11 @@ class LineageQueries:
             "SELECT DISTINCT run, pos FROM records WHERE node = ? AND kind = 'key' AND text = ?",
             [node.number, query.key],
         ).fetchall()
-        splits = {run.split for number, _ in rows if (run := opened.snapshot.topology.runs.get(number))}
+        splits = {run.split for number, _ in rows if (run := opened.graph.topology.runs.get(number))}
         allowed = {
             run.number: run
             for split in splits
-            for run in opened.snapshot.holders_of(node.number, split, query.direction)
+            for run in opened.graph.holders_of(node.number, split, query.direction)
         }
         positions = [
             Position(node.number, allowed[run].split, pos, run) for run, pos in rows if run in allowed
@@ -240,7 +240,7 @@ class LineageQueries:
 
     def values(self, application_id: str, record: str, node: str | None) -> Values:
         opened = self._open(application_id)
-        start_node, split, offset = record_named(opened.snapshot, record, node)
+        start_node, split, offset = record_named(opened.graph, record, node)
         query = TraceQuery(
             direction="backward",
             node=str(start_node.number),
@@ -255,7 +255,7 @@ class LineageQueries:
         return Values(
             node_id=contract.node_id(application_id, start_node.number),
             record_id=contract.record_id(start_node.kind, split, offset),
-            captured=bool(opened.snapshot.valued),
+            captured=bool(opened.graph.blocks.valued),
             how=how_to_see(opened, way),
             steps=tuple(value_steps(opened, way)),
         )
@@ -273,7 +273,7 @@ class LineageQueries:
         check: Check,
     ) -> tuple[Record, ...]:
         texts: Texts = {}
-        if node.number in opened.snapshot.keyed:
+        if node.number in opened.graph.blocks.keyed:
             texts = self._texts(opened, cursor, node, positions, values=values)
         return records_of(opened, node, positions, texts, self._places, check)
 
@@ -288,7 +288,7 @@ class LineageQueries:
     ) -> Texts:
         offsets_of: dict[int, list[int]] = defaultdict(list)
         for position in positions:
-            offsets_of[opened.snapshot.maker(node.number, position.run)].append(position.offset)
+            offsets_of[opened.graph.maker(node.number, position.run)].append(position.offset)
         kinds = ("key", "value") if values else ("key",)
         rows = opened.snapshot.texts.of(cursor, node.number, offsets_of, kinds)
         return {(node.number, run, pos, kind): (type_, text) for run, pos, kind, type_, text in rows}

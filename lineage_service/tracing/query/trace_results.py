@@ -11,11 +11,11 @@ from typing import Any
 
 from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode
 from lineage_service.queries import TraceQuery
-from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import Places
 from lineage_service.tracing.model.elements import TopologyNode, have_files_in_common
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
 from lineage_service.tracing.query.missing_values import how_to_see
 from lineage_service.tracing.walk import cursors
@@ -29,12 +29,12 @@ __all__ = ["Texts", "nodes_of", "reason_of", "records_of", "trace_of"]
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
-Leg = tuple[OpenedApplication[Wiring], Walked]
+Leg = tuple[OpenedApplication[AnySnapshot], Walked]
 _NO_TEXT = (None, None)
 
 
 def records_of(
-    opened: OpenedApplication[Wiring],
+    opened: OpenedApplication[AnySnapshot],
     node: TopologyNode,
     positions: Sequence[Position],
     texts: Texts,
@@ -46,7 +46,7 @@ def records_of(
     number, records = node.number, list[Record]()
     for position in positions:
         split, offset = position.split, position.offset
-        maker = opened.snapshot.maker(number, position.run)
+        maker = opened.graph.maker(number, position.run)
         _, key = texts.get((number, maker, offset, "key"), _NO_TEXT)
         value_type, value = texts.get((number, maker, offset, "value"), _NO_TEXT)
         records.append(
@@ -63,9 +63,9 @@ def records_of(
     return tuple(records)
 
 
-def reason_of(snapshot: Wiring, node: TopologyNode) -> str:
+def reason_of(graph: LineageGraph, node: TopologyNode) -> str:
     """Why a node is not exact, or why traces end at this source though its records came from somewhere."""
-    return "" if node.kind != "source" and snapshot.is_exact(node.number) else node.reason
+    return "" if node.kind != "source" and graph.is_exact(node.number) else node.reason
 
 
 def state_of(node: TopologyNode) -> ActionState | None:
@@ -88,22 +88,22 @@ def unknown_reader(topology: Topology, node: int) -> str:
 
 
 def nodes_of(
-    snapshot: Wiring,
+    graph: LineageGraph,
     walked: Walked,
     direction: Direction,
     show: Callable[[TopologyNode, Sequence[Position]], tuple[Record, ...]],
 ) -> tuple[TracedNode, ...]:
     """What one application has on a page."""
-    topology = snapshot.topology
+    topology = graph.topology
     return tuple(
         TracedNode(
             node_id=contract.node_id(topology.application_id, page.node),
             name=topology.nodes[page.node].name,
             kind=topology.nodes[page.node].kind,
-            exact=snapshot.is_exact(page.node),
+            exact=graph.is_exact(page.node),
             total=page.total,
             records=show(topology.nodes[page.node], page.positions),
-            reason=reason_of(snapshot, topology.nodes[page.node])
+            reason=reason_of(graph, topology.nodes[page.node])
             or (unknown_reader(topology, page.node) if direction == "forward" else ""),
             state=state_of(topology.nodes[page.node]),
         )
@@ -175,7 +175,7 @@ def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Fl
         return
     listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
     for opened, walked in legs:
-        application_id, nodes = opened.application.application_id, opened.snapshot.topology.nodes
+        application_id, nodes = opened.application.application_id, opened.graph.topology.nodes
         for page in walked.reached:
             for position in page.positions:
                 end = _flow_end(application_id, nodes[page.node], position)
@@ -200,13 +200,13 @@ def _is_in(part: FileSplit, offset: int) -> bool:
     return part.first <= offset and (part.last is None or offset < part.last)
 
 
-def _is_unknown_beyond(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
-    topology = opened.snapshot.topology
+def _is_unknown_beyond(opened: OpenedApplication[AnySnapshot], walked: Walked) -> bool:
+    topology = opened.graph.topology
     return any(unknown_reader(topology, reached.node) for reached in walked.reached)
 
 
-def _is_exact(opened: OpenedApplication[Wiring], walked: Walked) -> bool:
-    nodes = opened.snapshot.topology.nodes
+def _is_exact(opened: OpenedApplication[AnySnapshot], walked: Walked) -> bool:
+    nodes = opened.graph.topology.nodes
     return walked.is_exact and all(_is_known(nodes[page.node]) for page in walked.reached)
 
 

@@ -99,8 +99,8 @@ class SparkTracing:
         """Raises NotFoundError, InvalidQueryError."""
         opened = self._open(application_id)
         page = cursors.read(query.cursor, cursors.digest(application_id, query))
-        to = end_named(opened.snapshot, query.to)
-        only = node_id_named(opened.snapshot, query.only) if query.only else None
+        to = end_named(opened.graph, query.to)
+        only = node_id_named(opened.graph, query.only) if query.only else None
         main = self._walk(opened.snapshot, has_origins=False)
         node, starts = self._start(opened.snapshot, main, query)
         journey = self._journey(opened, query, to, starts)
@@ -116,7 +116,7 @@ class SparkTracing:
             legs,
             [
                 nodes_of(
-                    leg.snapshot,
+                    leg.graph,
                     walked,
                     query.direction,
                     partial(self._show, leg, texts[leg.application.application_id]),
@@ -168,10 +168,10 @@ class SparkTracing:
         self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
     ) -> tuple[TopologyNode, dict[int, Frontier]]:
         """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
-        named = places_named(snapshot, self._places, query, unlimited)
+        named = places_named(snapshot.graph, self._places, query, unlimited)
         if isinstance(named, TopologyNode):
             return named, {named.number: _by_key(snapshot, main, named, query)}
-        held_starts = held_named(snapshot, named, query.direction)
+        held_starts = held_named(snapshot.graph, named, query.direction)
         starts = {
             node.number: main.of_rows([(run.number, offset) for run in runs])
             for node, _, offset, runs in held_starts
@@ -200,9 +200,9 @@ class SparkTracing:
 
 
 def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query: TraceQuery) -> Frontier:
-    splits = {snapshot.topology.runs[run].split for run in snapshot.runs_of(node.number)}
+    splits = {snapshot.graph.topology.runs[run].split for run in snapshot.graph.runs_of(node.number)}
     allowed = {
-        run.number for split in splits for run in snapshot.holders_of(node.number, split, query.direction)
+        run.number for split in splits for run in snapshot.graph.holders_of(node.number, split, query.direction)
     }
     of_key = (F.col("node") == node.number) & (F.col("kind") == "key") & (F.col("text") == query.key)
     frontier = main.counted(
@@ -216,9 +216,9 @@ def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query:
 def _texts(snapshot: SparkSnapshot, positions: Sequence[Position], kinds: Sequence[str]) -> Texts:
     """What was captured of these records."""
     places = {
-        (position.node, snapshot.maker(position.node, position.run), position.offset)
+        (position.node, snapshot.graph.maker(position.node, position.run), position.offset)
         for position in positions
-        if position.node in snapshot.keyed
+        if position.node in snapshot.graph.blocks.keyed
     }
     if not places:
         return {}

@@ -63,7 +63,7 @@ class SparkTraceWalk:
         """`new_walk` gives a walk at which nothing stands yet, with origins or without."""
         self._walk, self._new_walk = new_walk(False), new_walk
         self._direction, self._depth, self._to = direction, depth, to
-        self._allowed = set(self._walk.snapshot.topology.nodes)
+        self._allowed = set(self._walk.snapshot.graph.topology.nodes)
         self._starts: dict[int, None] = {}
         self._sets: dict[int, Frontier] = {}
         self._done: dict[int, int] = {}  # node -> what had come to it when its step was made
@@ -93,14 +93,14 @@ class SparkTraceWalk:
 
     def _begin_at(self, node: int) -> None:
         if self._to is not None:
-            on_way = on_the_way(self._walk.snapshot.topology, self._direction, node, self._to)
+            on_way = on_the_way(self._walk.snapshot.graph.topology, self._direction, node, self._to)
             self._allowed = self._allowed | on_way if self._starts else on_way
             self._walk.towards = self._allowed
         self._starts[node] = None
 
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end."""
-        walk, nodes = self._walk, self._walk.snapshot.topology.nodes
+        walk, nodes = self._walk, self._walk.snapshot.graph.topology.nodes
         while pending := [node for node in walk.came if walk.came[node] != self._done.get(node)]:
             at = max(pending) if self._direction == "backward" else min(pending)
             check()
@@ -146,7 +146,7 @@ class SparkTraceWalk:
         With `among`, records of these nodes only; the others have their totals.
         """
         check()
-        nodes = self._walk.snapshot.topology.nodes
+        nodes = self._walk.snapshot.graph.topology.nodes
         reached = [
             reached_at(self._walk, node, self._sets[node], limit, after)
             if among is None or node in among
@@ -171,7 +171,7 @@ def reached_at(
     One record may be held by several runs (two actions over one RDD): it counts once.
     """
     begin = (-1, -1) if after is None else after.get(node)
-    runs = walk.snapshot.topology.runs
+    runs = walk.snapshot.graph.topology.runs
     if frontier.is_held:
         run_of_place: dict[tuple[int, int], int] = {}
         for run, offset in sorted(frontier.rows):
@@ -202,7 +202,7 @@ def _by_split(walk: SparkWalk, frontier: Frontier) -> dict[int, list[int]]:
     """The runs of a set by split."""
     by_split: dict[int, list[int]] = defaultdict(list)
     for run in frontier.spread:
-        by_split[walk.snapshot.topology.runs[run].split].append(run)
+        by_split[walk.snapshot.graph.topology.runs[run].split].append(run)
     return by_split
 
 
@@ -255,14 +255,14 @@ def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Posi
     All starts are walked at once, each its own origin: at a public node those that arrive are looked up among
     the listed ones and go no further, while its own listed records set out.
     """
-    snapshot, nodes = side.snapshot, side.snapshot.topology.nodes
+    snapshot, nodes = side.snapshot, side.snapshot.graph.topology.nodes
     positions = [position for page in reached for position in page.positions]
     starts: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # node -> (origin, run, position)
     listed: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # node -> (record, run, position)
     for index, position in enumerate(positions):
-        for run in snapshot.topology.runs_at(position.node, position.split):
+        for run in snapshot.graph.topology.runs_at(position.node, position.split):
             listed[position.node].append((index, run.number, position.offset))
-            if run.number in snapshot.effective:
+            if run.number in snapshot.graph.live:
                 starts[position.node].append((index, run.number, position.offset))
     side.towards = _steps_before(side, listed) | listed.keys()
     pairs: list[DataFrame] = []
@@ -295,7 +295,7 @@ def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Posi
 
 def _steps_before(side: SparkWalk, listed: Iterable[int]) -> set[int]:
     """The steps that a way to one of these nodes passes, and no public operation after them."""
-    topology = side.snapshot.topology
+    topology = side.snapshot.graph.topology
     nodes = topology.nodes
     steps: set[int] = set()
     stack = list(listed)

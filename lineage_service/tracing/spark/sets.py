@@ -192,10 +192,10 @@ class SparkSets:
         """A cached RDD is read by other runs than those that computed it: its records stand in both."""
         moves: Ranges
         if direction == "backward":
-            links = [link for link in self.snapshot.links_of.get(node, ()) if link.parent_node == node]
+            links = [link for link in self.snapshot.graph.links_of.get(node, ()) if link.parent_node == node]
             moves = [(link.run, 0, _ALL, link.parent_run, 0) for link in links if link.run in frontier.spread]
         else:
-            links = [link for link in self.snapshot.links_from.get(node, ()) if link.node == node]
+            links = [link for link in self.snapshot.graph.links_from.get(node, ()) if link.node == node]
             moves = [
                 (link.parent_run, 0, link.count, link.run, 0)
                 for link in links

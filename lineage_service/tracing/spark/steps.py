@@ -31,13 +31,13 @@ class SparkWalk(SparkSets):
     def backward(self, node: int, frontier: Frontier, hops: int) -> None:
         """Add the inputs of the records at `node`, which are found after `hops` operations."""
         self._hops = hops
-        relation, nodes = self.snapshot.topology.nodes[node].relation, self.snapshot.topology.nodes
+        relation, nodes = self.snapshot.graph.topology.nodes[node].relation, self.snapshot.graph.topology.nodes
         if relation == contract.DATASET:
             self._every_input(node, frontier)
             return
         if relation == contract.AGGREGATE:
-            entered = self.snapshot.topology.entered.get(node, ())
-            runs = [run for run in entered if run in self.snapshot.effective]
+            entered = self.snapshot.graph.topology.entered.get(node, ())
+            runs = [run for run in entered if run in self.snapshot.graph.live]
             for parent in nodes[node].parents:
                 self._every_record(parent, frontier, runs, is_exact=True)
             return
@@ -45,23 +45,23 @@ class SparkWalk(SparkSets):
             self._with_the_keys(node, frontier)
             return
         ranges: dict[int, Ranges] = defaultdict(list)
-        for link in self.snapshot.links_of.get(node, ()):
+        for link in self.snapshot.graph.links_of.get(node, ()):
             if link.run in frontier.spread and link.parent_node != node:
                 moved = (link.run, link.start, link.start + link.count, link.parent_run, -link.start)
                 ranges[link.parent_node].append(moved)
         for parent, moves in ranges.items():
             self.add_moved(parent, frontier, moves)
-        topology = self.snapshot.topology
-        unplaced = [
-            run for run in frontier.spread if run in topology.unplaced and topology.runs[run].input == node
+        topology = self.snapshot.graph.topology
+        unresolved = [
+            run for run in frontier.spread if run in topology.unresolved and topology.runs[run].input == node
         ]
-        if unplaced:
+        if unresolved:
             self.is_exact = False  # also where no run has read what they come from
-            self._every_input(node, self.only(frontier, unplaced))
+            self._every_input(node, self.only(frontier, unresolved))
         if nodes[node].by_id and relation in (contract.FLOWS, contract.SOURCE):
             self._backward_ids(node, frontier)
             return
-        flowing = [run for run in frontier.spread if self.snapshot.is_flowing(node, run)]
+        flowing = [run for run in frontier.spread if self.snapshot.graph.is_flowing(node, run)]
         still = self.only(frontier, frontier.spread.keys() - set(flowing))
         for before, runs in self._by_parent(node, still.spread).items():
             if before is not None and relation == contract.IDENTITY:
@@ -73,8 +73,8 @@ class SparkWalk(SparkSets):
 
     def _with_the_keys(self, node: int, frontier: Frontier) -> None:
         """Groups are made of the records with their keys, in whatever run."""
-        for parent in self.snapshot.topology.nodes[node].parents:
-            flows = self.snapshot.among(self._flows(parent), "f_run", self.snapshot.runs_of(parent))
+        for parent in self.snapshot.graph.topology.nodes[node].parents:
+            flows = self.snapshot.among(self._flows(parent), "f_run", self.snapshot.graph.runs_of(parent))
             first, last = _bounds(frontier)
             flows = flows.where(F.col("out_pos").between(first, last))
             grouped_rows = self._small(frontier).drop("run").join(flows, F.col("pos") == F.col("out_pos"))
@@ -82,7 +82,7 @@ class SparkWalk(SparkSets):
 
     def _backward_ids(self, node: int, frontier: Frontier) -> None:
         """Rows of a node with ids name records of its sources."""
-        topology = self.snapshot.topology
+        topology = self.snapshot.graph.topology
         sources = [source for source in topology.id_sources.get(node, ()) if source in topology.nodes]
         if not sources:
             return
@@ -107,7 +107,7 @@ class SparkWalk(SparkSets):
             self._add_found(source, part.join(F.broadcast(table), "split"), frontier)
 
     def _runs_by_split(self, node: int) -> DataFrame:
-        run_of_split = self.snapshot.topology.run_of_split.items()
+        run_of_split = self.snapshot.graph.topology.run_of_split.items()
         rows = [(split, run) for (of, split), run in run_of_split if of == node]
         return self.snapshot.table("split bigint, run bigint", rows)
 
@@ -115,17 +115,17 @@ class SparkWalk(SparkSets):
         """Runs by the node before `node` in them; None: there is none."""
         by_parent: dict[int | None, list[int]] = defaultdict(list)
         for run in runs:
-            by_parent[self.snapshot.parent_in_run.get((run, node))].append(run)
+            by_parent[self.snapshot.graph.parent_in_run.get((run, node))].append(run)
         return by_parent
 
     def _backward_flows(self, node: int, frontier: Frontier) -> None:
         flows = self._flows(node)
         reads_others = any(
-            self.snapshot.writers_of.get((node, run), frozenset()) - {None} for run in frontier.spread
+            self.snapshot.flows.writers_of.get((node, run), frozenset()) - {None} for run in frontier.spread
         )
         writer = F.coalesce("in_run", "f_run") if reads_others else F.col("f_run")
         position = F.col("in_pos")
-        if node in self.snapshot.spanning and node not in self.snapshot.pairing:
+        if node in self.snapshot.graph.blocks.spanning and node not in self.snapshot.graph.blocks.pairing:
             spans = self._near(flows, "f_run", "out_pos", frontier, is_span=True)
             inputs = self._inside(frontier, spans, "f_run", "out_pos")
             position = F.expr("in_pos + (pos - out_pos) * in_step")
@@ -136,7 +136,7 @@ class SparkWalk(SparkSets):
         origin = ["origin"] if self.has_origins else []
         # A pair that names a run means its last node, whichever run that is.
         is_other = F.col("in_run").isNotNull()
-        if node not in self.snapshot.pairing:
+        if node not in self.snapshot.graph.blocks.pairing:
             is_other &= F.col("in_run") != F.col("f_run")
         inputs = inputs.select(
             *origin, writer.alias("run"), position.alias("pos"), is_other.alias("is_other")
@@ -148,13 +148,13 @@ class SparkWalk(SparkSets):
         targets: dict[tuple[bool, int | None], list[int]] = {}
         reads_itself: list[int] = []
         for run in frontier.spread:
-            writers = self.snapshot.writers_of.get((node, run), frozenset({None}))
-            itself = {None} if node in self.snapshot.pairing else {None, run}
+            writers = self.snapshot.flows.writers_of.get((node, run), frozenset({None}))
+            itself = {None} if node in self.snapshot.graph.blocks.pairing else {None, run}
             if writers & itself:
                 reads_itself.append(run)
             for writer in writers - itself:
                 if writer is not None:
-                    targets.setdefault((True, self.snapshot.written_at(node, writer)), []).append(writer)
+                    targets.setdefault((True, self.snapshot.graph.written_at(node, writer)), []).append(writer)
         for parent, runs in self._by_parent(node, reads_itself).items():
             targets[False, parent] = runs
         if len(targets) > 1:
@@ -164,7 +164,7 @@ class SparkWalk(SparkSets):
             if len(targets) > 1:
                 part = inputs.where(F.col("is_other") if is_other else ~F.col("is_other"))
                 part = self.snapshot.among(part, "run", set(runs))
-            if target is None or target not in self.snapshot.topology.nodes:
+            if target is None or target not in self.snapshot.graph.topology.nodes:
                 # A writer whose manifest has not arrived, or that was not captured.
                 self.is_exact = self.is_exact and part.isEmpty()
             else:
@@ -172,12 +172,12 @@ class SparkWalk(SparkSets):
 
     def _every_input(self, node: int, frontier: Frontier) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
-        is_sink = self.snapshot.topology.nodes[node].kind == "sink"
-        for parent in self.snapshot.bounded_by(node):
+        is_sink = self.snapshot.graph.topology.nodes[node].kind == "sink"
+        for parent in self.snapshot.graph.upper_bound_of(node):
             if is_sink:
                 self._every_record_of_each(parent, frontier)
             else:
-                self._every_record(parent, frontier, self.snapshot.runs_of(parent))
+                self._every_record(parent, frontier, self.snapshot.graph.runs_of(parent))
 
     # -- forward -------------------------------------------------------------------------------------
 
@@ -185,26 +185,26 @@ class SparkWalk(SparkSets):
         """Add the outputs that the records at `node` went into."""
         self._hops = hops
         ranges: dict[int, Ranges] = defaultdict(list)
-        for link in self.snapshot.links_from.get(node, ()):
-            is_read = link.parent_run in frontier.spread and link.run in self.snapshot.effective
+        for link in self.snapshot.graph.links_from.get(node, ()):
+            is_read = link.parent_run in frontier.spread and link.run in self.snapshot.graph.live
             if is_read and link.node != node and self._matters(link.node):
                 ranges[link.node].append((link.parent_run, 0, link.count, link.run, link.start))
         for reader, moves in ranges.items():
             self.add_moved(reader, frontier, moves)
-        for reader in filter(self._matters, self.snapshot.unplaced_from.get(node, ())):
-            self._every_record(reader, frontier, self.snapshot.unplaced_at[reader])
-        self.is_exact = self.is_exact and not self.snapshot.may_be_lost(node, frontier.spread)
-        for child in filter(self._matters, self.snapshot.topology.children.get(node, ())):
+        for reader in filter(self._matters, self.snapshot.graph.unresolved_from.get(node, ())):
+            self._every_record(reader, frontier, self.snapshot.graph.unresolved_at[reader])
+        self.is_exact = self.is_exact and not self.snapshot.graph.may_be_lost(node, frontier.spread)
+        for child in filter(self._matters, self.snapshot.graph.topology.children.get(node, ())):
             self._forward_to(node, child, frontier)
         self._forward_ids(node, frontier)
 
     def _forward_ids(self, node: int, frontier: Frontier) -> None:
         """To the nodes that name records of this one by their ids."""
-        topology = self.snapshot.topology
+        topology = self.snapshot.graph.topology
         targets = [
             target
             for target in topology.id_targets.get(node, ())
-            if target in topology.nodes and self._matters(target) and self.snapshot.runs_of(target)
+            if target in topology.nodes and self._matters(target) and self.snapshot.graph.runs_of(target)
         ]
         if not targets:
             return
@@ -221,7 +221,7 @@ class SparkWalk(SparkSets):
         if frontier.records <= self.broadcast_records:
             ids = F.broadcast(ids)
         for target in targets:
-            flows = self.snapshot.among(self._flows(target), "f_run", self.snapshot.runs_of(target))
+            flows = self.snapshot.among(self._flows(target), "f_run", self.snapshot.graph.runs_of(target))
             named = (F.col("in_run") == mark_of(node)) & F.col("in_pos").between(*bounds)
             readers = ids.join(flows.where(named), F.col("pos") == F.col("in_pos"))
             self._add_outputs(target, frontier, readers, F.col("out_pos"))
@@ -230,10 +230,10 @@ class SparkWalk(SparkSets):
         return self.towards is None or node in self.towards
 
     def _forward_to(self, node: int, child: int, frontier: Frontier) -> None:
-        topology = self.snapshot.topology
+        topology = self.snapshot.graph.topology
         relation = topology.nodes[child].relation
         if relation == contract.DATASET:
-            self._every_record(child, frontier, self.snapshot.runs_of(child))
+            self._every_record(child, frontier, self.snapshot.graph.runs_of(child))
             return
         if relation == contract.KEYED:
             self._add_part(child, self._of_groups(topology.groups[child], frontier))
@@ -243,8 +243,8 @@ class SparkWalk(SparkSets):
             if entered.spread:
                 self._every_record(child, entered, [topology.result_of[child]], is_exact=True)
             return
-        in_run = [run for run in frontier.spread if self.snapshot.parent_in_run.get((run, child)) == node]
-        flowing = [run for run in in_run if self.snapshot.is_flowing(child, run)]
+        in_run = [run for run in frontier.spread if self.snapshot.graph.parent_in_run.get((run, child)) == node]
+        flowing = [run for run in in_run if self.snapshot.graph.is_flowing(child, run)]
         if still := set(in_run) - set(flowing):
             if relation == contract.IDENTITY:
                 self.add(child, self.only(frontier, still))
@@ -253,10 +253,10 @@ class SparkWalk(SparkSets):
                 self._every_record_of_each(child, self.only(frontier, still), is_exact=is_exact)
         if flowing:
             self._forward_flows(child, self.only(frontier, flowing))
-        written = self.only(frontier, [run for run in frontier.spread if run in self.snapshot.readers_of])
-        if written.spread and child in self.snapshot.stepping:
+        written = self.only(frontier, [run for run in frontier.spread if run in self.snapshot.graph.readers_of])
+        if written.spread and child in self.snapshot.graph.blocks.stepping:
             self._forward_shuffle(child, written)
-        if written.spread and child in self.snapshot.pairing:
+        if written.spread and child in self.snapshot.graph.blocks.pairing:
             flows = self._near(self._flows(child), "in_run", "in_pos", written)
             on = (F.col("run") == F.col("in_run")) & (F.col("pos") == F.col("in_pos"))
             pairs = self._small(written).join(flows, on)
@@ -279,7 +279,7 @@ class SparkWalk(SparkSets):
         on = (F.col("run") == F.col("f_run")) & (F.col("pos") == F.col("in_pos"))
         single = self._small(frontier).join(flows.where("in_step = 0 OR out_count = 1"), on)
         self._add_outputs(child, frontier, single, self._outputs(child))
-        if child in self.snapshot.stepping:
+        if child in self.snapshot.graph.blocks.stepping:
             spans = flows.where("in_step = 1 AND out_count > 1")
             outputs = self._inside(frontier, spans, "f_run", "in_pos")
             self._add_outputs(child, frontier, outputs, F.expr("out_pos + pos - in_pos"))
@@ -287,7 +287,7 @@ class SparkWalk(SparkSets):
     def _forward_shuffle(self, child: int, written: Frontier) -> None:
         """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
         spans = self._near(self._flows(child), "in_run", "in_pos", written, is_span=True)
-        if child in self.snapshot.repeating:  # a span of step 0 is one record, all of it
+        if child in self.snapshot.graph.blocks.repeating:  # a span of step 0 is one record, all of it
             on = (F.col("run") == F.col("in_run")) & (F.col("pos") == F.col("in_pos"))
             single = self._small(written).join(spans.where("in_step = 0"), on)
             self._add_outputs(child, written, single, self._outputs(child))
@@ -296,7 +296,7 @@ class SparkWalk(SparkSets):
         self._add_outputs(child, written, outputs, F.expr("out_pos + pos - in_pos"))
 
     def _outputs(self, node: int) -> Column:
-        if node in self.snapshot.spanning:
+        if node in self.snapshot.graph.blocks.spanning:
             return F.explode(F.expr("sequence(out_pos, out_pos + out_count - 1)"))
         return F.col("out_pos")
 
@@ -304,9 +304,9 @@ class SparkWalk(SparkSets):
         origin = ["origin"] if self.has_origins else []
         outputs = flows.select(*origin, F.col("f_run").alias("run"), position.alias("pos"))
         # The store also holds flows of runs that Spark did not accept.
-        runs = self.snapshot.runs_of(node)
+        runs = self.snapshot.graph.runs_of(node)
         outputs = self.snapshot.among(outputs, "run", runs)
-        topology = self.snapshot.topology
+        topology = self.snapshot.graph.topology
         if cut := [(run, topology.runs[run].outputs) for run in runs if run in topology.cut]:
             table = self.snapshot.table("run bigint, records bigint", cut)
             outputs = outputs.join(F.broadcast(table), "run").where("pos < records").drop("records")
@@ -315,7 +315,7 @@ class SparkWalk(SparkSets):
     # -- shared --------------------------------------------------------------------------------------
 
     def _flows(self, node: int) -> DataFrame:
-        return self.snapshot.flows.where(F.col("node") == node).withColumnRenamed("run", "f_run").drop("node")
+        return self.snapshot.flows.frame.where(F.col("node") == node).withColumnRenamed("run", "f_run").drop("node")
 
     def _near(
         self, flows: DataFrame, run: str, position: str, frontier: Frontier, *, is_span: bool = False
@@ -371,7 +371,7 @@ class SparkWalk(SparkSets):
 
     def _listed(self, node: int, runs: Iterable[int]) -> DataFrame:
         """All records of a node in runs."""
-        return self._ranges((run, 0, self.snapshot.count(node, run)) for run in runs)
+        return self._ranges((run, 0, self.snapshot.graph.count(node, run)) for run in runs)
 
     def _ranges(self, ranges: Iterable[tuple[int, int, int]]) -> DataFrame:
         """So many records of each (run, first position, number of records)."""

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from lineage_service.completeness import Receipt
 from lineage_service.errors import UnknownApplicationError
 from lineage_service.tracing.columns.application import OpenedApplication, StoreReader, opened_as
-from lineage_service.tracing.model.lineage_graph import Wiring, grouped
+from lineage_service.tracing.model.lineage_graph import LineageGraph, grouped
 from lineage_service.tracing.model.topology import Topology, read_topology
 
 #: Hadoop's names of the object stores that Delta's library names otherwise.
@@ -40,8 +40,41 @@ class StoreInSpark(StoreReader, Protocol):
     def uris(self, table: str, application_id: str) -> Sequence[str]: ...
 
 
-class SparkSnapshot(Wiring):
-    """What is needed to walk."""
+class FlowsInSpark:
+    """What only the flows of an application tell, asked of Spark."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self.frame = frame
+        #: (node, run) -> runs that it read; None: itself.
+        self.writers_of: Mapping[tuple[int, int], frozenset[int | None]] = {}
+        self._largest: dict[tuple[int, int], int] = {}
+
+    def writers(self, nodes: Collection[int]) -> list[tuple[int, int]]:
+        """(run that read, run that wrote) of the flows of these nodes."""
+        if not nodes:
+            return []
+        read = self.frame.where(F.col("node").isin(sorted(nodes)))
+        rows = [tuple(row) for row in read.select("node", "run", "in_run").distinct().collect()]
+        writers = grouped(((node, run), writer) for node, run, writer in rows)
+        self.writers_of = {key: frozenset(runs) for key, runs in writers.items()}
+        return [(run, writer) for _, run, writer in rows if writer is not None and writer >= 0]
+
+    def outputs(self, node: int, run: int) -> int:
+        """Outputs that the flows of a node speak of; those of all runs are counted at once."""
+        if (node, -1) not in self._largest:
+            rows = (
+                self.frame.where(F.col("node") == node)
+                .groupBy("run")
+                .agg(F.max(F.col("out_pos") + F.col("out_count")).alias("outputs"))
+                .collect()
+            )
+            self._largest.update({(node, row["run"]): int(row["outputs"]) for row in rows})
+            self._largest[node, -1] = 0
+        return self._largest.get((node, run), 0)
+
+
+class SparkSnapshot:
+    """What is needed to walk: the graph, the flows, and the texts."""
 
     def __init__(
         self,
@@ -51,33 +84,9 @@ class SparkSnapshot(Wiring):
         flows: DataFrame,
         records: DataFrame,
     ) -> None:
-        self.spark, self.flows, self.records = spark, flows, records
-        #: (node, run) -> runs that it read; None: itself.
-        self.writers_of: Mapping[tuple[int, int], frozenset[int | None]] = {}
-        self._largest: dict[tuple[int, int], int] = {}
-        super().__init__(topology, receipts)
-
-    def _shuffled(self, nodes: Collection[int]) -> list[tuple[int, int]]:
-        if not nodes:
-            return []
-        read = self.flows.where(F.col("node").isin(sorted(nodes)))
-        rows = [tuple(row) for row in read.select("node", "run", "in_run").distinct().collect()]
-        writers = grouped(((node, run), writer) for node, run, writer in rows)
-        self.writers_of = {key: frozenset(runs) for key, runs in writers.items()}
-        return [(run, writer) for _, run, writer in rows if writer is not None and writer >= 0]
-
-    def _outputs_in_flows(self, node: int, run: int) -> int:
-        """Outputs that the flows of a node speak of; those of all runs are counted at once."""
-        if (node, -1) not in self._largest:
-            rows = (
-                self.flows.where(F.col("node") == node)
-                .groupBy("run")
-                .agg(F.max(F.col("out_pos") + F.col("out_count")).alias("outputs"))
-                .collect()
-            )
-            self._largest.update({(node, row["run"]): int(row["outputs"]) for row in rows})
-            self._largest[node, -1] = 0
-        return self._largest.get((node, run), 0)
+        self.spark, self.records = spark, records
+        self.flows = FlowsInSpark(flows)
+        self.graph = LineageGraph(topology, receipts, self.flows)
 
     def table(self, columns: str, rows: Iterable[Sequence[int]]) -> DataFrame:
         """A table of the driver's, of whole numbers. A literal: no job, and no RDD that lineage would see."""

@@ -12,15 +12,15 @@ from typing import Generic, Protocol, TypeVar
 
 from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Direction
-from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.segments import CSV_WITH_HEADER, TEXT
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications, FileSplit
 from lineage_service.tracing.walk.result import Walked
 
 __all__ = ["Journey", "RowsBefore", "Walk"]
 
-W = TypeVar("W", bound=Wiring)
+S = TypeVar("S", bound=AnySnapshot)
 A = TypeVar("A")
 """The records of one split that a walk has reached, as its engine holds them."""
 
@@ -82,7 +82,7 @@ class RowsBefore(Protocol):
         """The rows of a file before the first one of the split at `start`; None where nobody knows."""
 
 
-class Journey(Generic[W, A]):
+class Journey(Generic[S, A]):
     """All applications that a trace reaches. For one thread.
 
     What was broken off goes on with the next `advance`.
@@ -90,17 +90,17 @@ class Journey(Generic[W, A]):
 
     def __init__(
         self,
-        opened: OpenedApplication[W],
+        opened: OpenedApplication[S],
         walk: Walk[A],
         direction: Direction,
         *,
-        open_application: Callable[[str], OpenedApplication[W]],
-        new_walk: Callable[[W], Walk[A]],
+        open_application: Callable[[str], OpenedApplication[S]],
+        new_walk: Callable[[S], Walk[A]],
         files: FilesOfApplications | None,
         rows_before: RowsBefore,
     ) -> None:
         """`walk` has its start. `files` None: the trace stays in its application."""
-        self.legs: dict[str, tuple[OpenedApplication[W], Walk[A]]] = {
+        self.legs: dict[str, tuple[OpenedApplication[S], Walk[A]]] = {
             opened.application.application_id: (opened, walk)
         }
         #: (who wrote, who read) of the files that were passed -> what to add to a position of who read.
@@ -161,7 +161,7 @@ class Journey(Generic[W, A]):
         after: Mapping[str, tuple[int, int]] | None,
         check: Callable[[], None],
         only: str | None = None,
-    ) -> list[tuple[OpenedApplication[W], Walked]]:
+    ) -> list[tuple[OpenedApplication[S], Walked]]:
         """Up to `limit` records of each node that is done, application by application; see Walk.page.
 
         `after` has node ids. With `only`, a node id, records of that node.
@@ -201,8 +201,8 @@ class Journey(Generic[W, A]):
                 opened, onward = self._leg(far.application_id)
             except NotFoundError:  # deleted just now
                 continue
-            for run in opened.snapshot.holders_of(far.node, far.split, self._direction):
-                count = opened.snapshot.count(far.node, run.number)
+            for run in opened.graph.holders_of(far.node, far.split, self._direction):
+                count = opened.graph.count(far.node, run.number)
                 if read.record is not None:
                     first, records = (0, count) if far is written else (read.record, 1)
                     if first + records <= count and records:
@@ -246,7 +246,7 @@ class Journey(Generic[W, A]):
         """The row of the file that its first position is, as far as that is known without a look at it."""
         if read.row is not None or read.format != TEXT:
             return read.row
-        node = self._open(read.application_id).snapshot.topology.nodes[read.node]
+        node = self._open(read.application_id).snapshot.graph.topology.nodes[read.node]
         file_rows = node.file_rows.get(read.split)
         return None if file_rows is None else file_rows.start
 
@@ -257,7 +257,7 @@ class Journey(Generic[W, A]):
         opened, walk = self.legs[application_id]
         kind = "source" if self._direction == "backward" else "sink"
         for number in walk.done_nodes():
-            if opened.snapshot.topology.nodes[number].kind != kind:
+            if opened.graph.topology.nodes[number].kind != kind:
                 continue
             reached = walk.by_split(number)
             for near in self._files.of(application_id, number):
@@ -276,7 +276,7 @@ class Journey(Generic[W, A]):
         writer = self._files.writer_of(near)
         return [] if writer is None else [writer]
 
-    def _leg(self, application_id: str) -> tuple[OpenedApplication[W], Walk[A]]:
+    def _leg(self, application_id: str) -> tuple[OpenedApplication[S], Walk[A]]:
         if application_id not in self.legs:
             opened = self._open(application_id)
             self.legs[application_id] = opened, self._new_walk(opened.snapshot)
@@ -287,10 +287,10 @@ class Journey(Generic[W, A]):
         assert self._files is not None
         splits = self._files.splits(read.application_id, read.path, read.node)
         reader, writer = self._open(read.application_id), self._open(written.application_id)
-        seen = sum(_largest(reader.snapshot, split) for split in splits)
-        return _largest(writer.snapshot, written) - seen
+        seen = sum(_largest(reader.graph, split) for split in splits)
+        return _largest(writer.graph, written) - seen
 
 
-def _largest(snapshot: Wiring, split: FileSplit) -> int:
-    runs = snapshot.holders_of(split.node, split.split, "forward")
-    return split.records(max((snapshot.count(split.node, run.number) for run in runs), default=0))
+def _largest(graph: LineageGraph, split: FileSplit) -> int:
+    runs = graph.holders_of(split.node, split.split, "forward")
+    return split.records(max((graph.count(split.node, run.number) for run in runs), default=0))

@@ -41,11 +41,11 @@ class TraceWalk:
         self._direction, self._depth, self._to = direction, depth, to
         # Where a walk ends before its time, records may be listed that it made no step from.
         is_whole = depth is None and to is None
-        self._carried = CarriedFlows(snapshot, direction) if is_whole else None
+        self._carried = CarriedFlows(snapshot.graph, direction) if is_whole else None
         self._walk = Walk(snapshot, MOST if is_whole else None)
         self._hops: dict[int, int] = {}
         self._starts: dict[int, None] = {}
-        self._allowed = set(snapshot.topology.nodes)
+        self._allowed = set(snapshot.graph.topology.nodes)
         self._done: dict[int, int] = {}  # node -> what had come to it when its step was made
 
     def start(self, node: int, run: int, positions: Integers) -> None:
@@ -55,7 +55,7 @@ class TraceWalk:
             self._carry_no_more()
         self._walk.add(node, run, None, positions)
         self._hops[node] = 0
-        on_way = on_the_way(self.snapshot.topology, self._direction, node, self._to)
+        on_way = on_the_way(self.snapshot.graph.topology, self._direction, node, self._to)
         self._allowed = self._allowed | on_way if self._starts else on_way
         self._starts[node] = None
         if self._to is not None:  # a bound off that way says nothing about the answer
@@ -99,7 +99,7 @@ class TraceWalk:
 
     def _step(self, node: int, *, is_public: bool) -> None:
         step = self._walk.backward if self._direction == "backward" else self._walk.forward
-        if node in self._done or node in self.snapshot.read_in_vain:
+        if node in self._done or node in self.snapshot.graph.read_in_vain:
             self._carry_no_more()
         if self._carried is not None:
             try:
@@ -123,7 +123,7 @@ class TraceWalk:
         """The records reached at a node, ascending."""
         by_split: dict[int, list[Integers]] = defaultdict(list)
         for run, (_, positions) in self._walk.at(node).items():
-            by_split[self.snapshot.topology.runs[run].split].append(positions)
+            by_split[self.snapshot.graph.topology.runs[run].split].append(positions)
         return {
             split: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
             for split, parts in by_split.items()
@@ -178,7 +178,7 @@ class TraceWalk:
 
 
 def _is_public(snapshot: Snapshot, node: int) -> bool:
-    return snapshot.topology.nodes[node].is_public
+    return snapshot.graph.topology.nodes[node].is_public
 
 
 def _reached(
@@ -187,7 +187,7 @@ def _reached(
     """One record may be held by several runs (two actions over one RDD): it counts once."""
     by_split: dict[int, dict[int, Integers]] = defaultdict(dict)
     for run, (_, positions) in main.at(node).items():
-        by_split[snapshot.topology.runs[run].split][run] = positions
+        by_split[snapshot.graph.topology.runs[run].split][run] = positions
     begin = (-1, -1) if after is None else after.get(node, _BEYOND)
     total = left = 0
     page: list[Position] = []

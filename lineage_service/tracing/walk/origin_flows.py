@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 
 from lineage_service.lineage import Direction
-from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.walk.result import Position, Reached
 from lineage_service.tracing.walk.steps import Integers, Records, Walk
 
@@ -26,8 +26,8 @@ MOST = 1 << 13
 class CarriedFlows:
     """For one walk, which visits each node once. Records of public nodes are numbered as they are reached."""
 
-    def __init__(self, snapshot: Snapshot, direction: Direction) -> None:
-        self._snapshot, self._direction = snapshot, direction
+    def __init__(self, graph: LineageGraph, direction: Direction) -> None:
+        self._graph, self._direction = graph, direction
         self._reached = 0
         self._at: dict[tuple[int, int], tuple[int, Integers]] = {}  # (node, run) -> first number, positions
         self._flows: list[tuple[Integers, Integers]] = []  # numbers: of origins, of what came from them
@@ -73,7 +73,7 @@ class CarriedFlows:
         place = np.full(self._reached, -1, np.int64)  # of each number in this list
         count = 0
         for (node, split, run), group in groupby(positions, _held):
-            if self._snapshot.only_runs(node).get(split) != run:
+            if self._graph.only_runs(node).get(split) != run:
                 return None
             first, numbered = self._at[node, run]
             offsets = [position.offset for position in group]

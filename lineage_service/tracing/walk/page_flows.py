@@ -42,7 +42,7 @@ def flows_between(
         for node in side.nodes() - {page.node}:
             for run, (origins, offsets) in side.at(node).items():
                 assert origins is not None
-                split = snapshot.topology.runs[run].split
+                split = snapshot.graph.topology.runs[run].split
                 for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
                     other = by_place.get((node, split, offset))
                     if other is not None:
@@ -70,7 +70,7 @@ def beside(
     while pending := side.nodes() - done:
         at = min(pending)
         done.add(at)
-        if at == node or not snapshot.topology.nodes[at].is_public:
+        if at == node or not snapshot.graph.topology.nodes[at].is_public:
             side.forward(at)
     return side
 
@@ -87,5 +87,5 @@ def _started_beside(
             [by_place[position.node, position.split, position.offset] for position in positions], np.int64
         )
         offsets = np.array([position.offset for position in positions], np.int64)
-        for run in snapshot.holders_of(reached.node, split, "forward"):
+        for run in snapshot.graph.holders_of(reached.node, split, "forward"):
             yield run.number, origins, offsets

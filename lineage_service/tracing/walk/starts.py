@@ -13,7 +13,7 @@ from lineage_service.queries import TraceQuery
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import Places
 from lineage_service.tracing.model.elements import Run, TopologyNode, in_words
-from lineage_service.tracing.model.lineage_graph import Wiring
+from lineage_service.tracing.model.lineage_graph import LineageGraph
 from spark_agent import contract
 
 __all__ = [
@@ -35,9 +35,9 @@ _RECORD = re.compile(
 )
 
 
-def node_named(wiring: Wiring, text: str) -> TopologyNode:
+def node_named(graph: LineageGraph, text: str) -> TopologyNode:
     """A node by its id or its number. Raises NotFoundError."""
-    topology = wiring.topology
+    topology = graph.topology
     application_id, _, number = text.rpartition("#")
     if number.isascii() and number.isdigit() and application_id in ("", topology.application_id):
         node = topology.nodes.get(int(number))
@@ -46,38 +46,38 @@ def node_named(wiring: Wiring, text: str) -> TopologyNode:
     raise NotFoundError(f"application {topology.application_id} has no node {text}")
 
 
-def end_named(wiring: Wiring, text: str | None) -> int | None:
+def end_named(graph: LineageGraph, text: str | None) -> int | None:
     """The number of the node at which a trace is to end. Raises NotFoundError, InvalidQueryError."""
     if not text:
         return None
-    node = node_named(wiring, text)
+    node = node_named(graph, text)
     check_has_records(node)
     return node.number
 
 
-def node_id_named(wiring: Wiring, name: str) -> str:
+def node_id_named(graph: LineageGraph, name: str) -> str:
     """The id of a node of this application, by its number too, or of another one on the way.
 
     Raises NotFoundError.
     """
     application_id, _, _ = name.rpartition("#")
-    if application_id not in ("", wiring.topology.application_id):
+    if application_id not in ("", graph.topology.application_id):
         return name
-    return contract.node_id(wiring.topology.application_id, node_named(wiring, name).number)
+    return contract.node_id(graph.topology.application_id, node_named(graph, name).number)
 
 
-def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
+def record_named(graph: LineageGraph, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
     """A record id, alone where it is not ambiguous, or behind its node's id (a flow id) or number.
 
     (node, split, offset). Raises NotFoundError, InvalidQueryError.
     """
     application_id, number, text = _parts_of(text)
-    if application_id not in ("", wiring.topology.application_id):
+    if application_id not in ("", graph.topology.application_id):
         raise InvalidQueryError(
             f"record {text} of node {number} is of application {application_id}, and "
-            f"{wiring.topology.application_id} was asked for"
+            f"{graph.topology.application_id} was asked for"
         )
-    if number and node is not None and node_named(wiring, node) is not node_named(wiring, number):
+    if number and node is not None and node_named(graph, node) is not node_named(graph, number):
         raise InvalidQueryError(f"the record id names node {number}, and node is {node}: give one of them")
     node = number or node
     try:
@@ -85,13 +85,13 @@ def record_named(wiring: Wiring, text: str, node: str | None) -> tuple[TopologyN
     except contract.ContractError as error:
         raise InvalidQueryError(str(error)) from None
     if node is not None:
-        return node_named(wiring, node), split, offset
+        return node_named(graph, node), split, offset
     if kind is None:
         raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
     nodes = [
         other
-        for other in wiring.topology.nodes.values()
-        if other.kind == kind and wiring.holders_of(other.number, split, "forward")
+        for other in graph.topology.nodes.values()
+        if other.kind == kind and graph.holders_of(other.number, split, "forward")
     ]
     if len(nodes) == 1:
         return nodes[0], split, offset
@@ -110,7 +110,7 @@ def _parts_of(text: str) -> tuple[str, str, str]:
 
 
 def places_named(
-    wiring: Wiring, places: Places, query: TraceQuery, check: Check
+    graph: LineageGraph, places: Places, query: TraceQuery, check: Check
 ) -> list[tuple[TopologyNode, int, int]] | TopologyNode:
     """[(node, split, offset)] of the record that a query names; of one that names a key, the node alone.
 
@@ -118,17 +118,17 @@ def places_named(
     InvalidQueryError.
     """
     if query.path is not None:
-        node = None if query.node is None else node_named(wiring, query.node).number
+        node = None if query.node is None else node_named(graph, query.node).number
         records = places.find(
-            wiring.topology, query.path, query.row or 0, check, direction=query.direction, node=node
+            graph.topology, query.path, query.row or 0, check, direction=query.direction, node=node
         )
-        return [(wiring.topology.nodes[number], split, offset) for number, split, offset in records]
+        return [(graph.topology.nodes[number], split, offset) for number, split, offset in records]
     if query.key is not None and query.node is not None:
-        return node_named(wiring, query.node)
+        return node_named(graph, query.node)
     if query.record is not None:
-        return [record_named(wiring, query.record, query.node)]
+        return [record_named(graph, query.record, query.node)]
     if query.node is not None and query.partition is not None and query.offset is not None:
-        return [(node_named(wiring, query.node), query.partition, query.offset)]
+        return [(node_named(graph, query.node), query.partition, query.offset)]
     raise InvalidQueryError(
         "say where the trace begins: record, or node with partition and offset, or node with key, "
         "or path with row"
@@ -136,7 +136,7 @@ def places_named(
 
 
 def held_named(
-    wiring: Wiring, places: Sequence[tuple[TopologyNode, int, int]], direction: str
+    graph: LineageGraph, places: Sequence[tuple[TopologyNode, int, int]], direction: str
 ) -> list[tuple[TopologyNode, int, int, list[Run]]]:
     """Such places with the runs in which a trace from there begins. Of several, those that have the record.
 
@@ -145,7 +145,7 @@ def held_named(
     starts, missing = [], []
     for node, split, offset in places:
         try:
-            starts.append((node, split, offset, holders_named(wiring, node, split, offset, direction)))
+            starts.append((node, split, offset, holders_named(graph, node, split, offset, direction)))
         except NotFoundError as error:
             missing.append(error)
     if not starts:
@@ -153,12 +153,12 @@ def held_named(
     return starts
 
 
-def holders_named(wiring: Wiring, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
+def holders_named(graph: LineageGraph, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
     """The runs in which a trace from a record begins. Raises NotFoundError, InvalidQueryError."""
     check_has_records(node)
     counts = [
-        (run, wiring.count(node.number, run.number))
-        for run in wiring.holders_of(node.number, split, direction)
+        (run, graph.count(node.number, run.number))
+        for run in graph.holders_of(node.number, split, direction)
     ]
     holders = [run for run, count in counts if offset < count]
     if not holders:

@@ -81,8 +81,9 @@ class Walk:
         self.most = most
         self._among, self._listed = among, listed
         self._added: dict[int, int] = defaultdict(int)
-        self._snapshot = snapshot
-        self._topology = snapshot.topology
+        self._flows = snapshot.flows
+        self._graph = snapshot.graph
+        self._topology = snapshot.graph.topology
         self._sets: dict[int, dict[int, list[Records]]] = defaultdict(lambda: defaultdict(list))
         self._are_distinct: set[tuple[int, int]] = set()
 
@@ -166,7 +167,7 @@ class Walk:
     def backward(self, node: int) -> None:
         """Add the inputs of the records at `node`."""
         relation = self._topology.nodes[node].relation
-        for link in self._snapshot.links_of.get(node, ()):
+        for link in self._graph.links_of.get(node, ()):
             if link.parent_node == node and link.run in self._sets[node]:
                 # A cached RDD is read by other runs than those that computed it: its records stand in both.
                 for origins, positions in self._sets[node][link.run]:
@@ -181,7 +182,7 @@ class Walk:
         if relation == contract.KEYED:
             self._with_the_keys(node, frontier)
             return
-        for link in self._snapshot.links_of.get(node, ()):
+        for link in self._graph.links_of.get(node, ()):
             if link.run in frontier and link.parent_node != node:
                 origins, positions = frontier[link.run]
                 inside = within(positions, link.start, link.start + link.count - 1)
@@ -192,22 +193,22 @@ class Walk:
                     positions[inside] - np.int64(link.start),
                 )
         for run, records in frontier.items():
-            if run in self._topology.unplaced and self._topology.runs[run].input == node:
+            if run in self._topology.unresolved and self._topology.runs[run].input == node:
                 self.is_exact = False  # also where no run has read what it comes from
                 self._every_input(node, {run: records})
-            parent = self._snapshot.parent_in_run.get((run, node))
-            if parent is None or self._snapshot.is_flowing(node, run):
+            parent = self._graph.parent_in_run.get((run, node))
+            if parent is None or self._graph.is_flowing(node, run):
                 continue
             if relation == contract.IDENTITY:
                 self.add(parent, run, *records, are_distinct=True)
             elif relation == contract.PARTITION:
                 self._every_record(parent, records[0], [run], is_exact=self._topology.nodes[node].exact)
         self._backward_flows(
-            node, {run: r for run, r in frontier.items() if self._snapshot.is_flowing(node, run)}
+            node, {run: r for run, r in frontier.items() if self._graph.is_flowing(node, run)}
         )
 
     def _backward_flows(self, node: int, frontier: Mapping[int, Records]) -> None:
-        is_spanning = node in self._snapshot.spanning
+        is_spanning = node in self._graph.blocks.spanning
 
         def inputs_of_run(run: int, slices: Sequence[Slice]) -> list[tuple[int, Integers | None, Integers]]:
             self.check()
@@ -230,7 +231,7 @@ class Walk:
                     by_writer[writer].append((None, inputs))
             return [(writer, None, _distinct(several)[1]) for writer, several in by_writer.items()]
 
-        flows = self._snapshot.flows
+        flows = self._flows
         asked = {
             run: (len(positions), flows.near(node, run, outputs=_bounds(positions)))
             for run, (_, positions) in frontier.items()
@@ -264,26 +265,26 @@ class Walk:
         """Groups are made of the records with their keys, in whatever run; in most there may be none."""
         self.is_exact &= self._topology.nodes[node].exact
         for parent in self._topology.nodes[node].parents:
-            for run in self._snapshot.runs_of(parent):
+            for run in self._graph.runs_of(parent):
                 for records in frontier.values():
                     self.add(parent, run, *records, are_distinct=True)
 
     def _input_of(self, node: int, reader: int, writer: int) -> tuple[int | None, int]:
         """The node before in the run, or what another run wrote for `node` to read; and that run."""
         if writer in (NO_RUN, reader):
-            return self._snapshot.parent_in_run.get((reader, node)), reader
-        return self._snapshot.written_at(node, writer), writer
+            return self._graph.parent_in_run.get((reader, node)), reader
+        return self._graph.written_at(node, writer), writer
 
     def _every_input(self, node: int, frontier: Mapping[int, Records]) -> None:
         """The bound of an operation that is not captured: all records of all its inputs."""
         is_sink = self._topology.nodes[node].kind == "sink"
         for run, (origins, _) in frontier.items():
-            for parent in self._snapshot.bounded_by(node):
-                self._every_record(parent, origins, [run] if is_sink else self._snapshot.runs_of(parent))
+            for parent in self._graph.upper_bound_of(node):
+                self._every_record(parent, origins, [run] if is_sink else self._graph.runs_of(parent))
 
     def _everything_that_entered(self, sink: int, frontier: Mapping[int, Records]) -> None:
         """The one record of an aggregating action: made of all that its jobs read."""
-        runs = [run for run in self._topology.entered.get(sink, ()) if run in self._snapshot.effective]
+        runs = [run for run in self._topology.entered.get(sink, ()) if run in self._graph.live]
         for origins, _ in frontier.values():
             for parent in self._topology.nodes[sink].parents:
                 self._every_record(parent, origins, runs, is_exact=True)
@@ -292,14 +293,14 @@ class Walk:
 
     def forward(self, node: int) -> None:
         """Add the outputs that the records at `node` went into."""
-        for link in self._snapshot.links_from.get(node, ()):
+        for link in self._graph.links_from.get(node, ()):
             if link.node == node and link.parent_run in self._sets[node]:
                 for origins, positions in self._sets[node][link.parent_run]:
                     read = positions < link.count
                     self.add(node, link.run, None if origins is None else origins[read], positions[read])
         frontier = self.at(node)
-        for link in self._snapshot.links_from.get(node, ()):
-            is_read = link.parent_run in frontier and link.run in self._snapshot.effective
+        for link in self._graph.links_from.get(node, ()):
+            is_read = link.parent_run in frontier and link.run in self._graph.live
             if is_read and link.node != node and self._matters(link.node):
                 origins, positions = frontier[link.parent_run]
                 inside = within(positions, 0, link.count - 1)
@@ -309,15 +310,15 @@ class Walk:
                     None if origins is None else origins[inside],
                     positions[inside] + np.int64(link.start),
                 )
-        for reader in filter(self._matters, self._snapshot.unplaced_from.get(node, ())):
+        for reader in filter(self._matters, self._graph.unresolved_from.get(node, ())):
             for origins, _ in frontier.values():
-                self._every_record(reader, origins, self._snapshot.unplaced_at[reader])
-        self.is_exact &= not self._snapshot.may_be_lost(node, frontier)
+                self._every_record(reader, origins, self._graph.unresolved_at[reader])
+        self.is_exact &= not self._graph.may_be_lost(node, frontier)
         for child in filter(self._matters, self._topology.children.get(node, ())):
             relation = self._topology.nodes[child].relation
             if relation == contract.DATASET:
                 for origins, _ in frontier.values():
-                    self._every_record(child, origins, self._snapshot.runs_of(child))
+                    self._every_record(child, origins, self._graph.runs_of(child))
                 continue
             if relation == contract.KEYED:
                 self.is_exact &= self._topology.nodes[child].exact
@@ -332,23 +333,23 @@ class Walk:
             in_run = {
                 run: records
                 for run, records in frontier.items()
-                if self._snapshot.parent_in_run.get((run, child)) == node
+                if self._graph.parent_in_run.get((run, child)) == node
             }
             for run, records in in_run.items():
-                if self._snapshot.is_flowing(child, run):
+                if self._graph.is_flowing(child, run):
                     continue
                 if relation == contract.IDENTITY:
                     self.add(child, run, *records, are_distinct=True)
                 elif relation == contract.PARTITION:
                     self._every_record(child, records[0], [run], is_exact=self._topology.nodes[child].exact)
             self._forward_flows(
-                child, {run: r for run, r in in_run.items() if self._snapshot.is_flowing(child, run)}
+                child, {run: r for run, r in in_run.items() if self._graph.is_flowing(child, run)}
             )
             self._forward_across(child, frontier)
         for target in filter(self._matters, self._topology.id_targets.get(node, ())):
             if frontier and target in self._topology.nodes:
                 mark = mark_of(node)
-                readers = {run: [(mark, mark)] for run in self._snapshot.runs_of(target)}
+                readers = {run: [(mark, mark)] for run in self._graph.runs_of(target)}
                 self._forward_rows(target, readers, {mark: ids_of(self._topology, node, frontier)})
 
     def _matters(self, node: int) -> bool:
@@ -361,14 +362,14 @@ class Walk:
     def _forward_across(self, child: int, frontier: Mapping[int, Records]) -> None:
         """From the runs that wrote a shuffle to those that read it; several jobs may have read it."""
         readers: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        if child in self._snapshot.pairing:  # names single records: only its rows say of which runs
-            for reader in self._snapshot.flows.runs(child):
+        if child in self._graph.blocks.pairing:  # names single records: only its rows say of which runs
+            for reader in self._flows.runs(child):
                 readers[reader] = [(writer, writer) for writer in frontier if writer > NO_RUN]
-        elif child in self._snapshot.stepping:
+        elif child in self._graph.blocks.stepping:
             for writer in frontier:
-                for reader in self._snapshot.readers_of.get(writer, ()):
+                for reader in self._graph.readers_of.get(writer, ()):
                     readers[reader].append((writer, writer))
-        readers = {run: writers for run, writers in readers.items() if run in self._snapshot.effective}
+        readers = {run: writers for run, writers in readers.items() if run in self._graph.live}
         self._forward_rows(child, readers, frontier)
 
     def _forward_rows(
@@ -376,7 +377,7 @@ class Walk:
     ) -> None:
         """Rows of each reading run that name (`in_run`, the run whose records these are)."""
         among = self._among.at(child) if self._among is not None else None
-        is_spanning = child in self._snapshot.spanning
+        is_spanning = child in self._graph.blocks.spanning
 
         def outputs_of_run(reader: int, slices: Sequence[Slice]) -> list[tuple[Integers | None, Integers]]:
             self.check()
@@ -397,7 +398,7 @@ class Walk:
             if writers and (among is None or reader in among):
                 low, high = min(bounds[run][0] for run in writers), max(bounds[run][1] for run in writers)
                 outputs = _bounds(among[reader][1]) if among is not None else None
-                slices = self._snapshot.flows.near(child, reader, outputs, inputs=(low, high))
+                slices = self._flows.near(child, reader, outputs, inputs=(low, high))
                 asked[reader] = sum(len(frontier[run][1]) for run in writers), slices
         for reader, parts in self._of_runs(outputs_of_run, asked, OF_SPANS if is_spanning else INPUTS):
             for origins, outputs_found in parts:
@@ -430,7 +431,7 @@ class Walk:
     ) -> None:
         self.is_exact &= is_exact
         for run in runs:
-            count = self._snapshot.count(node, run)
+            count = self._graph.count(node, run)
             self._check_few(count)
             each_of = None if origins is None else np.unique(origins)
             among = None if each_of is None else self._asked_of(node, run)

@@ -81,14 +81,14 @@ def test_each_part_is_what_the_named_run_has_made() -> None:
     read = [[10, 0, 3], [11, 0, 3], [10, 0, 3], [13, 0, 3]]
     topology = told(kept=[TOGETHER, FILTERED], runs=[*runs, saved(12, 3, read)])
     assert sources_of(topology, 99) == [(0, 10, 3), (3, 11, 3), (6, 10, 3), (9, 13, 3)]
-    assert not topology.unplaced
+    assert not topology.unresolved
 
 
 def test_of_a_part_without_records_no_batch_tells() -> None:
     runs = [filtered(10, 0, 0, attempt=1), filtered(11, 1, 3, attempt=1), filtered(20, 0, 3, attempt=2)]
     topology = told(kept=[FILTERED], runs=[*runs, saved(6, 3, [[11, 0, 3], [11, 0, 3]])])
     assert sources_of(topology, 99) == [(0, 10, 0), (0, 11, 3), (3, 10, 0), (3, 11, 3)]
-    assert not topology.unplaced
+    assert not topology.unresolved
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_of_a_part_without_records_no_batch_tells() -> None:
 def test_what_cannot_be_is_not_believed(read: list[list[int]]) -> None:
     runs = [filtered(10, 0, 3, attempt=1), filtered(11, 1, 3, attempt=1)]
     topology = told(kept=[FILTERED], runs=[*runs, saved(6, 3, read)])
-    assert topology.unplaced == {99}
+    assert topology.unresolved == {99}
 
 
 TWICE = [filtered(number, number % 2, 3, attempt=number // 10) for number in (10, 11, 20, 21)]
@@ -128,7 +128,7 @@ def test_where_no_batch_told(
 ) -> None:
     topology = told(kept=kept, runs=[*runs, saved(12, attempt)])
     if first is None:
-        assert topology.unplaced == {99}
+        assert topology.unresolved == {99}
     else:
         expected = [(3 * at, first + at % 2, 3) for at in range(4)]
         assert sources_of(topology, 99) == expected
@@ -138,7 +138,7 @@ def test_where_no_batch_told(
 
 def test_of_agents_that_did_not_tell_what_is_kept_anything_may_be() -> None:
     topology = told(kept=[], runs=[*TWICE, saved(12, 2)], version="1.5")
-    assert topology.unplaced == {99}
+    assert topology.unresolved == {99}
 
 
 @pytest.mark.parametrize(("rounds", "is_known"), [(400, True), (2_000, False)])
@@ -174,6 +174,6 @@ def test_a_union_of_many_unions_is_followed_to_its_parts(rounds: int, is_known: 
     taken = {"input": rounds + 1, "nodes": [], "inputs": size, "outputs": size, "read": read}
     tell(contract.RUN_COMMITTED, run=9_999, attempt=9_999, **taken, **common)
     topology = read_topology("a", events, ())
-    assert topology.unplaced == (set() if is_known else {9_999})
+    assert topology.unresolved == (set() if is_known else {9_999})
     if is_known:
         assert [run for _, run, _ in sources_of(topology, 9_999)] == list(range(1, rounds + 2))
