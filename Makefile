@@ -57,11 +57,7 @@ test-pyspark-versions: java jar ## run the core of the tests on each PySpark (VE
 check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy -m scripts.screenshots -m examples.tweets_story
 	$(BIN)/mypy
-	$(BIN)/mypy -m scripts.environment -m scripts.spark_suite -m scripts.unittest_outcomes -m scripts.pyspark_versions \
-		-m examples.demo -m perf.capture.__main__ -m perf.capture.nolin -m perf.ingest.__main__ -m perf.scale.__main__ \
-		-m hatch_build -m scripts.wheel -m scripts.page -m scripts.page_types -m scripts.jvm -m scripts.pictures -m perf.graph -m perf.engines -m perf.trace.__main__ -m perf.api.__main__ -m perf.first_row
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.page check
 	$(BIN)/python -m scripts.jvm check
