@@ -113,10 +113,10 @@ def run(demo: Demo, jars: Path | None, report: Path | None) -> None:
             output = _run_job(demo, weather, flights)
             application = _arrived(demo, api, consumer, began)
             demo.say("5. What the lineage says")
-            found = _trace(demo, api, application, weather, output)
-            _show(demo, api, found)
+            traces = _trace(demo, api, application, weather, output)
+            _show(demo, api, traces)
             if report is not None:
-                report.write_text(json.dumps(found))
+                report.write_text(json.dumps(traces))
             if os.environ.get("DEMO_ONCE") != "1":
                 demo.say("Ctrl-C ends it all.")
                 with suppress(KeyboardInterrupt):  # the one way to end it, so no failure
@@ -188,11 +188,11 @@ def _arrived(demo: Demo, api: Api, consumer: Process, began: float) -> str:
     with demo.waiting("Waiting until every flow is stored"):
         while time.monotonic() < deadline:
             consumer.check()
-            for each in api.get("/api/applications")["applications"]:  # newest first
-                if each["name"] == JOB_NAME and each["started"] >= began * 1000:
-                    if each["complete"]:
-                        return str(each["application_id"])
-                    state = f"{each['missing_blocks']} blocks are missing, {each['counters']}"
+            for application in api.get("/api/applications")["applications"]:  # newest first
+                if application["name"] == JOB_NAME and application["started"] >= began * 1000:
+                    if application["complete"]:
+                        return str(application["application_id"])
+                    state = f"{application['missing_blocks']} blocks are missing, {application['counters']}"
                     break
             time.sleep(0.3)
     raise DemoFailed(
@@ -208,8 +208,8 @@ def _trace(demo: Demo, api: Api, application: str, weather: Path, output: Path) 
     with demo.waiting("Tracing the row backward"):
         back = api.get(trace, **backward, limit=LIMIT)
     column = weather.open().readline().split(",").index("wind_speed")
-    readings = [each for each in _rows(back, "source") if each["path"] == str(weather)]
-    readings.sort(key=lambda each: float(each["text"].split(",")[column]), reverse=True)
+    readings = [row for row in _rows(back, "source") if row["path"] == str(weather)]
+    readings.sort(key=lambda row: float(row["text"].split(",")[column]), reverse=True)
     forward = {"direction": "forward", "path": str(weather), "row": readings[0]["row"]}
     with demo.waiting("Tracing the reading forward"):
         forth = api.get(trace, **forward, limit=LIMIT)
@@ -241,11 +241,11 @@ def _rows(trace: Answer, kind: str) -> list[Answer]:
     return [record["source"] for node in nodes for record in node["records"] if record.get("source")]
 
 
-def _show(demo: Demo, api: Api, found: Answer) -> None:
-    back, forth, graph = found["backward"], found["forward"], found["graph"]
+def _show(demo: Demo, api: Api, report: Answer) -> None:
+    back, forth, graph = report["backward"], report["forward"], report["graph"]
     (wrong,) = [record["source"] for record in back["start"]]
     sources, sinks = _rows(back, "source"), _rows(forth, "sink")
-    counts = sorted(Counter(Path(each["path"]).name for each in sources).items())
+    counts = sorted(Counter(Path(source["path"]).name for source in sources).items())
     lines = Path(wrong["path"]).read_text().splitlines()
     browser = read_state(demo.home).servers["neo4j"].addresses["browser"]
 
@@ -259,9 +259,9 @@ def _show(demo: Demo, api: Api, found: Answer) -> None:
         f"    {len(sources):,} input rows: {', '.join(f'{count:,} of {name}' for name, count in counts)}"
         f"{_caveat(back)}; the strongest winds in them:"
     )
-    for reading in found["readings"]:
+    for reading in report["readings"]:
         demo.say(f"    {_place(reading)}")
-    demo.say(f"\nWhere else did line {found['readings'][0]['line']} go? GET {forth['asked']}")
+    demo.say(f"\nWhere else did line {report['readings'][0]['line']} go? GET {forth['asked']}")
     demo.say(f"    {len(sinks)} output row{'s' * (len(sinks) != 1)}{_caveat(forth)}:")
     for sink in sinks[:3]:
         demo.say(f"    {_place(sink)}")
@@ -271,7 +271,7 @@ def _show(demo: Demo, api: Api, found: Answer) -> None:
     demo.say("\n".join(f"    {line}" for line in graph["query"].splitlines()))
     demo.say(f"\nNeo4j Browser          {browser}")
     if (built_folder() / "index.html").is_file():
-        demo.say(f"The page               {api.url}/#/app/{found['application']}")
+        demo.say(f"The page               {api.url}/#/app/{report['application']}")
     demo.say(f"The API, documented    {api.url}/docs")
 
 

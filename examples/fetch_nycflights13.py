@@ -46,12 +46,12 @@ def fetch(destination: Path, target: Path | None = None) -> list[Path]:
 
 def _data_folder(target: Path | None) -> Path:
     path = sys.path if target is None else [str(target)]
-    found = list(Distribution.discover(name=NAME, path=path))
-    for distribution in found:
+    installed = list(Distribution.discover(name=NAME, path=path))
+    for distribution in installed:
         if distribution.version == VERSION:
             return Path(str(distribution.locate_file(f"{NAME}/data")))
-    versions = ", ".join(distribution.version for distribution in found)
-    problem = f"{NAME} {versions} is not {VERSION}" if found else f"{NAME} is not installed"
+    versions = ", ".join(distribution.version for distribution in installed)
+    problem = f"{NAME} {versions} is not {VERSION}" if installed else f"{NAME} is not installed"
     raise TablesNotInstalled(f"{problem}; {_advice(target)}")
 
 

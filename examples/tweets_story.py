@@ -78,7 +78,7 @@ def run(folder: Path, settings: Settings) -> Answer:
         print(f"    {opinion}  {text}")
     graph = _put(url, f"{trace}/graph", **question)
 
-    found = {
+    story = {
         "application": application,
         "url": url,
         "path": str(path),
@@ -89,8 +89,8 @@ def run(folder: Path, settings: Settings) -> Answer:
         "flow_id": f"{answer['start_node']}#{answer['start'][0]['record_id']}",
         "graph": graph,
     }
-    _further(found, settings)
-    return found
+    _further(story, settings)
+    return story
 
 
 def _rows(output: Path) -> tuple[Path, int]:
@@ -118,16 +118,16 @@ def _pairs(trace: Answer) -> tuple[str, list[tuple[str, str]]]:
     return suspect, sorted((str(values[before]), str(values[after])) for before, after in ways)
 
 
-def _further(found: Answer, settings: Settings) -> None:
-    row = f"{Path(found['path'])}:{found['row'] + 1}"
+def _further(story: Answer, settings: Settings) -> None:
+    row = f"{Path(story['path'])}:{story['row'] + 1}"
     print("\nThe same at a terminal:")
-    print(f"    lineage trace {found['application']} backward {row} --values --in-application")
+    print(f"    lineage trace {story['application']} backward {row} --values --in-application")
     neo4j = read_state(settings.home.absolute()).servers.get("neo4j")
     where = f" ({neo4j.addresses['browser']})" if neo4j else ""
     print(f"In Neo4j Browser{where}:")
-    query = lineage_cypher.pasted("show/step", flowId=found["flow_id"], nodeId=found["suspect"])
+    query = lineage_cypher.pasted("show/step", flowId=story["flow_id"], nodeId=story["suspect"])
     print("\n".join(f"    {line}" for line in query.splitlines()))
-    print(f"On the page: {found['url']}/")
+    print(f"On the page: {story['url']}/")
 
 
 # -- the service and the commands ---------------------------------------------------------------------
@@ -168,11 +168,11 @@ def _arrived(url: str, began: float) -> str:
     deadline = time.monotonic() + _ARRIVAL_DEADLINE_S
     missing = "nothing of it has arrived; does `lineage consume` run?"
     while time.monotonic() < deadline:
-        for each in _get(url, "/api/applications")["applications"]:  # newest first
-            if each["name"] == JOB_NAME and each["started"] >= began * 1000:
-                if each["complete"]:
-                    return str(each["application_id"])
-                missing = str(each["missing"])
+        for application in _get(url, "/api/applications")["applications"]:  # newest first
+            if application["name"] == JOB_NAME and application["started"] >= began * 1000:
+                if application["complete"]:
+                    return str(application["application_id"])
+                missing = str(application["missing"])
                 break
         time.sleep(0.3)
     raise StoryFailed(f"the job's lineage was not complete within {_ARRIVAL_DEADLINE_S:.0f} s: {missing}")
@@ -211,9 +211,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write there too what was found, in full")
     options = parser.parse_args(argv)
     try:
-        found = run(options.folder.absolute(), resolve(Settings()))
+        story = run(options.folder.absolute(), resolve(Settings()))
         if options.json:
-            options.json.write_text(json.dumps(found))
+            options.json.write_text(json.dumps(story))
     except (StoryFailed, LineageError, OSError) as error:
         print(f"tweets_story: {error}", file=sys.stderr)
         return 1

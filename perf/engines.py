@@ -78,7 +78,7 @@ def _measured(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         command = [sys.executable, "-m", "perf.engines", "--engine", engine, "--memory", options.memory]
         done = subprocess.run([*command, "--asked", json.dumps(asked)], stdout=subprocess.PIPE, check=True)
         answers[engine] = json.loads(done.stdout.splitlines()[-1])
-    first, second = ([each["answer"] for each in answers[engine]["questions"]] for engine in ENGINES)
+    first, second = ([asked["answer"] for asked in answers[engine]["questions"]] for engine in ENGINES)
     store_bytes = sum(path.stat().st_size for path in store.rglob("*.parquet"))
     return {
         **about_machine("perf.engines", ""),
@@ -96,7 +96,9 @@ def _captured(folder: Path, broker: Broker, options: argparse.Namespace) -> tupl
     topics = Topics(broker.bootstrap_servers, "engines")
     topics.create()
     case = CASES["wordcount"]
-    inputs = [each.file(options.folder.absolute() / "data", options.megabytes, SEED) for each in case.inputs]
+    inputs = [
+        source.file(options.folder.absolute() / "data", options.megabytes, SEED) for source in case.inputs
+    ]
     job = Job(topics, case, inputs, is_detailed=False, cores=2, memory="2g", folder=folder)
     service = Service(topics, folder / "service")
     consumer = service.consume(0)
@@ -150,21 +152,21 @@ def _answered(engine: str, memory: str, asked: dict[str, Any]) -> dict[str, Any]
             def ask(application_id: str, query: TraceQuery) -> Trace:
                 answer = tracing.trace(application_id, query)
                 infos = spark.sparkContext._jsc.sc().getRDDStorageInfo()
-                kept.append(sum(each.memSize() + each.diskSize() for each in infos))
+                kept.append(sum(info.memSize() + info.diskSize() for info in infos))
                 return answer
 
-            found = _asked(ask, asked)
+            answers = _asked(ask, asked)
             jvm = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
             peak = _peak_mib(jvm)
     else:
-        found = _asked(LineageQueries(store, time_budget_s=TIMEOUT_S).trace, asked)
+        answers = _asked(LineageQueries(store, time_budget_s=TIMEOUT_S).trace, asked)
         peak = 0.0
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"questions": found, "peak_mib": round(own + peak), "kept_mib": round(max(kept) / 2**20)}
+    return {"questions": answers, "peak_mib": round(own + peak), "kept_mib": round(max(kept) / 2**20)}
 
 
 def _asked(trace: Callable[[str, TraceQuery], Trace], asked: dict[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    answers = []
     for question in asked["questions"]:
         query = TraceQuery(
             direction=question["direction"], path=question["path"], row=question["row"], limit=LIMIT
@@ -176,7 +178,7 @@ def _asked(trace: Callable[[str, TraceQuery], Trace], asked: dict[str, Any]) -> 
             seconds.append(round(time.perf_counter() - began, 2))
         assert answer is not None
         totals = {node.node_id: node.total for node in answer.nodes}
-        found.append(
+        answers.append(
             {
                 "name": question["name"],
                 "seconds": seconds,
@@ -184,7 +186,7 @@ def _asked(trace: Callable[[str, TraceQuery], Trace], asked: dict[str, Any]) -> 
                 "answer": [totals, len(answer.flows), answer.exact, answer.complete],
             }
         )
-    return found
+    return answers
 
 
 def _peak_mib(pid: int) -> float:
@@ -195,10 +197,10 @@ def _peak_mib(pid: int) -> float:
 def _page(figures: dict[str, Any]) -> str:
     local, spark = (figures["engines"][engine] for engine in ENGINES)
     rows = [
-        f"| {here['name']} | {here['records']:,} | {here['seconds'][0]:.2f} | "
-        f"{statistics.median(here['seconds']):.2f} | {there['seconds'][0]:.2f} | "
-        f"{statistics.median(there['seconds']):.2f} |"
-        for here, there in zip(local["questions"], spark["questions"], strict=True)
+        f"| {of_local['name']} | {of_local['records']:,} | {of_local['seconds'][0]:.2f} | "
+        f"{statistics.median(of_local['seconds']):.2f} | {of_spark['seconds'][0]:.2f} | "
+        f"{statistics.median(of_spark['seconds']):.2f} |"
+        for of_local, of_spark in zip(local["questions"], spark["questions"], strict=True)
     ]
     about = "\n".join(
         f"- {name}: {figures[name]}"

@@ -210,8 +210,8 @@ class _Bench:
 
         def link() -> None:
             with self.driver.session() as session:
-                told = session.run(APOC_LINKS, rows=rows).single(strict=True)
-            self.apoc.append({name: told[name] for name in ("retries", "failedBatches", "errorMessages")})
+                counters = session.run(APOC_LINKS, rows=rows).single(strict=True)
+            self.apoc.append({name: counters[name] for name in ("retries", "failedBatches", "errorMessages")})
 
         links = clock(link)
         self.check_and_delete(app, None)
@@ -258,19 +258,19 @@ def _ids(run: WholeRun) -> list[str]:
 
 def _run(app: str, records: int) -> WholeRun:
     rng = np.random.default_rng(SEED)
-    each = records // len(NODES)
-    ids = [[f"{app}#{node}#{at % 4}#{at // 4}" for at in range(each)] for node in NODES]
-    last = 2 * each + rng.zipf(1.3, each) % max(each // 10, 1)
-    sources = np.arange(2 * each)
-    targets = np.concatenate([np.arange(each, 2 * each), last])
+    per_node = records // len(NODES)
+    ids = [[f"{app}#{node}#{at % 4}#{at // 4}" for at in range(per_node)] for node in NODES]
+    last = 2 * per_node + rng.zipf(1.3, per_node) % max(per_node // 10, 1)
+    sources = np.arange(2 * per_node)
+    targets = np.concatenate([np.arange(per_node, 2 * per_node), last])
     order = np.lexsort((sources, targets))
     return WholeRun(
         columns=[
             RunColumn(
                 node=node,
                 flow_ids=ids[at],
-                hash_ins=ids[at - 1] if at == 1 else [None] * each,
-                vals=[None] * each,
+                hash_ins=ids[at - 1] if at == 1 else [None] * per_node,
+                vals=[None] * per_node,
             )
             for at, node in enumerate(NODES)
         ],
@@ -288,12 +288,12 @@ def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int
         "ours": bench.ours,
         "apoc": bench.apoc_links,
     }
-    found: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = {name: [] for name in ways}
+    timings: dict[str, list[tuple[dict[str, float], dict[str, float]]]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
         for name, way in ways.items():
             measured = way(clock)
             if turn:
-                found[name].append(measured)
+                timings[name].append(measured)
     figures: dict[str, Any] = {
         "python": platform.python_version(),
         "neo4j": bench.driver.get_server_info().agent,
@@ -304,10 +304,10 @@ def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int
         "rounds": rounds,
         "ways": {
             name: {
-                "records": _rates(bench.records, [each[0] for each in measured]),
-                "links": _rates(2 * bench.records // len(NODES), [each[1] for each in measured]),
+                "records": _rates(bench.records, [timing[0] for timing in measured]),
+                "links": _rates(2 * bench.records // len(NODES), [timing[1] for timing in measured]),
             }
-            for name, measured in found.items()
+            for name, measured in timings.items()
         },
         "apoc": bench.apoc[1:],
         "one_run_in_parallel": _one_run_in_parallel(bench),
@@ -320,11 +320,11 @@ def _measured(uri: str, server: psutil.Process | None, records: int, rounds: int
 
 def _rates(count: int, measured: Sequence[dict[str, float]]) -> dict[str, float]:
     return {
-        "a_second": round(statistics.median(count / each["wall"] for each in measured)),
-        "slowest": round(min(count / each["wall"] for each in measured)),
-        "fastest": round(max(count / each["wall"] for each in measured)),
-        "server_us": round(statistics.median(1e6 * each["server"] / count for each in measured), 1),
-        "client_us": round(statistics.median(1e6 * each["client"] / count for each in measured), 1),
+        "a_second": round(statistics.median(count / timing["wall"] for timing in measured)),
+        "slowest": round(min(count / timing["wall"] for timing in measured)),
+        "fastest": round(max(count / timing["wall"] for timing in measured)),
+        "server_us": round(statistics.median(1e6 * timing["server"] / count for timing in measured), 1),
+        "client_us": round(statistics.median(1e6 * timing["client"] / count for timing in measured), 1),
     }
 
 
@@ -343,33 +343,33 @@ def _four(uri: str, bench: _Bench, clock: _Clock, rounds: int) -> dict[str, Any]
         for app, _, _ in mine:
             bench.graph.delete_application(app)
     count = WRITERS * rounds * bench.records
-    told = {
+    figures_of_graph = {
         "records_and_links_a_second": round(count * (1 + 2 / len(NODES)) / seconds),
         "deadlocks": sum(graph.counters.deadlocks for graph in graphs),
         "retries": sum(graph.counters.retries for graph in graphs),
     }
     for graph in graphs:
         graph.close()
-    return told
+    return figures_of_graph
 
 
 def _one_run_in_parallel(bench: _Bench) -> dict[str, Any]:
     """Deadlocks of four writers that make the links of one run: why ours has one writer for each."""
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, rounds_of in (("by_target", _by_target), ("in_rounds", _in_rounds)):
         app, claim, run = bench.begin(bench.graph)
         element_ids = bench.writer(app, claim).write_records(run)
         began, deadlocks = time.perf_counter(), 0
         for batches in rounds_of(list(zip(run.targets, run.sources, strict=True))):
-            given = [_elements(pairs, element_ids) for pairs in batches if pairs]
+            batches_of_ids = [_elements(pairs, element_ids) for pairs in batches if pairs]
             with ThreadPoolExecutor(WRITERS) as pool:
-                deadlocks += sum(pool.map(bench.link_until_done, given))
-        found[name] = {
+                deadlocks += sum(pool.map(bench.link_until_done, batches_of_ids))
+        figures[name] = {
             "links_a_second": round(len(run.targets) / (time.perf_counter() - began)),
             "deadlocks": deadlocks,
         }
         bench.check_and_delete(app, run)
-    return found
+    return figures
 
 
 def _by_target(pairs: Pairs) -> list[list[Pairs]]:
@@ -390,7 +390,7 @@ def _in_rounds(pairs: Pairs) -> list[list[Pairs]]:
         for apart in range(1, WRITERS):
             meetings.append({(at + apart) % (classes - 1), (at - apart) % (classes - 1)})
     rounds.append([{at} for at in range(classes)])
-    return [[cells.get(frozenset(each), []) for each in meetings] for meetings in rounds]
+    return [[cells.get(frozenset(meeting), []) for meeting in meetings] for meetings in rounds]
 
 
 def _elements(pairs: Pairs, element_ids: Sequence[str]) -> dict[str, Any]:
@@ -441,7 +441,7 @@ def _page(figures: dict[str, Any]) -> str:
         f"| {titles[name]} | {_cells(way['records'])} | {_cells(way['links'])} |\n"
         for name, way in figures["ways"].items()
     ]
-    errors = json.dumps([each["errorMessages"] for each in apoc])
+    errors = json.dumps([counters["errorMessages"] for counters in apoc])
     return (
         "# How fast flows come into Neo4j\n\n"
         f"`python -m perf.graph`, Python {figures['python']}, driver {figures['driver']}, "
@@ -451,8 +451,8 @@ def _page(figures: dict[str, Any]) -> str:
         "| | records a second | CPU of the server, client | links a second | CPU of the server, client |\n"
         "|---|---|---|---|---|\n"
         + "".join(rows)
-        + f"\nAPOC tried batches again {sum(each['retries'] for each in apoc)} times and gave up "
-        f"{sum(each['failedBatches'] for each in apoc)}; its errors: {errors[:400]}.\n\n"
+        + f"\nAPOC tried batches again {sum(counters['retries'] for counters in apoc)} times and gave up "
+        f"{sum(counters['failedBatches'] for counters in apoc)}; its errors: {errors[:400]}.\n\n"
         "Four writers of the links of one run, by flow/link_elements without a lock: "
         f"{_parallel(figures, 'by_target')} where each owns its targets, "
         f"{_parallel(figures, 'in_rounds')} where the batches of a round share no record.\n\n"
@@ -464,8 +464,8 @@ def _page(figures: dict[str, Any]) -> str:
 
 
 def _parallel(figures: dict[str, Any], name: str) -> str:
-    told = figures["one_run_in_parallel"][name]
-    return f"{told['links_a_second']:,} links a second and {told['deadlocks']} deadlocks"
+    figure = figures["one_run_in_parallel"][name]
+    return f"{figure['links_a_second']:,} links a second and {figure['deadlocks']} deadlocks"
 
 
 def _cells(rates: dict[str, float]) -> str:

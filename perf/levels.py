@@ -107,13 +107,13 @@ class Session:
     def __init__(self, conf: dict[str, str], log: Path) -> None:
         read, write = os.pipe()
         self._log = log
-        with log.open("wb") as told:
+        with log.open("wb") as output:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", f'exec "$0" "$@" 3>&{write}', sys.executable, "-m", "perf.levels",
                  "--session", json.dumps(conf)],
                 stdin=subprocess.PIPE,
-                stdout=told,
-                stderr=told,
+                stdout=output,
+                stderr=output,
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
                 pass_fds=(write,),
@@ -171,7 +171,7 @@ def measured(folder: Path, options: argparse.Namespace, cleanup: ExitStack) -> d
     for name in WORKLOADS_OF:
         case = CASES[name]
         inputs = [
-            each.file(options.folder.absolute() / "data", options.megabytes, SEED) for each in case.inputs
+            source.file(options.folder.absolute() / "data", options.megabytes, SEED) for source in case.inputs
         ]
         workloads[name] = _rounds(case, inputs, sessions, api.url, folder, options.rounds)
     import pyspark
@@ -223,12 +223,12 @@ def _rounds(
         answers = []
         for name in traces:
             path, row = _middling(folder / f"{case.name}-{name}-{number}")
-            found = sessions[name].ask(path=str(path), row=row, api=api)
-            answers.append(found.pop("sources"))
-            print(f"  trace of {path.name}:{row + 1}, {name}: {found}", file=sys.stderr)
+            trace = sessions[name].ask(path=str(path), row=row, api=api)
+            answers.append(trace.pop("sources"))
+            print(f"  trace of {path.name}:{row + 1}, {name}: {trace}", file=sys.stderr)
             if number:
-                traces[name].append(found)
-        are_equal &= all(each == answers[0] for each in answers) and bool(answers[0])
+                traces[name].append(trace)
+        are_equal &= all(answer == answers[0] for answer in answers) and bool(answers[0])
         for name in sessions:
             shutil.rmtree(folder / f"{case.name}-{name}-{number - 1}", ignore_errors=True)
     return {
@@ -247,7 +247,7 @@ def _middling(output: Path) -> tuple[Path, int]:
         for part in sorted(output.glob("part-*"))
         for at, text in enumerate(part.read_text().splitlines())
     ]
-    rows.sort(key=lambda each: each[:2])
+    rows.sort(key=lambda row: row[:2])
     _, _, part, at = rows[len(rows) // 2]
     return part, at
 
@@ -265,11 +265,11 @@ def page(figures: dict[str, Any]) -> str:
                 [
                     workload["title"],
                     name,
-                    _span(runs, lambda each: each["cpu_s"]),
+                    _span(runs, lambda run: run["cpu_s"]),
                     _ratio(runs, stock, "cpu_s"),
                     _ratio(runs, stock, "wall_s"),
-                    _span(traces, lambda each: each["wall_s"]),
-                    _span(traces, lambda each: each["cpu_s"]),
+                    _span(traces, lambda run: run["wall_s"]),
+                    _span(traces, lambda run: run["cpu_s"]),
                     f"{workload['sources']:,}" if traces else "",
                 ]
             )
@@ -283,7 +283,7 @@ def page(figures: dict[str, Any]) -> str:
         "trace, CPU s",
         "rows found",
     ]
-    equal = all(each["are_equal"] for each in figures["workloads"].values())
+    equal = all(figures_of_workload["are_equal"] for figures_of_workload in figures["workloads"].values())
     about = "\n".join(f"- {name}: {value}" for name, value in figures.items() if name != "workloads")
     return "\n".join(
         [
@@ -303,13 +303,13 @@ def page(figures: dict[str, Any]) -> str:
 
 
 def _span(of: list[dict[str, Any]], figure: Callable[[dict[str, Any]], float]) -> str:
-    found = [figure(each) for each in of]
-    return f"{statistics.median(found):.2f} ({min(found):.2f}-{max(found):.2f})" if found else ""
+    values = [figure(run) for run in of]
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})" if values else ""
 
 
 def _ratio(runs: list[dict[str, Any]], stock: list[dict[str, Any]], name: str) -> str:
     pairs = [{"ratio": run[name] / base[name]} for run, base in zip(runs, stock, strict=True)]
-    return _span(pairs, lambda each: each["ratio"])
+    return _span(pairs, lambda pair: pair["ratio"])
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def _steps_ms(store: DeltaFlowStore) -> list[float]:
     database = duckdb.connect(config={"threads": 2})
     files = store.files("flows", APPLICATION)
     database.execute(f"CREATE VIEW flows AS SELECT * FROM read_parquet({files!r}, hive_partitioning = false)")
-    chosen, found = random.Random(SEED), []
+    chosen, times = random.Random(SEED), []
     for _ in range(QUESTIONS):
         key, run = chosen.randrange(KEYS), chosen.randint(1, RUNS)
         began = time.perf_counter()
@@ -126,8 +126,8 @@ def _steps_ms(store: DeltaFlowStore) -> list[float]:
             f"SELECT in_pos, coalesce(in_run, run) FROM flows WHERE node = {NODE} AND run = {run} "
             f"AND out_pos <= {key} AND out_pos + out_count > {key} ORDER BY in_pos LIMIT 1000"
         ).fetchall()
-        found.append(1000 * (time.perf_counter() - began))
-    return found
+        times.append(1000 * (time.perf_counter() - began))
+    return times
 
 
 def _compacted(folder: Path) -> dict[str, Any]:
@@ -150,9 +150,9 @@ def _page(figures: dict[str, Any]) -> str:
         "A step: the first 1,000 inputs of one output.\n\n"
         "| | files | bytes | step, median | step, 95 % |\n|---|---|---|---|---|\n"
         + "".join(
-            f"| {name} | {each['files']} | {each['bytes']:,} "
-            f"| {each['step_ms_median']} ms | {each['step_ms_95']} ms |\n"
-            for name, each in (("before", before), ("after", after))
+            f"| {name} | {state['files']} | {state['bytes']:,} "
+            f"| {state['step_ms_median']} ms | {state['step_ms_95']} ms |\n"
+            for name, state in (("before", before), ("after", after))
         )
     )
 

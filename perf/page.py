@@ -108,10 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell(store, Path(name) / "rows.txt")
         many_sources.tell(store, Path(name), SOURCES)
         with chromium.served(api_store.service(store)) as url, sync_playwright() as playwright:
-            made = chromium.launch(playwright, path)
-            about = about_machine("perf.page", options.note) | {"Chromium": made.version}
-            measured = [_measure(made, url, *view, rounds=options.rounds) for view in VIEWS]
-            made.close()
+            browser = chromium.launch(playwright, path)
+            about = about_machine("perf.page", options.note) | {"Chromium": browser.version}
+            measured = [_measure(browser, url, *view, rounds=options.rounds) for view in VIEWS]
+            browser.close()
     options.results.mkdir(parents=True, exist_ok=True)
     file = options.results / f"page-{date.today()}"
     result = {"about": about, "rounds": options.rounds, "views": measured}
@@ -123,18 +123,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(
-    made: Browser, url: str, what: str, address: str, stands: Callable[[Page], None], *, rounds: int
+    browser: Browser, url: str, what: str, address: str, stands: Callable[[Page], None], *, rounds: int
 ) -> dict[str, Any]:
     busy, passed, took, elements = [], [], [], 0
     for _ in range(rounds):
-        with chromium.opened(made) as page:
-            made.start_tracing(page=page, categories=["toplevel", "devtools.timeline", "-*"])
+        with chromium.opened(browser) as page:
+            browser.start_tracing(page=page, categories=["toplevel", "devtools.timeline", "-*"])
             began = time.perf_counter()
             page.goto(url + address)
             stands(page)
             took.append(1000 * (time.perf_counter() - began))
             page.wait_for_timeout(300)  # what comes after the view stands counts, too
-            tasks = _tasks(made.stop_tracing(), url)
+            tasks = _tasks(browser.stop_tracing(), url)
             busy.append(max(cpu for cpu, _ in tasks))
             passed.append(max(wall for _, wall in tasks))
             drawing = page.locator("[data-elements]")
@@ -171,10 +171,10 @@ def _tasks(trace: bytes, url: str) -> list[tuple[float, float]]:
 def _markdown(result: dict[str, Any]) -> str:
     about = "\n".join(f"- {name}: {value}" for name, value in result["about"].items())
     rows = "\n".join(
-        f"| {each['what']} | {each['elements drawn'] or ''} "
-        f"| {median(each['longest task, processor ms']):.0f} | {max(each['longest task, processor ms']):.0f} "
-        f"| {median(each['longest task, passed ms']):.0f} | {median(each['stands after, ms']):.0f} |"
-        for each in result["views"]
+        f"| {view['what']} | {view['elements drawn'] or ''} "
+        f"| {median(view['longest task, processor ms']):.0f} | {max(view['longest task, processor ms']):.0f} "
+        f"| {median(view['longest task, passed ms']):.0f} | {median(view['stands after, ms']):.0f} |"
+        for view in result["views"]
     )
     return f"""# What the page does to a browser
 

@@ -90,7 +90,7 @@ def session(asked: dict[str, Any]) -> int:
     """Run one query again and again in one session; what each run took goes to the file `asked["answer"]`."""
     from pyspark.sql import SparkSession
 
-    stop, told = SparkSession.stop, _told()
+    stop, rewritings = SparkSession.stop, _told()
     builder = SparkSession.builder
     for name, value in asked["conf"].items():
         builder = builder.config(name, value)
@@ -98,10 +98,10 @@ def session(asked: dict[str, Any]) -> int:
     SparkSession.stop = lambda self: None  # the jobs stop their session; this one stays
     runs = []
     for number in range(asked["runs"]):
-        told.clear()
+        rewritings.clear()
         _run(asked, Path(asked["folder"], f"output-{number}"))
-        runs.append({name: sum(each[name] for each in told) for name in ("ms", "calls")})
-        if not any(each["is_rewritten"] for each in told):
+        runs.append({name: sum(rewriting[name] for rewriting in rewritings) for name in ("ms", "calls")})
+        if not any(rewriting["is_rewritten"] for rewriting in rewritings):
             raise RuntimeError(f"no plan of {asked['query']} was rewritten")
     stop(spark)
     Path(asked["answer"]).write_text(json.dumps(runs))
@@ -114,7 +114,7 @@ def _told() -> list[dict[str, Any]]:
 
     from spark_agent.sql.runtime.queries import Queries
 
-    told: list[dict[str, Any]] = []
+    rewritings: list[dict[str, Any]] = []
     sent = [0]
     send, rewrite = ClientServerConnection.send_command, Queries.rewrite
 
@@ -124,14 +124,14 @@ def _told() -> list[dict[str, Any]]:
 
     def timed(self: Queries, plan: Any, entry: str) -> Any:
         began, before = time.perf_counter(), sent[0]
-        made = rewrite(self, plan, entry)
+        rewritten = rewrite(self, plan, entry)
         took = 1000 * (time.perf_counter() - began)
-        told.append({"ms": took, "calls": sent[0] - before, "is_rewritten": made is not None})
-        return made
+        rewritings.append({"ms": took, "calls": sent[0] - before, "is_rewritten": rewritten is not None})
+        return rewritten
 
     setattr(ClientServerConnection, "send_command", counted)  # noqa: B010 - a type checker forbids the assignment
     setattr(Queries, "rewrite", timed)  # noqa: B010
-    return told
+    return rewritings
 
 
 def _run(asked: dict[str, Any], output: Path) -> None:
@@ -139,7 +139,7 @@ def _run(asked: dict[str, Any], output: Path) -> None:
     if case is None:
         OTHERS[asked["query"]][1](Path(asked["folder"]).parent, output)
         return
-    sys.argv = [case.job, *case.arguments([Path(each) for each in asked["inputs"]], output)]
+    sys.argv = [case.job, *case.arguments([Path(path) for path in asked["inputs"]], output)]
     runpy.run_path(str(WORKLOADS / case.job), run_name="__main__")
 
 
@@ -165,7 +165,9 @@ def measured(folder: Path, options: argparse.Namespace, cleanup: ExitStack) -> d
         *((name, case.title) for name, case in JOBS.items()),
         *((name, title) for name, (title, _) in OTHERS.items()),
     ]:
-        inputs = [str(each.file(data, MEGABYTES, SEED)) for each in JOBS[name].inputs] if name in JOBS else []
+        inputs = (
+            [str(source.file(data, MEGABYTES, SEED)) for source in JOBS[name].inputs] if name in JOBS else []
+        )
         sessions = []
         for number in range(options.sessions):
             sessions.append(
@@ -221,7 +223,7 @@ def _session(folder: Path, query: str, inputs: list[str], broker: Broker, *, run
 def _write_tables(folder: Path) -> None:
     """The inputs of `OTHERS`."""
     numbers = range(100)
-    keys = [each % 7 for each in numbers]
+    keys = [number % 7 for number in numbers]
     tables: dict[str, dict[str, Iterable[Any]]] = {
         "left": {"id": numbers, "k": keys, "s": map(str, numbers)},
         "right": {"i2": numbers, "k": keys, "t": map(str, numbers)},
@@ -246,10 +248,10 @@ def page(figures: dict[str, Any]) -> str:
         rows.append(
             [
                 query["title"],
-                _span([each["ms"] for each in first]),
-                _span([each["ms"] for each in later]),
-                _span([each["calls"] for each in first]),
-                _span([each["calls"] for each in later]),
+                _span([figures["ms"] for figures in first]),
+                _span([figures["ms"] for figures in later]),
+                _span([figures["calls"] for figures in first]),
+                _span([figures["calls"] for figures in later]),
             ]
         )
     head = ["query", "first of a session, ms", "later ones, ms", "py4j calls, first", "py4j calls, later"]
@@ -275,8 +277,8 @@ def _as_text(runs: list[dict[str, float]]) -> str:
     return " ".join(f"{run['ms']:.0f} ({run['calls']})" for run in runs)
 
 
-def _span(found: list[float]) -> str:
-    return f"{statistics.median(found):.0f} ({min(found):.0f}-{max(found):.0f})"
+def _span(values: list[float]) -> str:
+    return f"{statistics.median(values):.0f} ({min(values):.0f}-{max(values):.0f})"
 
 
 if __name__ == "__main__":

@@ -41,14 +41,14 @@ DEVELOPMENT = (
 )
 
 
-def make(folder: Path, wanted: Sequence[tuple[str, list[str]]] = DEVELOPMENT) -> None:
+def make(folder: Path, installations: Sequence[tuple[str, list[str]]] = DEVELOPMENT) -> None:
     """Bring the environment in `folder` up to date; raises EnvironmentFailed."""
     began = time.monotonic()
     python = new_environment(folder)
     log = folder / "pip.log"
     log.unlink(missing_ok=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
-    for what, options in wanted:
+    for what, options in installations:
         code, output = run_told(f"Installing {what}", [*pip, *options])
         with log.open("a") as file:
             file.write(output)

@@ -33,8 +33,8 @@ def main(argv: list[str]) -> None:
     for number, sample in enumerate(BLOCKS if kind == "block" else EVENTS):
         (corpus / f"sample-{number}").write_bytes(sample)
     swallow = swallow_block if kind == "block" else swallow_event
-    given = [sys.argv[0], str(corpus), f"-artifact_prefix={FUZZ}/{kind}-", "-rss_limit_mb=1000", *flags]
-    atheris.Setup(given, lambda message: swallow(bytes(message)) and None)
+    arguments = [sys.argv[0], str(corpus), f"-artifact_prefix={FUZZ}/{kind}-", "-rss_limit_mb=1000", *flags]
+    atheris.Setup(arguments, lambda message: swallow(bytes(message)) and None)
     atheris.Fuzz()
 
 

@@ -62,8 +62,8 @@ def check_tools() -> None:
 def run(command: str) -> None:
     """Raises JarNotBuilt, and CalledProcessError where the sources do not compile."""
     with alone(FOLDER / "lineage"):
-        made = _digest()
-        if command == "build" and _stamp(JAR) == made:
+        digest = _digest()
+        if command == "build" and _stamp(JAR) == digest:
             return
         javac = _javac()
         client = _kafka_client()
@@ -72,7 +72,7 @@ def run(command: str) -> None:
             _compile(javac, client, classes, strict=command == "check")
             if command == "build":
                 say("Building the agent's jar ...")
-                _pack(classes, client, made)
+                _pack(classes, client, digest)
 
 
 def _sources() -> list[Path]:
@@ -81,13 +81,13 @@ def _sources() -> list[Path]:
 
 def _digest() -> str:
     """Of all that the jar is made of."""
-    found = hashlib.sha256(Path(__file__).read_bytes() + _client_in_lock().sha256.encode())
+    digest = hashlib.sha256(Path(__file__).read_bytes() + _client_in_lock().sha256.encode())
     for name, path in _LICENSES.items():
-        found.update(f"{name}\n".encode() + path.read_bytes())
+        digest.update(f"{name}\n".encode() + path.read_bytes())
     for path in _sources():
-        found.update(f"{path.relative_to(FOLDER)}\n".encode())
-        found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
+        digest.update(f"{path.relative_to(FOLDER)}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _stamp(jar: Path) -> str:
@@ -100,17 +100,17 @@ def _stamp(jar: Path) -> str:
 
 def _javac() -> Path:
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home, "bin", "javac")) if home else shutil.which("javac")
-    if found is None or not os.access(found, os.X_OK):
+    compiler = str(Path(home, "bin", "javac")) if home else shutil.which("javac")
+    if compiler is None or not os.access(compiler, os.X_OK):
         where = f"in JAVA_HOME={home}" if home else "on the PATH"
         raise JarNotBuilt(f"there is no javac {where}: install a JDK, {OLDEST_JDK} or later")
     version = subprocess.run(
-        [found, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        [compiler, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     ).stdout.strip()
     number = re.match(r"javac (\d+)", version)
     if number is None or int(number[1]) < OLDEST_JDK:
-        raise JarNotBuilt(f"{found} is {version or 'no javac'}: install a JDK, {OLDEST_JDK} or later")
-    return Path(found)
+        raise JarNotBuilt(f"{compiler} is {version or 'no javac'}: install a JDK, {OLDEST_JDK} or later")
+    return Path(compiler)
 
 
 def _client_in_lock() -> Jar:
@@ -145,9 +145,9 @@ def _compile(javac: Path, client: Path, classes: Path, *, strict: bool) -> None:
         done.check_returncode()
 
 
-def _pack(classes: Path, client: Path, made: str) -> None:
+def _pack(classes: Path, client: Path, digest: str) -> None:
     entries = dict(_entries(classes, client))
-    entries[_STAMP] = made.encode()
+    entries[_STAMP] = digest.encode()
     unfinished = JAR.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as jar:
         for name in sorted(entries):

@@ -59,7 +59,7 @@ def run(command: str) -> None:
     with alone(UI / "node_modules"):
         if command == "build" and is_built():
             return
-        made = _page_digest()
+        digest = _page_digest()
         npm = _npm()
         _install(npm)
         if command == "build":
@@ -68,7 +68,7 @@ def run(command: str) -> None:
             # The terms of the libraries in it go along with it, to browsers, too.
             (DIST / "static").mkdir(exist_ok=True)
             shutil.copyfile(NOTICE, DIST / "static" / "NOTICE.txt")
-            (DIST / ".made").write_text(made)
+            (DIST / ".made").write_text(digest)
         else:
             subprocess.run([npm, "run", "--silent", command], cwd=UI, check=True)
 
@@ -76,24 +76,24 @@ def run(command: str) -> None:
 def _npm() -> str:
     """Path of npm, where Node.js is new enough."""
     npm, node = shutil.which("npm"), shutil.which("node")
-    wanted = ".".join(map(str, NEEDED))
+    needed = ".".join(map(str, NEEDED))
     if npm is None or node is None:
-        raise PageNotBuilt(f"there is no Node.js on this machine: install Node.js {wanted} or later with npm")
+        raise PageNotBuilt(f"there is no Node.js on this machine: install Node.js {needed} or later with npm")
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
     if numbers < NEEDED:
-        raise PageNotBuilt(f"Node.js {version} is too old: install {wanted} or later")
+        raise PageNotBuilt(f"Node.js {version} is too old: install {needed} or later")
     return npm
 
 
 def _install(npm: str) -> None:
     """The packages of the lock file, if they are not there."""
-    folder, made = UI / "node_modules", _digest(("package-lock.json",))
-    if _is_made(folder, made):
+    folder, digest = UI / "node_modules", _digest(("package-lock.json",))
+    if _is_made(folder, digest):
         return
     say("Installing what builds the page ...")
     _quietly([npm, "ci", "--no-audit", "--no-fund"], "npm cannot install what builds the page")
-    (folder / ".made").write_text(made)
+    (folder / ".made").write_text(digest)
 
 
 def _quietly(command: Sequence[str], failure: str) -> None:
@@ -118,14 +118,14 @@ def _page_digest() -> str:
 
 def _digest(names: Iterable[str]) -> str:
     """Of the contents of these files and folders of the page."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in names:
         place = UI / name
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if path.is_file():
-                found.update(f"{path.relative_to(UI)}\n".encode())
-                found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
+                digest.update(f"{path.relative_to(UI)}\n".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def main(arguments: Sequence[str]) -> int:

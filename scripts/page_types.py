@@ -49,9 +49,9 @@ def _type(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return json.dumps(schema["const"])
     if "enum" in schema:
-        return " | ".join(json.dumps(each) for each in schema["enum"])
+        return " | ".join(json.dumps(value) for value in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(_type(each) for each in schema["anyOf"])
+        return " | ".join(_type(member) for member in schema["anyOf"])
     if schema.get("type") == "array":
         inner = _type(schema["items"])
         return f"({inner})[]" if " | " in inner else f"{inner}[]"

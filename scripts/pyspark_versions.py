@@ -125,10 +125,10 @@ def table(outcomes: Sequence[Outcome]) -> str:
     """The outcomes as a table in Markdown, problems below it."""
     lines = ["| PySpark | passed | failed | skipped | seconds |", "|---|---|---|---|---|"]
     lines += [
-        f"| {each.version} | {each.passed} | {each.failed} | {each.skipped} | {each.seconds:.0f} |"
-        for each in outcomes
+        f"| {run.version} | {run.passed} | {run.failed} | {run.skipped} | {run.seconds:.0f} |"
+        for run in outcomes
     ]
-    lines += [f"PySpark {each.version}: {each.problem}" for each in outcomes if each.problem]
+    lines += [f"PySpark {run.version}: {run.problem}" for run in outcomes if run.problem]
     return "\n".join(lines)
 
 
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     say(f"\n{table(outcomes)}")
-    return 0 if all(each.is_good for each in outcomes) else 1
+    return 0 if all(run.is_good for run in outcomes) else 1
 
 
 if __name__ == "__main__":

@@ -118,8 +118,8 @@ def run_in_browser(page: Page, query: str) -> None:
 def running_demo(folder: Path) -> Iterator[Places]:
     """The demo and the story, until the block ends."""
     environment = {**os.environ, "LINEAGE_HOME": str(folder / "home")}
-    found = folder / "demo.json"
-    command = [sys.executable, "-m", "examples.demo", "--folder", str(folder / "demo"), "--json", str(found)]
+    report = folder / "demo.json"
+    command = [sys.executable, "-m", "examples.demo", "--folder", str(folder / "demo"), "--json", str(report)]
     command += ["--jars", str(ROOT / ".cache" / "lineage" / "jars")]
     with (folder / "demo.log").open("wb") as log:
         demo = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
@@ -135,8 +135,8 @@ def running_demo(folder: Path) -> Iterator[Places]:
             [sys.executable, "-m", "examples.tweets_story", *arguments], cwd=ROOT, env=environment, check=True
         )
         home = json.loads((folder / "home" / "stack.json").read_text())
-        told = places_of(json.loads(found.read_text()), json.loads(story.read_text()), home)
-        yield {**told, "folder": str(folder)}
+        places = places_of(json.loads(report.read_text()), json.loads(story.read_text()), home)
+        yield {**places, "folder": str(folder)}
     finally:
         demo.send_signal(signal.SIGINT)
         demo.wait(_DEADLINE_S)

@@ -64,13 +64,13 @@ def find_modules(source: Path, suite: Suite) -> list[str]:
     for needed in ("python/pyspark/testing", "python/test_support"):
         if not (source / needed).is_dir():
             raise SuiteFailed(f"{source} is no checkout of Apache Spark: it has no {needed}")
-    found = modules_in(source, suite)
-    if not found:
+    modules = modules_in(source, suite)
+    if not modules:
         raise SuiteFailed(
             f"{source} has none of the tests of {suite.of} that are looked for in python/pyspark/"
             f"{' and python/pyspark/'.join(suite.packages)}"
         )
-    return [*found, *suite.examples]
+    return [*modules, *suite.examples]
 
 
 def make_home(home: Path, source: Path) -> None:
@@ -143,10 +143,10 @@ class NodeTopic:
         self._consumer.assign(self._read)
 
     def news(self) -> list[dict[str, Any]]:
-        ends = [self._consumer.get_watermark_offsets(each, timeout=30)[1] for each in self._read]
-        missing = sum(ends) - sum(each.offset for each in self._read)
-        for each, end in zip(self._read, ends, strict=True):
-            each.offset = end
+        ends = [self._consumer.get_watermark_offsets(partition, timeout=30)[1] for partition in self._read]
+        missing = sum(ends) - sum(partition.offset for partition in self._read)
+        for partition, end in zip(self._read, ends, strict=True):
+            partition.offset = end
         events: list[dict[str, Any]] = []
         deadline = time.monotonic() + 60
         while len(events) < missing:
@@ -168,9 +168,9 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
     """Runs one module one way; its log and its outcomes stay in `folder`, that of the way."""
     outcomes, events, scratch = folder / f"{module}.jsonl", folder / "events", folder / "tmp"
     outcomes.unlink(missing_ok=True)
-    for each in (events, scratch):
-        shutil.rmtree(each, ignore_errors=True)
-        each.mkdir()
+    for path in (events, scratch):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
     ours = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
     began = time.monotonic()
     with (folder / f"{module}.log").open("w") as log:
@@ -213,7 +213,7 @@ def run_module(module: str, home: Path, folder: Path, topic: NodeTopic, timeout_
     return Run(
         outcomes=ended,
         seconds=time.monotonic() - began,
-        applications=len([each for each in events.iterdir() if not each.name.startswith(".")]),
+        applications=len([path for path in events.iterdir() if not path.name.startswith(".")]),
         with_lineage=sum(event["type"] == contract.APPLICATION_STARTED for event in news),
         captured=sum(event["type"] == contract.RUN_COMMITTED for event in news),
         lost=sum(counters["dropped"] + counters["events_lost"] for counters in ends),
@@ -258,18 +258,18 @@ def kept(file: Path, of: Sequence[str]) -> list[Compared]:
     """Results of an earlier call with the same versions and settings, `of`."""
     if not file.exists():
         return []
-    found = json.loads(file.read_text())
-    if found["of"] != list(of):
+    stored = json.loads(file.read_text())
+    if stored["of"] != list(of):
         return []
     return [
         Compared(module, {way: [Run(**run) for run in runs[way]] for way in WAYS})
-        for module, runs in found["modules"].items()
+        for module, runs in stored["modules"].items()
     ]
 
 
 def keep(file: Path, of: Sequence[str], results: Sequence[Compared]) -> None:
     modules = {
-        each.module: {way: [asdict(run) for run in each.runs[way]] for way in WAYS} for each in results
+        result.module: {way: [asdict(run) for run in result.runs[way]] for way in WAYS} for result in results
     }
     file.write_text(json.dumps({"of": list(of), "modules": modules}))
 
@@ -290,7 +290,7 @@ def run_modules(modules: Sequence[str], folder: Path, options: argparse.Namespac
             "spark.lineage.topic.node": f"{name}-node",
             "spark.lineage.topic.flow": f"{name}-flow",
         }
-        write_conf(folder / "on", lineage | dict(each.split("=", 1) for each in options.conf))
+        write_conf(folder / "on", lineage | dict(option.split("=", 1) for option in options.conf))
         with closing(NodeTopic(bootstrap_servers, f"{name}-node")) as topic:
             for module in modules:
                 yield compare(module, folder, topic, options.timeout)
@@ -309,8 +309,8 @@ def run(options: argparse.Namespace) -> bool:
     folder = Path(options.folder).absolute() / options.suite
     modules = every = find_modules(source, suite)
     if options.only:
-        modules = [each for each in every if named(each, options.only)]
-    if bad := [each for each in options.conf if "=" not in each]:
+        modules = [module for module in every if named(module, options.only)]
+    if bad := [option for option in options.conf if "=" not in option]:
         raise SuiteFailed(f"--conf {bad[0]} is not KEY=VALUE")
     if not modules:
         raise SuiteFailed(f"there is no module {' or '.join(options.only)}")
@@ -318,7 +318,7 @@ def run(options: argparse.Namespace) -> bool:
     checkout = checkout_version(source)
     of = [pyspark.__version__, checkout, *options.conf]
     results = kept(folder / "results.json", of) if options.resume else []
-    results = [each for each in results if not named(each.module, options.again)]
+    results = [result for result in results if not named(result.module, options.again)]
     missing = [module for module in modules if module not in {compared.module for compared in results}]
     if missing:
         for compared in run_modules(missing, folder, options):

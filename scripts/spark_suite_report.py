@@ -84,7 +84,7 @@ def page(results: Sequence[Compared], of: str, modules: int, checkout: str, conf
         ("tests from a checkout of Spark", checkout),
         ("installed PySpark", pyspark.__version__),
         ("Python, Java", f"{platform.python_version()}, {java_version()}"),
-        ("further conf", ", ".join(f"`{each}`" for each in conf) or "none"),
+        ("further conf", ", ".join(f"`{option}`" for option in conf) or "none"),
         ("modules", f"{len(results)} of {modules}{'; the others were not run' * (len(results) < modules)}"),
         ("tests", f"{sum(len(compared.off.outcomes) for compared in results):,}"),
         ("**differences**", f"**{len(differences)}**"),
@@ -169,7 +169,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def checkout_version(source: Path) -> str:
     """Its version and, where git knows it, its commit."""
     file = source / "python" / "pyspark" / "version.py"
-    said = [each for each in file.read_text().splitlines() if each.startswith("__version__")]
+    said = [line for line in file.read_text().splitlines() if line.startswith("__version__")]
     version = said[0].split("=")[1].split("#")[0].strip(" \"'") if said else "of an unknown version"
     commit = subprocess.run(
         ["git", "-C", str(source), "rev-parse", "--short", "HEAD"],

@@ -111,14 +111,14 @@ def examples(name: str) -> unittest.TestSuite:
         import numpy
 
         numpy.set_printoptions(legacy="1.25")  # the examples show numbers without their type
-    given: dict[str, Any] = {} if name in WITH_OWN_CONTEXT else {"setUp": give_context}
+    options: dict[str, Any] = {} if name in WITH_OWN_CONTEXT else {"setUp": give_context}
     flags = doctest.ELLIPSIS
     if name.startswith("pyspark.sql."):
         flags |= doctest.NORMALIZE_WHITESPACE
         os.chdir(os.environ["SPARK_HOME"])  # they read files of test_support there
     if name == "pyspark.sql.catalog":
         flags |= doctest.IGNORE_EXCEPTION_DETAIL
-    return doctest.DocTestSuite(importlib.import_module(name), optionflags=flags, **given)
+    return doctest.DocTestSuite(importlib.import_module(name), optionflags=flags, **options)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str]) -> int:
     tests = unittest.defaultTestLoader.loadTestsFromName(module) if is_tests else examples(module)
     with Path(file).open("w", encoding="utf-8") as lines:
         Outcomes.lines = lines
-        runner = unittest.TextTestRunner(verbosity=2, resultclass=lambda *given: Outcomes(*given))
+        runner = unittest.TextTestRunner(verbosity=2, resultclass=lambda *arguments: Outcomes(*arguments))
         result = runner.run(tests)
     return 0 if result.wasSuccessful() else 1
 

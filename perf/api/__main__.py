@@ -104,8 +104,8 @@ def _stored(
 ) -> tuple[Captured, Service]:
     """A WordCount with all of its lineage in a flow store, where nothing runs any more."""
     inputs = [
-        each.file(options.folder.absolute() / "data", megabytes, options.seed)
-        for each in CASES["wordcount"].inputs
+        source.file(options.folder.absolute() / "data", megabytes, options.seed)
+        for source in CASES["wordcount"].inputs
     ]
     broker = Broker(run / "stack", options.jars)
     try:
@@ -128,8 +128,8 @@ def _stored(
             job.wait()
             api.wait_until_complete(captured.application_id, _TIMEOUT_S)
         finally:
-            for each in (job, consumer, api.process):
-                each.stop()
+            for process in (job, consumer, api.process):
+                process.stop()
     finally:
         broker.stop()
     return captured, service
@@ -140,9 +140,9 @@ def _questions(captured: Captured, api: Api, seed: int, size: int) -> list[Quest
     assert captured.output is not None
     chance, app = random.Random(seed), f"/api/applications/{captured.application_id}"
     graph = api.get(f"{app}/graph")
-    nodes = {each["kind"]: str(each["node"]) for each in graph["nodes"]}
-    operators = [str(each["node"]) for each in graph["nodes"]]
-    source = next(each["dataset"]["name"] for each in graph["nodes"] if each["kind"] == "source")
+    nodes = {node["kind"]: str(node["node"]) for node in graph["nodes"]}
+    operators = [str(node["node"]) for node in graph["nodes"]]
+    source = next(node["dataset"]["name"] for node in graph["nodes"] if node["kind"] == "source")
     rows = Path(source).read_bytes().count(b"\n")
     outputs = [
         (part, at)
@@ -152,7 +152,7 @@ def _questions(captured: Captured, api: Api, seed: int, size: int) -> list[Quest
     keyed, keys = _keys(api, app, operators)
     tag = _tag(api, app)
 
-    def made(kind: str) -> tuple[str, dict[str, Any]]:
+    def request(kind: str) -> tuple[str, dict[str, Any]]:
         part, at = chance.choice(outputs)
         asked: dict[str, tuple[str, dict[str, Any]]] = {
             "applications": ("/api/applications", {}),
@@ -183,7 +183,7 @@ def _questions(captured: Captured, api: Api, seed: int, size: int) -> list[Quest
             headers={"If-None-Match": tag} if "304" in kind else {},
         )
         for kind in WEIGHTS
-        for path, parameters in (made(kind) for _ in range(size))
+        for path, parameters in (request(kind) for _ in range(size))
     ]
 
 
@@ -191,7 +191,7 @@ def _keys(api: Api, app: str, nodes: Sequence[str]) -> tuple[str, list[str]]:
     """The last operation whose records have keys, and a thousand of these. Raises JobError."""
     for node in reversed(nodes):
         records = api.get(f"{app}/nodes/{node}/records", limit=1_000)["records"]
-        keys = [each["key"] for each in records if "key" in each]
+        keys = [record["key"] for record in records if "key" in record]
         if keys:
             return node, keys
     raise JobError(f"no operation of {app} has keys")
@@ -209,11 +209,11 @@ def _once(api: Api, pool: Sequence[Question]) -> str:
     """Every kind asked once; what the slowest of the questions to come takes when nobody else asks."""
     with closing(HTTPConnection(api.url.removeprefix("http://"), timeout=_TIMEOUT_S)) as connection:
         for kind in WEIGHTS:
-            first = answered(connection, next(each for each in pool if each.kind == kind))
+            first = answered(connection, next(request for request in pool if request.kind == kind))
             if first.wrong:
                 raise JobError(f"{kind}: {first.wrong}")
-        traces = [each for each in pool if each.kind == "trace backward"]
-        slowest = max((answered(connection, each) for each in traces), key=lambda each: each.ms)
+        traces = [request for request in pool if request.kind == "trace backward"]
+        slowest = max((answered(connection, request) for request in traces), key=lambda request: request.ms)
     return f"{slowest.ms:,.0f} ms, of the {len(traces)} backward traces, when nobody else asks{slowest.wrong}"
 
 

@@ -69,10 +69,10 @@ def _client(
     together: Barrier,
     seconds: float,
     seed: int,
-    told: Connection,
+    results: Connection,
 ) -> None:
     chance = random.Random(seed)
-    by_kind = {kind: [each for each in pool if each.kind == kind] for kind in weights}
+    by_kind = {kind: [request for request in pool if request.kind == kind] for kind in weights}
     kinds, shares = list(weights), list(weights.values())
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=_ANSWER_S)
     answers = []
@@ -82,7 +82,7 @@ def _client(
         question = chance.choice(by_kind[chance.choices(kinds, shares)[0]])
         answers.append(answered(connection, question))
     connection.close()
-    told.send(answers)
+    results.send(answers)
 
 
 def answered(connection: http.client.HTTPConnection, question: Question) -> Answered:

@@ -46,27 +46,29 @@ class Result:
 
 def rows_of(answers: Iterable[Answered], kinds: Sequence[str]) -> list[Row]:
     """In the order of `kinds`, and all together at the end."""
-    found = list(answers)
-    groups = [(kind, [each for each in found if each.kind == kind]) for kind in kinds] + [("all", found)]
+    collected = list(answers)
+    groups = [(kind, [answer for answer in collected if answer.kind == kind]) for kind in kinds] + [
+        ("all", collected)
+    ]
     return [_row(kind, group) for kind, group in groups if group]
 
 
 def _row(kind: str, group: Sequence[Answered]) -> Row:
-    times = [each.ms for each in group]
+    times = [answer.ms for answer in group]
     return Row(
         kind=kind,
         asked=len(group),
-        errors=sum(1 for each in group if each.wrong),
+        errors=sum(1 for answer in group if answer.wrong),
         median=round(statistics.median(times), 1),
         p95=round(percentile(times, 0.95), 1),
         p99=round(percentile(times, 0.99), 1),
         largest=round(max(times), 1),
-        kilobytes=round(statistics.mean(each.received for each in group) / 1000, 1),
+        kilobytes=round(statistics.mean(answer.received for answer in group) / 1000, 1),
     )
 
 
 def wrong_of(answers: Iterable[Answered]) -> dict[str, int]:
-    counted = Counter(f"{each.kind}: {each.wrong}" for each in answers if each.wrong)
+    counted = Counter(f"{answer.kind}: {answer.wrong}" for answer in answers if answer.wrong)
     return dict(counted.most_common(_SHOWN_ERRORS))
 
 
@@ -92,9 +94,9 @@ def markdown(result: Result) -> str:
                 "| ms | asked | errors | median | 95 % | 99 % | largest | kB an answer |",
                 "| --- | --- | --- | --- | --- | --- | --- | --- |",
                 *(
-                    f"| {each.kind} | {each.asked:,} | {each.errors} | {each.median:.1f} | {each.p95:.1f} "
-                    f"| {each.p99:.1f} | {each.largest:.1f} | {each.kilobytes:.1f} |"
-                    for each in result.rows
+                    f"| {row.kind} | {row.asked:,} | {row.errors} | {row.median:.1f} | {row.p95:.1f} "
+                    f"| {row.p99:.1f} | {row.largest:.1f} | {row.kilobytes:.1f} |"
+                    for row in result.rows
                 ),
             ]
         ),

@@ -83,7 +83,7 @@ class Bench:
 
     def measure(self, case: Case, megabytes: float, pairs: int, warm_ups: int) -> tuple[list[Run], list[str]]:
         """(runs of `pairs` rounds, what was left out and why)."""
-        inputs = [each.file(self._folder / "data", megabytes, self._seed) for each in case.inputs]
+        inputs = [source.file(self._folder / "data", megabytes, self._seed) for source in case.inputs]
         modes, missing = list(self._drivers), []
         for mode in list(modes):
             try:
@@ -210,9 +210,9 @@ def about_machine(program: str, note: str) -> dict[str, Any]:
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=ROOT, check=False
     ).stdout
-    given = shlex.join(sys.argv[1:])
+    arguments = shlex.join(sys.argv[1:])
     return {
-        "command": f"`python -m {program} {given}`".replace(" `", "`"),
+        "command": f"`python -m {program} {arguments}`".replace(" `", "`"),
         "commit": commit.strip() or "not known",
         "time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "machine": f"{_processor()}, {os.cpu_count()} cores, "

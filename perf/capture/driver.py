@@ -42,7 +42,7 @@ def watch_workers() -> None:
     def watched(self: Any) -> None:
         if self._jsc is not None:
             of_driver = set(processes.tree(driver.pid))
-            workers = [each for each in jvm.children(recursive=True) if each not in of_driver]
+            workers = [process for process in jvm.children(recursive=True) if process not in of_driver]
             _workers_s.append(processes.seconds(workers))
         stop(self)
 

@@ -266,14 +266,14 @@ def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
 
     source = iter(records)
     while True:
-        wanted = min(1000 - pending % 1000, int(batch) + 1 - pending)
+        batch_rows = min(1000 - pending % 1000, int(batch) + 1 - pending)
         key: Any = ended
-        for key, value in islice(source, wanted):
+        for key, value in islice(source, batch_rows):
             target = partition(key) % partitions
             buckets[target].append((key, value))
         if key is ended:
             break
-        pending += wanted
+        pending += batch_rows
         if (pending % 1000 == 0 and get_used_memory() > operator.limit) or pending > batch:
             targets, size = len(buckets), 0
             for piece in drain():

@@ -114,7 +114,7 @@ def markdown(result: Mapping[str, Any]) -> str:
         or "The outputs of all modes are equal, byte for byte and file for file; no block was lost.",
     ]
     if result["left_out"]:
-        sections += ["## Left out", "\n".join(f"- {each}" for each in result["left_out"])]
+        sections += ["## Left out", "\n".join(f"- {reason}" for reason in result["left_out"])]
     return "\n\n".join(sections) + "\n"
 
 
@@ -161,11 +161,11 @@ def _seconds_table(groups: Mapping[tuple[str, float], list[Run]]) -> str:
         by_mode = [[run for run in group if run.mode == mode] for mode in shown]
         kafka = [run.kafka_cpu_s for run in group if run.mode == LINEAGE]
         return [
-            f"{median(run.cpu_s for run in each):.2f}, {median(run.workers_s for run in each):.2f} / "
-            f"{median(run.wall_s for run in each):.2f}"
-            if each
+            f"{median(run.cpu_s for run in runs):.2f}, {median(run.workers_s for run in runs):.2f} / "
+            f"{median(run.wall_s for run in runs):.2f}"
+            if runs
             else "-"
-            for each in by_mode
+            for runs in by_mode
         ] + [f"{median(kafka):.2f}" if kafka else "-"]
 
     return table(["", *shown, "Kafka's own CPU, lineage"], _by_group(groups, cells))

@@ -98,19 +98,19 @@ def main() -> None:
         (folder / "bare").mkdir()
         (folder / "bare" / "confluent_kafka.py").write_text("raise ImportError('none of it here')\n")
         broker = cleanup.enter_context(Broker(folder / "broker", options.jars, bytes_per_second=2_000))
-        closed, silent = (cleanup.enter_context(made()) for made in (closed_port, silent_listener))
-        wanted = scenarios(closed, silent, folder / "bare")
+        closed, silent = (cleanup.enter_context(start()) for start in (closed_port, silent_listener))
+        chosen = scenarios(closed, silent, folder / "bare")
         if options.only:
-            wanted = [each for each in wanted if each.name in options.only.split(",")]
+            chosen = [scenario for scenario in chosen if scenario.name in options.only.split(",")]
         runs: list[Run] = []
         for number in range(options.rounds):
-            for scenario in [None, *wanted]:
+            for scenario in [None, *chosen]:
                 runs.append(measure(broker, scenario, words, folder / "run", number, options.detailed))
                 print(runs[-1], flush=True)
-            write(options, number + 1, wanted, runs)
+            write(options, number + 1, chosen, runs)
 
 
-def write(options: argparse.Namespace, rounds: int, wanted: Sequence[Scenario], runs: Sequence[Run]) -> None:
+def write(options: argparse.Namespace, rounds: int, chosen: Sequence[Scenario], runs: Sequence[Run]) -> None:
     """The results so far."""
     options.out.mkdir(parents=True, exist_ok=True)
     suffix = "-detailed" if options.detailed else ""
@@ -125,7 +125,7 @@ def write(options: argparse.Namespace, rounds: int, wanted: Sequence[Scenario], 
     name.with_suffix(".json").write_text(
         json.dumps({**about, "runs": [asdict(run) for run in runs]}, indent=1) + "\n"
     )
-    name.with_suffix(".md").write_text(report(about, wanted, runs))
+    name.with_suffix(".md").write_text(report(about, chosen, runs))
     print(name.with_suffix(".md").read_text())
 
 
@@ -238,14 +238,14 @@ def worker_peaks(driver: int) -> Iterator[dict[int, int]]:
 
 
 def _ancestors(pid: int, parents: Mapping[int, int]) -> set[int]:
-    found: set[int] = set()
-    while pid in parents and pid not in found:
-        found.add(pid)
+    descendants: set[int] = set()
+    while pid in parents and pid not in descendants:
+        descendants.add(pid)
         pid = parents[pid]
-    return found
+    return descendants
 
 
-def report(about: Mapping[str, object], wanted: Sequence[Scenario], runs: Sequence[Run]) -> str:
+def report(about: Mapping[str, object], scenarios: Sequence[Scenario], runs: Sequence[Run]) -> str:
     """A table; medians, with the range where it matters."""
 
     def of(name: str) -> list[Run]:
@@ -271,20 +271,20 @@ def report(about: Mapping[str, object], wanted: Sequence[Scenario], runs: Sequen
         "tasks waited, s | blocks | dropped | events lost | same rows |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
-    for scenario in wanted:
-        found, healthy = of(scenario.name), of("healthy") or stock
-        counters = [run.counters or {} for run in found]
+    for scenario in scenarios:
+        measured, healthy = of(scenario.name), of("healthy") or stock
+        counters = [run.counters or {} for run in measured]
         cells = [
             scenario.name,
             scenario.says,
-            _spread([run.seconds - each.seconds for run, each in zip(found, stock, strict=True)]),
-            _spread([run.seconds - each.seconds for run, each in zip(found, healthy, strict=True)]),
-            f"{max(run.worker_mib for run in found) - plain_mib:.0f}",
-            f"{max(each.get('driver_waited_ms', 0) for each in counters) / 1000:.1f}",
-            f"{max(each.get('waited_ms', 0) for each in counters) / 1000:.1f}",
-            *(str(statistics.median_low(each.get(name, 0) for each in counters))
+            _spread([run.seconds - other.seconds for run, other in zip(measured, stock, strict=True)]),
+            _spread([run.seconds - other.seconds for run, other in zip(measured, healthy, strict=True)]),
+            f"{max(run.worker_mib for run in measured) - plain_mib:.0f}",
+            f"{max(counts.get('driver_waited_ms', 0) for counts in counters) / 1000:.1f}",
+            f"{max(counts.get('waited_ms', 0) for counts in counters) / 1000:.1f}",
+            *(str(statistics.median_low(counts.get(name, 0) for counts in counters))
               for name in ("blocks", "dropped", "events_lost")),
-            "yes" if {run.output for run in found} == {run.output for run in stock} else "NO",
+            "yes" if {run.output for run in measured} == {run.output for run in stock} else "NO",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

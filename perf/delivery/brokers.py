@@ -178,10 +178,10 @@ def slow_wire(port: int, target: int, bytes_per_second: int) -> Iterator[None]:
 @contextmanager
 def silent_listener() -> Iterator[str]:
     """The address of something that takes connections and never says a word."""
-    held: list[socket.socket] = []
-    with listening(held.append, choose_port("a silent listener", [])) as address:
+    connections: list[socket.socket] = []
+    with listening(connections.append, choose_port("a silent listener", [])) as address:
         yield address
-    for connection in held:
+    for connection in connections:
         connection.close()
 
 

@@ -143,9 +143,9 @@ class Bench:
             self._finish(captured, service, [consumer], api, captured.ended_at, report.FLOW_STORE, **name)
             job.wait()
         finally:
-            for each in (job, consumer, api.process):
-                if each is not None:
-                    each.stop()
+            for process in (job, consumer, api.process):
+                if process is not None:
+                    process.stop()
         name["kind"] = report.WAITING
         for stores in (report.FLOW_STORE, report.BOTH):
             for count in self._options.consumers:
@@ -200,13 +200,13 @@ class Bench:
             began = time.time()
             consumers += [service.consume(number) for number in range(count)]
             self._finish(captured, service, consumers, api, began, stores, **name)
-            for each in consumers:
-                each.stop()
+            for process in consumers:
+                process.stop()
             if after is not None:
                 after(captured, service, api)
         finally:
-            for each in (*consumers, api.process):
-                each.stop()
+            for process in (*consumers, api.process):
+                process.stop()
         shutil.rmtree(service.folder)
 
     def _finish(
@@ -224,9 +224,9 @@ class Bench:
         committed_s = time.time() - began
         api.wait_until_complete(captured.application_id, _TIMEOUT_S)
         seconds = time.time() - began
-        costs = [each.cost() for each in consumers]
+        costs = [consumer.cost() for consumer in consumers]
         stored = _stored(service.store, captured.application_id)
-        each = Measured(
+        case = Measured(
             consumers=len(consumers),
             stores=stores,
             input_bytes=captured.input_bytes,
@@ -239,11 +239,11 @@ class Bench:
             **stored,
             **name,
         )
-        self.measured.append(each)
+        self.measured.append(case)
         print(
-            f"{time.strftime('%H:%M:%S')} {each.title}, {each.megabytes:g} MB x {each.times}, {each.kind}, "
-            f"{each.consumers} into {each.stores}: {each.flows:,} flows in {each.seconds:.1f} s, CPU "
-            f"{each.cpu_s:.1f} s, {max(cost.peak_mib for cost in costs):.0f} MiB, load {each.load}",
+            f"{time.strftime('%H:%M:%S')} {case.title}, {case.megabytes:g} MB x {case.times}, {case.kind}, "
+            f"{case.consumers} into {case.stores}: {case.flows:,} flows in {case.seconds:.1f} s, CPU "
+            f"{case.cpu_s:.1f} s, {max(cost.peak_mib for cost in costs):.0f} MiB, load {case.load}",
             file=sys.stderr,
             flush=True,
         )
@@ -307,7 +307,7 @@ class Bench:
         return Service(topics, self._run / f"case-{self._cases}", neo4j_uri)
 
     def _inputs(self, case: str, megabytes: float) -> list[Path]:
-        return [each.file(self._data, megabytes, self._options.seed) for each in CASES[case].inputs]
+        return [source.file(self._data, megabytes, self._options.seed) for source in CASES[case].inputs]
 
     def _job(self, topics: Topics, case: str, megabytes: float, *, is_detailed: bool = False) -> Job:
         return Job(
@@ -323,19 +323,19 @@ class Bench:
     def _captured(self, name: str, case: str, megabytes: float, *, is_detailed: bool = False) -> Captured:
         job = self._job(self._topics(name), case, megabytes, is_detailed=is_detailed)
         try:
-            found = job.captured()
+            captured = job.captured()
             job.wait()
         finally:
             job.stop()
-        return found
+        return captured
 
 
 def _commonest(rows: dict[Path, list[str]]) -> tuple[Path, int]:
     """File and row of the word that came most often: ('word1', 42) says how often."""
     counts = {
         (part, at): int(row.rpartition(",")[2].strip(" )"))
-        for part, found in rows.items()
-        for at, row in enumerate(found)
+        for part, captured in rows.items()
+        for at, row in enumerate(captured)
     }
     return max(counts, key=counts.__getitem__)
 

@@ -20,7 +20,7 @@ def commit_costs(folder: Path, batches: int, every: int) -> list[CommitCost]:
 
     A batch is two commits: flows and receipts.
     """
-    store, found = DeltaFlowStore(folder), []
+    store, costs = DeltaFlowStore(folder), []
     began, cpu = time.perf_counter(), _cpu_s()
     for number in range(batches):
         split = number % _SOURCES
@@ -30,7 +30,7 @@ def commit_costs(folder: Path, batches: int, every: int) -> list[CommitCost]:
         store.write_flows(flow_batch(f"measured/flow-{split}", [message]))
         if (number + 1) % every == 0:
             now, cpu_now = time.perf_counter(), _cpu_s()
-            found.append(
+            costs.append(
                 CommitCost(
                     batches=number + 1,
                     ms=round(1000 * (now - began) / every, 2),
@@ -38,7 +38,7 @@ def commit_costs(folder: Path, batches: int, every: int) -> list[CommitCost]:
                 )
             )
             began, cpu = time.perf_counter(), _cpu_s()
-    return found
+    return costs
 
 
 def _cpu_s() -> float:

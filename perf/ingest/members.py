@@ -37,14 +37,14 @@ class Process:
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self.log = log
-        with log.open("wb") as told:
+        with log.open("wb") as output:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "lineage_service.cli.main", *command],
                 cwd=log.parent,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.DEVNULL,
-                stdout=told,
-                stderr=told,
+                stdout=output,
+                stderr=output,
             )
 
     def cost(self) -> Cost:

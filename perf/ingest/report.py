@@ -124,7 +124,8 @@ def as_json(result: Result) -> dict[str, Any]:
 
 def from_json(body: Mapping[str, Any]) -> Result:
     measured = [
-        Measured(**{**each, "costs": [Cost(**cost) for cost in each["costs"]]}) for each in body["measured"]
+        Measured(**{**fields, "costs": [Cost(**cost) for cost in fields["costs"]]})
+        for fields in body["measured"]
     ]
     after = body["afterwards"]
     if after is not None:
@@ -135,7 +136,7 @@ def from_json(body: Mapping[str, Any]) -> Result:
         about=body["about"],
         measured=measured,
         afterwards=after,
-        commits=[CommitCost(**each) for each in body["commits"]],
+        commits=[CommitCost(**fields) for fields in body["commits"]],
     )
 
 
@@ -152,13 +153,13 @@ def growth(grown: Sequence[Measured], figure: Callable[[Measured], float]) -> fl
 
 
 def _compared(grown: Sequence[Measured]) -> tuple[Measured, Measured]:
-    sizes = sorted(grown, key=lambda each: each.times)
+    sizes = sorted(grown, key=lambda case: case.times)
     return sizes[1 if len(sizes) > 2 else 0], sizes[-1]
 
 
 def marginal_flows_per_s(grown: Sequence[Measured]) -> float:
     """Flows a second between the smallest and the largest size: the time of starting up is taken off."""
-    sizes = sorted(grown, key=lambda each: each.times)
+    sizes = sorted(grown, key=lambda case: case.times)
     first, last = sizes[0], sizes[-1]
     return (last.flows - first.flows) / max(last.seconds - first.seconds, 0.01)
 
@@ -171,12 +172,12 @@ def percentile(figures: Iterable[float], share: float) -> float:
 
 def unequal(measured: Iterable[Measured]) -> list[str]:
     """Cases that stored another number of flows than others of the same application: something is wrong."""
-    found: dict[tuple[str, float, int], set[int]] = {}
-    for each in measured:
-        found.setdefault((each.case, each.megabytes, each.times), set()).add(each.flows)
+    flows_of: dict[tuple[str, float, int], set[int]] = {}
+    for case in measured:
+        flows_of.setdefault((case.case, case.megabytes, case.times), set()).add(case.flows)
     return [
         f"{case}, {megabytes:g} MB x {times}: {sorted(flows)} flows"
-        for (case, megabytes, times), flows in found.items()
+        for (case, megabytes, times), flows in flows_of.items()
         if len(flows) > 1
     ]
 
@@ -187,7 +188,7 @@ def unequal(measured: Iterable[Measured]) -> list[str]:
 def markdown(result: Result) -> str:
     """The page for people."""
     by_kind = {
-        kind: [each for each in result.measured if each.kind == kind]
+        kind: [case for case in result.measured if case.kind == kind]
         for kind in (BESIDE, WAITING, GROWN, SHAPES)
     }
     sections = [
@@ -218,14 +219,14 @@ def markdown(result: Result) -> str:
     problems = unequal(result.measured)
     sections += [
         "## Equality",
-        "\n".join(f"- {each}" for each in problems)
+        "\n".join(f"- {problem}" for problem in problems)
         or "However many processes wrote it, an application has the same number of flows in the store.",
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def _name(each: Measured) -> str:
-    return f"{each.title}, {each.megabytes:g} MB"
+def _name(case: Measured) -> str:
+    return f"{case.title}, {case.megabytes:g} MB"
 
 
 def _verdict(is_met: bool, target: str) -> str:
@@ -234,21 +235,21 @@ def _verdict(is_met: bool, target: str) -> str:
 
 def _ways(measured: Sequence[Measured]) -> str:
     rows = []
-    for each in measured:
-        seconds = f"{each.seconds:.1f}"
-        if each.case == "wordcount" and each.megabytes == 500 and each.consumers == 1:
-            seconds += f", {_verdict(each.seconds <= QUERYABLE_S, f'{QUERYABLE_S:g}')}"
+    for case in measured:
+        seconds = f"{case.seconds:.1f}"
+        if case.case == "wordcount" and case.megabytes == 500 and case.consumers == 1:
+            seconds += f", {_verdict(case.seconds <= QUERYABLE_S, f'{QUERYABLE_S:g}')}"
         rows.append(
             [
-                _name(each),
-                str(each.consumers),
-                each.stores,
-                f"{each.flows:,}",
+                _name(case),
+                str(case.consumers),
+                case.stores,
+                f"{case.flows:,}",
                 seconds,
-                f"{each.committed_s:.1f}",
-                "-" if each.kind == BESIDE else f"{each.flows_per_s:,.0f}",
-                f"{each.cpu_s:.1f}",
-                ", ".join(f"{cost.peak_mib:.0f}" for cost in each.costs),
+                f"{case.committed_s:.1f}",
+                "-" if case.kind == BESIDE else f"{case.flows_per_s:,.0f}",
+                f"{case.cpu_s:.1f}",
+                ", ".join(f"{cost.peak_mib:.0f}" for cost in case.costs),
             ]
         )
     head = ["", "consumers", "into", "flows", "s to queryable", "s to the last offset", "flows/s", "CPU s"]
@@ -256,8 +257,8 @@ def _ways(measured: Sequence[Measured]) -> str:
 
 
 def _linear(grown: Sequence[Measured]) -> str:
-    cpu = growth(grown, lambda each: each.cpu_s)
-    wall = growth(grown, lambda each: each.seconds)
+    cpu = growth(grown, lambda case: case.cpu_s)
+    wall = growth(grown, lambda case: case.seconds)
     first, last = _compared(grown)
     verdict = "linear" if max(cpu, wall) <= LINEAR else f"not linear: more than {LINEAR}"
     return (
@@ -271,23 +272,23 @@ def _grown(grown: Sequence[Measured]) -> str:
         ["times", "flows", "messages", "commits", "s", "CPU s", "us a flow", "CPU us a flow", "peak MiB"],
         [
             [
-                str(each.times),
-                f"{each.flows:,}",
-                f"{each.messages:,}",
-                f"{each.commits:,}",
-                f"{each.seconds:.1f}",
-                f"{each.cpu_s:.1f}",
-                f"{1e6 * each.seconds / each.flows:.3f}",
-                f"{1e6 * each.cpu_s / each.flows:.3f}",
-                ", ".join(f"{cost.peak_mib:.0f}" for cost in each.costs),
+                str(case.times),
+                f"{case.flows:,}",
+                f"{case.messages:,}",
+                f"{case.commits:,}",
+                f"{case.seconds:.1f}",
+                f"{case.cpu_s:.1f}",
+                f"{1e6 * case.seconds / case.flows:.3f}",
+                f"{1e6 * case.cpu_s / case.flows:.3f}",
+                ", ".join(f"{cost.peak_mib:.0f}" for cost in case.costs),
             ]
-            for each in sorted(grown, key=lambda each: each.times)
+            for case in sorted(grown, key=lambda case: case.times)
         ],
     )
 
 
 def _commits(commits: Sequence[CommitCost]) -> str:
-    rows = [[f"{each.batches:,}", f"{each.ms:.1f}", f"{each.cpu_ms:.1f}"] for each in commits]
+    rows = [[f"{cost.batches:,}", f"{cost.ms:.1f}", f"{cost.cpu_ms:.1f}"] for cost in commits]
     return (
         "The price of commits: a thousand flows a batch, two commits and two files each, nothing compacted."
         "\n\n" + table(["batches so far", "ms a batch", "CPU ms a batch"], rows)
@@ -296,24 +297,24 @@ def _commits(commits: Sequence[CommitCost]) -> str:
 
 def _sizes(measured: Sequence[Measured]) -> str:
     shown: dict[tuple[str, float], Measured] = {}
-    for each in measured:
-        if each.times == 1 and each.consumers == 1:
-            shown.setdefault((each.title, each.megabytes), each)
+    for case in measured:
+        if case.times == 1 and case.consumers == 1:
+            shown.setdefault((case.title, case.megabytes), case)
     rows = []
-    for each in shown.values():
-        positions = f"{each.positions_per_flow:.3f}"
-        if each.case == "wordcount":
-            positions += f", {_verdict(each.positions_per_flow <= BYTES_A_FLOW, f'{BYTES_A_FLOW:g}')}"
+    for case in shown.values():
+        positions = f"{case.positions_per_flow:.3f}"
+        if case.case == "wordcount":
+            positions += f", {_verdict(case.positions_per_flow <= BYTES_A_FLOW, f'{BYTES_A_FLOW:g}')}"
         rows.append(
             [
-                _name(each),
-                f"{each.flows:,}",
-                f"{each.rows:,}",
+                _name(case),
+                f"{case.flows:,}",
+                f"{case.rows:,}",
                 positions,
-                f"{each.bytes_per_flow:.3f}",
-                f"{sum(each.store_bytes.values()) / each.input_bytes:.4f}",
-                f"{each.topic_bytes / each.flows:.3f}",
-                f"{sum(each.files.values()):,}",
+                f"{case.bytes_per_flow:.3f}",
+                f"{sum(case.store_bytes.values()) / case.input_bytes:.4f}",
+                f"{case.topic_bytes / case.flows:.3f}",
+                f"{sum(case.files.values()):,}",
             ]
         )
     head = [

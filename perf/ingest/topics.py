@@ -89,8 +89,10 @@ class Topics:
         consumer, deadline = self._client(group), time.monotonic() + timeout_s
         try:
             while time.monotonic() < deadline:
-                found = consumer.committed([TopicPartition(*place) for place in ends], timeout=_DEADLINE_S)
-                if all(each.offset >= ends[each.topic, each.partition] for each in found):
+                positions = consumer.committed(
+                    [TopicPartition(*place) for place in ends], timeout=_DEADLINE_S
+                )
+                if all(position.offset >= ends[position.topic, position.partition] for position in positions):
                     return
                 time.sleep(0.1)
         finally:
@@ -196,14 +198,14 @@ class Job:
         submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", f"local[{cores}]"]
         submit += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
         own = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-        with self._log.open("wb") as told:
+        with self._log.open("wb") as output:
             self._child = subprocess.Popen(
                 [*submit, str(WORKLOADS / case.job), *case.arguments(list(inputs), self.output)],
                 cwd=folder,
                 env={**os.environ, **own},
                 stdin=subprocess.DEVNULL,
-                stdout=told,
-                stderr=told,
+                stdout=output,
+                stderr=output,
             )
 
     def captured(self) -> Captured:
@@ -308,15 +310,15 @@ def blocks_of_copy(blocks: Sequence[contract.Block], copy: int) -> Iterator[cont
 def events_of_copies(events: Sequence[Mapping[str, Any]], times: int) -> list[dict[str, Any]]:
     """The events of an application with `times` the runs, numbered anew, its end last."""
     once = [
-        each for each in events if each["type"] not in (contract.RUN_COMMITTED, contract.APPLICATION_ENDED)
+        event for event in events if event["type"] not in (contract.RUN_COMMITTED, contract.APPLICATION_ENDED)
     ]
-    runs = [each for each in events if each["type"] == contract.RUN_COMMITTED]
-    end = next(each for each in events if each["type"] == contract.APPLICATION_ENDED)
+    runs = [event for event in events if event["type"] == contract.RUN_COMMITTED]
+    end = next(event for event in events if event["type"] == contract.APPLICATION_ENDED)
     copies = [
-        {**each, "run": _run_of(each["run"], copy), "split": each["split"] + copy * _SPLITS}
+        {**event, "run": _run_of(event["run"], copy), "split": event["split"] + copy * _SPLITS}
         for copy in range(times)
-        for each in runs
+        for event in runs
     ]
     counters = {**end["counters"], **{name: times * end["counters"][name] for name in ("runs", "blocks")}}
     every = [*once, *copies, {**end, "counters": counters}]
-    return [{**each, "event": number} for number, each in enumerate(every)]
+    return [{**event, "event": number} for number, event in enumerate(every)]

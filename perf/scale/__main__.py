@@ -30,27 +30,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--terabytes", type=float, default=10.0, help="of input a day (default: 10)")
     options = parser.parse_args(arguments)
     result = report.from_json(json.loads(options.ingest.read_text()))
-    made = tables(result, options.ingest.name, options.terabytes)
+    generated = tables(result, options.ingest.name, options.terabytes)
     if options.write is None:
-        print(made)
+        print(generated)
     else:
-        options.write.write_text(replaced(options.write.read_text(), made))
+        options.write.write_text(replaced(options.write.read_text(), generated))
     return 0
 
 
-def replaced(page: str, made: str) -> str:
+def replaced(page: str, generated: str) -> str:
     """The page with other tables between its two marks."""
     before, _, rest = page.partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:
         raise SystemExit(f"the page lacks the marks {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{generated}\n\n{END}{after}"
 
 
 def tables(result: Result, name: str, terabytes: float) -> str:
     """All tables as Markdown; `name` is the file of the result."""
-    found = paper.shapes(result)
-    first, size = found[0], terabytes * paper.TB
+    shapes = paper.shapes(result)
+    first, size = shapes[0], terabytes * paper.TB
     need = paper.need(first, size)
     many = paper.model_of(first, size, jobs=100, job_s=1_800.0)
     one = paper.model_of(first, size, jobs=1, job_s=6 * 3_600.0)
@@ -58,7 +58,7 @@ def tables(result: Result, name: str, terabytes: float) -> str:
         f"From [perf/results/{name}](../perf/results/{name}) ({result.about.get('time', 'no time')}; "
         f"{result.about.get('machine', 'no machine')}; note: {result.about.get('note', 'none')}).",
         f"### On paper: {terabytes:g} TB of input a day",
-        paper.needs_table(found, size),
+        paper.needs_table(shapes, size),
         _memory(result),
         f"### Simulated: {_jobs(first, many)} at random times",
         _assumed(many),
@@ -67,13 +67,13 @@ def tables(result: Result, name: str, terabytes: float) -> str:
         _assumed(one),
         paper.day_table(one, paper.busy_in(need, one.jobs, one.job_s)),
     ]
-    return "\n\n".join(each for each in sections if each)
+    return "\n\n".join(section for section in sections if section)
 
 
 def _jobs(shape: paper.Shape, model: Model) -> str:
-    each = model.messages_a_job * shape.flows_per_message / shape.flows_per_byte
+    period = model.messages_a_job * shape.flows_per_message / shape.flows_per_byte
     number = "one job" if model.jobs == 1 else f"{model.jobs} jobs"
-    return f"{shape.title}, {number} of {paper.in_words(each)}, {paper.duration(model.job_s)} each"
+    return f"{shape.title}, {number} of {paper.in_words(period)}, {paper.duration(model.job_s)} each"
 
 
 def _assumed(model: Model) -> str:
@@ -87,7 +87,7 @@ def _assumed(model: Model) -> str:
 
 def _memory(result: Result) -> str:
     after = result.afterwards
-    peaks = [cost.peak_mib for each in result.measured for cost in each.costs]
+    peaks = [cost.peak_mib for case in result.measured for cost in case.costs]
     lines = [f"- A consumer took {max(peaks):.0f} MiB at its peak, over all cases of the result."]
     if after is not None:
         largest = (

@@ -64,17 +64,17 @@ class Day:
 
         The rest of the day, where that did not come about. Half a step is the error.
         """
-        found = []
+        delays = []
         for end in self.job_ends:
-            wanted = self.sent[end]
+            sent = self.sent[end]
             # Per partition, the first step at which so many messages are stored.
             steps = [
-                int(np.searchsorted(self.stored[:, number], wanted[number]))
+                int(np.searchsorted(self.stored[:, number], sent[number]))
                 for number in range(self.model.partitions)
             ]
             last = min(max(steps), len(self.stored) - 1)
-            found.append(max(last - end, 0) * self.model.step_s)
-        return found
+            delays.append(max(last - end, 0) * self.model.step_s)
+        return delays
 
 
 def simulate(model: Model, consumers: int) -> Day:
@@ -96,20 +96,20 @@ def simulate(model: Model, consumers: int) -> Day:
         failures += int(died.sum())
         if died.any():
             noticed_at = now + SESSION_S
-        there = back_at <= now
+        alive = back_at <= now
         if noticed_at < 0 or now >= noticed_at:
-            wanted = np.flatnonzero(there)
-            if len(wanted):
-                owner = _shared(wanted, partitions)
-        can = np.where(there, model.messages_per_s * model.step_s + spare, 0.0)
+            members = np.flatnonzero(alive)
+            if len(members):
+                owner = _shared(members, partitions)
+        can = np.where(alive, model.messages_per_s * model.step_s + spare, 0.0)
         took = _took(sent[step] - done, owner, np.floor(can).astype(np.int64))
         done = done + took
         stored[step] = done
         by_owner = np.bincount(owner, took, minlength=consumers)
         # What is left of a step is lost, unless it is less than a message.
-        spare = np.where(there, np.minimum(can - by_owner, 1.0) % 1.0, 0.0)
+        spare = np.where(alive, np.minimum(can - by_owner, 1.0) % 1.0, 0.0)
         served_s += float(by_owner.sum()) / model.messages_per_s
-        there_s += float(there.sum()) * model.step_s
+        there_s += float(alive.sum()) * model.step_s
     return Day(
         model=model,
         consumers=consumers,

@@ -50,25 +50,25 @@ def shapes(result: Result) -> list[Shape]:
 
     The start of a process is taken off: it is the smallest grown case, which is hardly more.
     """
-    start_s = min((each.seconds for each in result.measured if each.kind == report.GROWN), default=0.0)
-    found: dict[str, Shape] = {}
-    for each in result.measured:
-        is_one = each.consumers == 1 and each.stores == report.FLOW_STORE
-        if is_one and each.kind in (report.WAITING, report.SHAPES):
-            found.setdefault(each.title, _shape(each, start_s))
-    return list(found.values())
+    start_s = min((case.seconds for case in result.measured if case.kind == report.GROWN), default=0.0)
+    shapes_by_title: dict[str, Shape] = {}
+    for case in result.measured:
+        is_one = case.consumers == 1 and case.stores == report.FLOW_STORE
+        if is_one and case.kind in (report.WAITING, report.SHAPES):
+            shapes_by_title.setdefault(case.title, _shape(case, start_s))
+    return list(shapes_by_title.values())
 
 
-def _shape(each: Measured, start_s: float) -> Shape:
+def _shape(case: Measured, start_s: float) -> Shape:
     return Shape(
-        title=each.title,
-        flows_per_byte=each.flows / each.input_bytes,
-        flows_per_message=each.flows / each.messages,
-        topic_bytes_per_flow=each.topic_bytes / each.flows,
-        store_bytes_per_flow=each.bytes_per_flow,
-        flows_per_file=each.flows / sum(each.files.values()),
+        title=case.title,
+        flows_per_byte=case.flows / case.input_bytes,
+        flows_per_message=case.flows / case.messages,
+        topic_bytes_per_flow=case.topic_bytes / case.flows,
+        store_bytes_per_flow=case.bytes_per_flow,
+        flows_per_file=case.flows / sum(case.files.values()),
         # At least half of what was measured: a start that was slow by chance must not make a rate.
-        flows_per_s=each.flows / max(each.seconds - start_s, each.seconds / 2),
+        flows_per_s=case.flows / max(case.seconds - start_s, case.seconds / 2),
     )
 
 
@@ -97,9 +97,9 @@ PARTITIONS = contract.FLOW_PARTITIONS
 BURST = 0.3
 
 
-def busy_in(each: Need, jobs: int, job_s: float) -> float:
+def busy_in(needed: Need, jobs: int, job_s: float) -> float:
     """Consumers at work on average while there are jobs: one job has less than the day."""
-    return each.busy * max(DAY_S / (jobs * job_s), 1.0)
+    return needed.busy * max(DAY_S / (jobs * job_s), 1.0)
 
 
 def _numbers(busy: float) -> list[int]:
@@ -114,13 +114,13 @@ def partitions_for(busy: float) -> int:
 
 def model_of(shape: Shape, input_bytes: float, *, jobs: int, job_s: float) -> Model:
     """A day on which `jobs` of this shape read `input_bytes` in all."""
-    each = need(shape, input_bytes)
+    needed = need(shape, input_bytes)
     return Model(
         jobs=jobs,
-        messages_a_job=round(each.messages / jobs),
+        messages_a_job=round(needed.messages / jobs),
         job_s=job_s,
         burst=BURST,
-        partitions=partitions_for(busy_in(each, jobs, job_s)),
+        partitions=partitions_for(busy_in(needed, jobs, job_s)),
         messages_per_s=shape.flows_per_s / shape.flows_per_message,
         mtbf_s=MTBF_S,
         restart_s=RESTART_S,
@@ -134,22 +134,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
 
 
-def needs_table(found: Sequence[Shape], input_bytes: float) -> str:
+def needs_table(shapes: Sequence[Shape], input_bytes: float) -> str:
     rows = []
-    for shape in found:
-        each = need(shape, input_bytes)
+    for shape in shapes:
+        needed = need(shape, input_bytes)
         rows.append(
             [
                 shape.title,
-                f"{each.flows:.2g}",
-                f"{each.messages / 1e6:.1f} M",
-                f"{each.in_per_s / 1e6:.1f} MB/s",
-                in_words(each.broker_bytes),
+                f"{needed.flows:.2g}",
+                f"{needed.messages / 1e6:.1f} M",
+                f"{needed.in_per_s / 1e6:.1f} MB/s",
+                in_words(needed.broker_bytes),
                 f"{shape.flows_per_s / 1e6:.2f} M/s",
-                f"{each.busy:.1f}",
-                str(each.consumers),
-                in_words(each.store_bytes),
-                f"{each.files:,.0f}",
+                f"{needed.busy:.1f}",
+                str(needed.consumers),
+                in_words(needed.store_bytes),
+                f"{needed.files:,.0f}",
             ]
         )
     head = ["all of the day is", "flows", "messages", "into Kafka", f"brokers' disk, {COPIES} copies"]

@@ -43,7 +43,7 @@ from perf.ingest.members import Api, Process
 from perf.trace import asking, questions, report
 from perf.trace.questions import Question
 from perf.trace.report import InNeo4j, Measured, Opened, Result
-from perf.trace.stores import Store, made
+from perf.trace.stores import Store, build_store
 
 CASES = (("wordcount", 5.0), ("wordcount", 50.0), ("wordcount", 500.0), ("join", 100.0))
 QUICK = (("wordcount", 1.0), ("join", 1.0))
@@ -55,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.folder.absolute()
     cases = QUICK if options.quick else CASES
     stores = [
-        made(folder / "stores", name, megabytes, seed=options.seed, data=folder / "data", jars=options.jars)
+        build_store(
+            folder / "stores", name, megabytes, seed=options.seed, data=folder / "data", jars=options.jars
+        )
         for name, megabytes in cases
     ]
     bench = Bench(folder / "run-trace", options.seed, options.questions)
@@ -118,12 +120,12 @@ class Bench:
                 (report.SIXTEEN, asking.at_once(serve.url, mixed, USERS)),
             ):
                 for kind in questions.kinds(asked):
-                    ms = [round(each, 2) for each in times[kind]]
+                    ms = [round(duration, 2) for duration in times[kind]]
                     self.measured.append(
                         Measured(store=name, flows=count, state=state, way=way, kind=kind, ms=ms)
                     )
-                told = {kind: f"{median(each):.0f}" for kind, each in times.items()}
-                print(f"{time.strftime('%H:%M:%S')} {name}, {state}, {way}: {told}", file=sys.stderr)
+                medians = {kind: f"{median(durations):.0f}" for kind, durations in times.items()}
+                print(f"{time.strftime('%H:%M:%S')} {name}, {state}, {way}: {medians}", file=sys.stderr)
             peak = serve.process.cost().peak_mib
             self.opened.append(Opened(store=name, state=state, open_ms=round(open_ms, 1), peak_mib=peak))
         finally:
@@ -131,8 +133,8 @@ class Bench:
 
     def compare(self, store: Store, jars: Path) -> None:
         """Backward from rows of a small store, here and in Neo4j, five times each."""
-        asked = [each for each in self._questions(store) if each.kind.startswith("backward")]
-        chosen = {each.kind: each for each in asked}
+        asked = [query for query in self._questions(store) if query.kind.startswith("backward")]
+        chosen = {query.kind: query for query in asked}
         shutil.rmtree(self._run, ignore_errors=True)
         home = self._run / "graph"
         server = start(Settings(home=home), only="neo4j", jars=jars).servers["neo4j"]

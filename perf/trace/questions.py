@@ -32,20 +32,20 @@ def wordcount(store: Store, seed: int, count: int) -> list[Question]:
     ]
     source = store.inputs[0]
     lines = _lines(source)
-    found = []
-    for kind, wanted in (("backward, rare word", RARE), ("backward, middling word", MIDDLING)):
-        some = [row for row in rows if row[0] in wanted]
-        found += [
+    queries = []
+    for kind, words in (("backward, rare word", RARE), ("backward, middling word", MIDDLING)):
+        some = [row for row in rows if row[0] in words]
+        queries += [
             _trace(store, kind, direction="backward", path=part, row=number)
             for _, part, number in chosen.choices(some, k=count)
         ]
     _, part, number = max(rows)
-    found.append(_trace(store, "backward, commonest word", direction="backward", path=part, row=number))
-    found += [
+    queries.append(_trace(store, "backward, commonest word", direction="backward", path=part, row=number))
+    queries += [
         _trace(store, "forward, a line", direction="forward", path=source, row=chosen.randrange(lines))
         for _ in range(count)
     ]
-    return [*found, *_of_application(store, chosen, count)]
+    return [*queries, *_of_application(store, chosen, count)]
 
 
 def join(store: Store, seed: int, count: int) -> list[Question]:
@@ -53,18 +53,18 @@ def join(store: Store, seed: int, count: int) -> list[Question]:
     chosen = random.Random(seed)
     parts = [(part, len(part.read_text().splitlines())) for part in sorted(store.output.glob("part-*"))]
     parts = [(part, rows) for part, rows in parts if rows]
-    found = []
+    queries = []
     for part, rows in chosen.choices(parts, k=count):
-        found.append(
+        queries.append(
             _trace(store, "backward, a row", direction="backward", path=part, row=chosen.randrange(rows))
         )
     for kind, source in (("forward, a purchase", store.inputs[0]), ("forward, a customer", store.inputs[1])):
         lines = _lines(source)
-        found += [
+        queries += [
             _trace(store, kind, direction="forward", path=source, row=chosen.randrange(lines))
             for _ in range(count)
         ]
-    return [*found, *_of_application(store, chosen, count)]
+    return [*queries, *_of_application(store, chosen, count)]
 
 
 def _of_application(store: Store, chosen: random.Random, count: int) -> Iterator[Question]:

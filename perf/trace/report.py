@@ -61,7 +61,7 @@ def as_json(result: Result) -> dict[str, Any]:
     return {
         "about": dict(result.about),
         **{
-            name: [asdict(each) for each in getattr(result, name)] for name in ("measured", "opened", "neo4j")
+            name: [asdict(item) for item in getattr(result, name)] for name in ("measured", "opened", "neo4j")
         },
     }
 
@@ -80,8 +80,8 @@ def markdown(result: Result) -> str:
         "## All traces of the largest store together",
         _targets(result.measured),
     ]
-    for store, state in dict.fromkeys((each.store, each.state) for each in result.measured):
-        chosen = [each for each in result.measured if (each.store, each.state) == (store, state)]
+    for store, state in dict.fromkeys((case.store, case.state) for case in result.measured):
+        chosen = [case for case in result.measured if (case.store, case.state) == (store, state)]
         parts += [f"## {store}, {chosen[0].flows:,} flows, {state}", _times(chosen)]
     parts += ["## The process that answers", _processes(result.opened)]
     if result.neo4j:
@@ -90,26 +90,26 @@ def markdown(result: Result) -> str:
 
 
 def _targets(measured: Sequence[Measured]) -> str:
-    largest = max(measured, key=lambda each: each.flows).store
+    largest = max(measured, key=lambda case: case.flows).store
     rows = []
-    for state in dict.fromkeys(each.state for each in measured):
+    for state in dict.fromkeys(case.state for case in measured):
         for way in (FIRST, AGAIN, SIXTEEN):
             times = [
                 ms
-                for each in measured
-                if (each.store, each.state, each.way) == (largest, state, way)
-                and each.kind.startswith(("backward", "forward"))
-                for ms in each.ms
+                for case in measured
+                if (case.store, case.state, case.way) == (largest, state, way)
+                and case.kind.startswith(("backward", "forward"))
+                for ms in case.ms
             ]
             if times:
                 p50, p99 = median(times), percentile(times, 0.99)
-                wanted = FRESH_P50 if state == FRESH else MAINTAINED_P50
+                target = FRESH_P50 if state == FRESH else MAINTAINED_P50
                 has_target = way != SIXTEEN
                 rows.append(
                     [
                         f"{largest}, {state}",
                         way,
-                        _against(p50, wanted) if has_target else f"{p50:.1f}",
+                        _against(p50, target) if has_target else f"{p50:.1f}",
                         _against(p99, FRESH_P99) if has_target and state == FRESH else f"{p99:.1f}",
                     ]
                 )
@@ -123,25 +123,34 @@ def _against(value: float, target: float) -> str:
 def _times(chosen: Sequence[Measured]) -> str:
     rows = [
         [
-            each.kind,
-            each.way,
-            str(len(each.ms)),
-            f"{median(each.ms):.1f}",
-            f"{percentile(each.ms, 0.99):.1f}",
-            f"{min(each.ms):.1f}-{max(each.ms):.1f}",
+            case.kind,
+            case.way,
+            str(len(case.ms)),
+            f"{median(case.ms):.1f}",
+            f"{percentile(case.ms, 0.99):.1f}",
+            f"{min(case.ms):.1f}-{max(case.ms):.1f}",
         ]
-        for each in chosen
+        for case in chosen
     ]
     return table(["", "asked", "answers", "p50 ms", "p99 ms", "range"], rows)
 
 
 def _processes(opened: Sequence[Opened]) -> str:
     rows = [
-        [each.store, each.state, f"{each.open_ms:.0f}", _against(each.peak_mib, PEAK_MIB)] for each in opened
+        [store.store, store.state, f"{store.open_ms:.0f}", _against(store.peak_mib, PEAK_MIB)]
+        for store in opened
     ]
     return table(["", "store", "ms to the first answer", "peak MiB"], rows)
 
 
-def _neo4j(found: Sequence[InNeo4j]) -> str:
-    rows = [[each.word, f"{each.sources:,}", f"{each.ours_ms:.1f}", f"{each.neo4j_ms:.1f}"] for each in found]
+def _neo4j(comparisons: Sequence[InNeo4j]) -> str:
+    rows = [
+        [
+            comparison.word,
+            f"{comparison.sources:,}",
+            f"{comparison.ours_ms:.1f}",
+            f"{comparison.neo4j_ms:.1f}",
+        ]
+        for comparison in comparisons
+    ]
     return table(["word", "lines that it comes from", "here, ms", "Cypher, ms"], rows)

@@ -28,7 +28,7 @@ class Store:
     output: Path
 
 
-def made(folder: Path, case: str, megabytes: float, *, seed: int, data: Path, jars: Path) -> Store:
+def build_store(folder: Path, case: str, megabytes: float, *, seed: int, data: Path, jars: Path) -> Store:
     """The store of one job below `folder`, from before or made now. Raises JobError."""
     place = folder / f"{case}-{megabytes:g}-{seed}"
     try:
@@ -60,7 +60,7 @@ def _read(place: Path) -> Store:
 
 def _captured(place: Path, broker: Broker, name: str, megabytes: float, seed: int, data: Path) -> Store:
     case = CASES[name]
-    inputs = [each.file(data, megabytes, seed) for each in case.inputs]
+    inputs = [source.file(data, megabytes, seed) for source in case.inputs]
     topics = Topics(broker.bootstrap_servers, name)
     topics.create()
     job = Job(topics, case, inputs, is_detailed=False, cores=2, memory="2g", folder=place)
