@@ -84,7 +84,7 @@ def _splits(snapshot: Snapshot, nodes: list[TopologyNode]) -> tuple[dict[int, di
         counts: dict[int, dict[int, int]] = {}
         for number in snapshot.graph.topology.runs_of.get(node.number, ()):
             if number in snapshot.graph.live:
-                split = snapshot.graph.topology.runs[number].split
+                split = snapshot.graph.topology.runs[number].partition
                 counts.setdefault(split, {})[number] = snapshot.graph.count(node.number, number)
         found[node.number] = {}
         for split in sorted(counts):
@@ -110,7 +110,7 @@ def _ways(snapshot: Snapshot, side: Walk, node: int, splits: Mapping[int, _Split
     parts: dict[int, list[tuple[int, Integers]]] = {}
     for run, (origins, offsets) in side.at(node).items():
         assert origins is not None
-        split = snapshot.graph.topology.runs[run].split
+        split = snapshot.graph.topology.runs[run].partition
         known = offsets < splits[split].count
         ways = np.unique(np.stack([offsets[known] + splits[split].first, origins[known]]), axis=1)
         parts.setdefault(split, []).append((run, ways))

@@ -12,10 +12,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from lineage_service.completeness import Receipt
 from lineage_service.lineage import Application
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.columns.snapshot import KeptRows, Snapshot
+from lineage_service.tracing.columns.snapshot import CachedRows, Snapshot
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.summaries import Receipts, SummaryReader, summary
-from lineage_service.tracing.model.topology import read_topology
+from lineage_service.tracing.model.topology_builder import read_topology
 from spark_agent import contract
 
 __all__ = ["AnySnapshot", "OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]
@@ -64,7 +64,7 @@ def open_application(
     files: Mapping[str, Sequence[str]],
     application_id: str,
     events: Sequence[Mapping[str, Any]],
-    kept: KeptRows | None = None,
+    kept: CachedRows | None = None,
     receipts: Receipts | None = None,
     rows: Mapping[str, int] | None = None,
 ) -> OpenedApplication[Snapshot]:

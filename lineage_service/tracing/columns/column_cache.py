@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["NO_RUN", "ColumnCache", "Integers", "Kept", "Key", "Runs", "as_kept", "part", "places"]
+__all__ = ["NO_RUN", "CachedColumn", "ColumnCache", "Integers", "Key", "Runs", "compact", "part", "places"]
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
-KEPT_BYTES = 96 << 20
+CACHE_BYTES = 96 << 20
 #: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
 #: them 64 bits long.
 _SHORT = 1 << 30
@@ -45,7 +45,7 @@ class Runs:
         return self.values.nbytes + self.starts.nbytes
 
 
-Kept = Integers | range | Runs
+CachedColumn = Integers | range | Runs
 """A column as it is kept: as a range where each value is one more than the one before it."""
 Key = tuple[str, int, str]
 """(file, row group, column)."""
@@ -54,13 +54,13 @@ Key = tuple[str, int, str]
 class ColumnCache:
     """Columns of row groups that were read last, up to `max_bytes`. Threads may share it."""
 
-    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._lock = Lock()
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, CachedColumn] = OrderedDict()
 
-    def get(self, key: Key) -> Kept | None:
+    def get(self, key: Key) -> CachedColumn | None:
         with self._lock:
             column = self._kept.get(key)
             if column is not None:
@@ -75,7 +75,7 @@ class ColumnCache:
     def has(self, key: Key) -> bool:
         return key in self._kept
 
-    def put(self, key: Key, values: Kept) -> None:
+    def put(self, key: Key, values: CachedColumn) -> None:
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = values
@@ -84,11 +84,11 @@ class ColumnCache:
                     self._bytes -= _bytes(self._kept.popitem(last=False)[1])
 
 
-def _bytes(values: Kept) -> int:
+def _bytes(values: CachedColumn) -> int:
     return 0 if isinstance(values, range) else values.nbytes
 
 
-def as_kept(name: str, column: pa.ChunkedArray) -> Kept:
+def compact(name: str, column: pa.ChunkedArray) -> CachedColumn:
     """A column that was read; null is NO_RUN."""
     if column.null_count:
         column = column.fill_null(NO_RUN)
@@ -112,7 +112,7 @@ def as_kept(name: str, column: pa.ChunkedArray) -> Kept:
     return np.asarray(values, kind)
 
 
-def part(kept: Kept, start: int, stop: int) -> Integers:
+def part(kept: CachedColumn, start: int, stop: int) -> Integers:
     """The values of the rows from `start` to before `stop`. Of runs and ranges, no others are made."""
     if isinstance(kept, range):
         return np.arange(kept.start + start, kept.start + stop, dtype=np.int32)

@@ -26,12 +26,12 @@ import pyarrow.parquet as pq
 from lineage_service.store.errors import reading_told
 from lineage_service.tracing.columns.column_cache import (
     NO_RUN,
+    CachedColumn,
     ColumnCache,
     Integers,
-    Kept,
     Key,
     Runs,
-    as_kept,
+    compact,
     part,
     places,
 )
@@ -41,7 +41,7 @@ __all__ = ["NO_RUN", "ColumnCache", "FlowFiles", "Integers", "Slice"]
 _COLUMNS = frozenset(("node", "run", "out_pos", "out_count", "in_pos", "in_step", "in_run"))
 _STREAM = ("node", "run")
 _AT_ONCE = min(4, os.cpu_count() or 1)
-_KEPT_OPEN = 64
+_MOST_OPEN = 64
 
 
 class _File:
@@ -81,7 +81,7 @@ class _Idle:
     def give(self, path: str, opened: pq.ParquetFile) -> None:
         with self._lock:
             self._opened[path] = opened
-            if len(self._opened) > _KEPT_OPEN:
+            if len(self._opened) > _MOST_OPEN:
                 self._opened.popitem(last=False)
 
 
@@ -153,7 +153,7 @@ class _RowGroup:
             return same[start:stop]
         return part(self.kept(name), start, stop)
 
-    def kept(self, name: str) -> Kept:
+    def kept(self, name: str) -> CachedColumn:
         """The same, as it is kept."""
         constant = self.constant(name)
         if constant is not None:
@@ -161,7 +161,7 @@ class _RowGroup:
         key = self._keys[name]
         column = self._cache.get(key)
         if column is None:
-            column = as_kept(name, self._read([name]).column(0))
+            column = compact(name, self._read([name]).column(0))
             self._cache.put(key, column)
         return column
 
@@ -171,7 +171,7 @@ class _RowGroup:
         if missing:
             read = self._read(missing)
             for name in missing:
-                self._cache.put(self._keys[name], as_kept(name, read.column(name)))
+                self._cache.put(self._keys[name], compact(name, read.column(name)))
 
     def streams(self) -> list[tuple[tuple[int, int], int, int]]:
         """((node, run), start, stop) of the streams that stand one after the other. Reads, and keeps nothing:

@@ -104,7 +104,7 @@ def inputs_of_outputs(
 
 
 def inputs_of_spans(
-    slices: Iterable[Slice], positions: Integers, *, tells_which: bool = False
+    slices: Iterable[Slice], positions: Integers, *, with_indices: bool = False
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """As `inputs_of_outputs`, of rows whose outputs do not overlap.
 
@@ -115,7 +115,7 @@ def inputs_of_spans(
         outputs, counts = part.column("out_pos"), part.column("out_count")
         wanted_outputs = positions[chosen]
         is_plain = part.constant("in_step") == 0 and part.constant("in_run") == NO_RUN
-        if is_plain and not tells_which and len(wanted_outputs) > len(outputs):
+        if is_plain and not with_indices and len(wanted_outputs) > len(outputs):
             wanted_outputs = wanted_outputs[
                 within(wanted_outputs, int(outputs[0]), int(outputs[-1] + counts[-1]) - 1)
             ]

@@ -25,11 +25,11 @@ __all__ = ["RecordTexts", "TextCache"]
 
 _BOUNDED = ("node", "run", "pos")
 _COLUMNS = [*_BOUNDED, "kind", "type", "text"]
-_KEPT_BYTES = 16 << 20
+_CACHE_BYTES = 16 << 20
 #: Row groups with more bytes than that are not read whole.
 _SMALL_BYTES = 2 << 20
 
-Found = tuple[int, int, str, str, str]
+RecordText = tuple[int, int, str, str, str]
 """(run, position, kind, type, text)."""
 Positions = npt.NDArray[np.int64]
 Bounds = tuple[int, int]
@@ -49,7 +49,7 @@ class _Rows:
     def bytes(self) -> int:
         return int(self.node.nbytes + self.run.nbytes + self.pos.nbytes + self.texts.nbytes)
 
-    def of(self, node: int, run: int, positions: Positions) -> Iterator[Found]:
+    def of(self, node: int, run: int, positions: Positions) -> Iterator[RecordText]:
         at = _between(self.node, node, slice(0, len(self.node)))
         at = _between(self.run, run, at)
         at_positions = self.pos[at]
@@ -70,7 +70,7 @@ def _between(ascending: Positions, value: int, at: slice) -> slice:
 class TextCache:
     """Small row groups that were read last, up to `max_bytes`. Threads may share it."""
 
-    def __init__(self, max_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, max_bytes: int = _CACHE_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._lock = Lock()
@@ -138,12 +138,12 @@ class RecordTexts:
         node: int,
         offsets_of: Mapping[int, Collection[int]],
         kinds: Collection[str],
-    ) -> list[Found]:
+    ) -> list[RecordText]:
         """Of the records of a node at positions by run. What must be searched, `database` searches.
 
         Raises StoreUnavailableError when a file is gone or damaged.
         """
-        texts: list[Found] = []
+        texts: list[RecordText] = []
         large: dict[str, None] = {}
         at_node = [group for group in self._groups if group.may_hold("node", node, node)]
         for run, offsets in offsets_of.items():
@@ -190,9 +190,9 @@ def _searched(
     node: int,
     offsets_of: Mapping[int, Collection[int]],
     kinds: Collection[str],
-) -> list[Found]:
+) -> list[RecordText]:
     places = [(run, offset) for run, offsets in offsets_of.items() for offset in offsets]
-    rows: list[Found] = database.execute(
+    rows: list[RecordText] = database.execute(
         "SELECT records.run, records.pos, kind, type, text "
         "FROM read_parquet($files, hive_partitioning = false) AS records SEMI JOIN "
         "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS shown "

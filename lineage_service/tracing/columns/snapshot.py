@@ -18,13 +18,13 @@ from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
 
-__all__ = ["KeptRows", "Snapshot"]
+__all__ = ["CachedRows", "Snapshot"]
 
 _RECORD_COLUMNS = "node INTEGER, run BIGINT, pos BIGINT, kind VARCHAR, type VARCHAR, text VARCHAR"
 
 
 @dataclass(frozen=True)
-class KeptRows:
+class CachedRows:
     """What was read last of the files of all applications."""
 
     columns: ColumnCache = field(default_factory=ColumnCache)
@@ -40,10 +40,10 @@ class Snapshot:
         receipts: Iterable[Receipt],
         flow_files: Sequence[str],
         record_files: Sequence[str],
-        kept: KeptRows | None = None,
+        kept: CachedRows | None = None,
     ) -> None:
         """Files are Parquet files of the application, on this machine."""
-        kept = kept or KeptRows()
+        kept = kept or CachedRows()
         self.flows = FlowFiles(flow_files, kept.columns)
         self.texts = RecordTexts(record_files, kept.texts)
         self.database = duckdb.connect(":memory:")

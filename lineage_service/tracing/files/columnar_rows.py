@@ -15,8 +15,8 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 
 from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.file_parts import PARQUET
 from lineage_service.tracing.files.file_systems import FileSystems, UnreadableError
-from lineage_service.tracing.files.segments import PARQUET
 
 __all__ = ["read_rows"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from lineage_service.tracing.files.decompression import Check, unlimited
+from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, LINES, TEXT, FilePart
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.record_lines import RecordLines, RecordLinesOfFiles
 from lineage_service.tracing.files.row_index import RowIndexes
-from lineage_service.tracing.files.segments import CSV_WITH_HEADER, JSON, LINES, TEXT, Part
 
 __all__ = ["FileRows"]
 
@@ -36,7 +36,7 @@ class FileRows:
         # Spark's text input: a later split begins after the row that its first byte is in.
         return self.indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
 
-    def of_split(
+    def of_partition(
         self,
         path: str,
         state: FileState,
@@ -90,7 +90,7 @@ class FileRows:
     # -- search -------------------------------------------------------------------------------------
 
     def matching_parts(
-        self, format: str, parts: Sequence[Part], text: str, first: int, last: int, check: Check
+        self, format: str, parts: Sequence[FilePart], text: str, first: int, last: int, check: Check
     ) -> Iterator[tuple[int, bool]]:
         for part in parts:
             end = last if part.last is None else min(part.last, last)

@@ -10,18 +10,18 @@ from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Direction
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_nodes import nodes_meant
-from lineage_service.tracing.files.file_rows import FileRows
-from lineage_service.tracing.files.file_systems import UnreadableError
-from lineage_service.tracing.files.segments import (
+from lineage_service.tracing.files.file_parts import (
     LINES,
     TEXT,
-    Part,
+    FilePart,
     first_record,
     format_of,
     normal_path,
     parts_of,
     paths_of,
 )
+from lineage_service.tracing.files.file_rows import FileRows
+from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.model.elements import TopologyNode, in_words, is_below
 from lineage_service.tracing.model.topology import Topology
 from spark_agent import contract
@@ -55,9 +55,9 @@ class RowFinder:
         name = normal_path(path)
         partitions_of: dict[int, list[Mapping[str, Any]]] = {}
         for number, reader in topology.nodes.items():
-            for partition in reader.partitions.values():
-                if any(file == path or normal_path(file) == name for file in paths_of(partition)):
-                    partitions_of.setdefault(number, []).append(partition)
+            for info in reader.partitions.values():
+                if any(file == path or normal_path(file) == name for file in paths_of(info)):
+                    partitions_of.setdefault(number, []).append(info)
         if not partitions_of and (why := _not_captured(topology, name)):
             raise NotFoundError(f"{name}: its records are not known. {why}")
         if not partitions_of:
@@ -103,23 +103,23 @@ class RowFinder:
         self,
         topology: Topology,
         node_number: int,
-        partitions: Sequence[Mapping[str, Any]],
+        infos: Sequence[Mapping[str, Any]],
         path: str,
         row: int,
         check: Check,
     ) -> tuple[int, int, int]:
         """(node, split, offset) of a row of a file, of which a node has these partitions."""
         name = normal_path(path)
-        if "files" in partitions[0]:
-            partition = partitions[0]
+        if "files" in infos[0]:
+            info = infos[0]
             at = next(
-                at for at, file in enumerate(paths_of(partition)) if file == path or normal_path(file) == name
+                at for at, file in enumerate(paths_of(info)) if file == path or normal_path(file) == name
             )
-            return node_number, int(partition["split"]), at
+            return node_number, int(info["split"]), at
         parts = [
-            (int(partition["split"]), part)
-            for partition in partitions
-            for part in parts_of(topology.nodes[node_number], partition)
+            (int(info["split"]), part)
+            for info in infos
+            for part in parts_of(topology.nodes[node_number], info)
             if part.path == path or normal_path(part.path) == name
         ]
         if parts:
@@ -131,40 +131,42 @@ class RowFinder:
                 node_number,
                 *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
             )
-        partitions = sorted(partitions, key=lambda partition: int(partition["start"]))
-        if "record_length" in partitions[0]:
-            firsts = [first_record(partition) for partition in partitions]
+        infos = sorted(infos, key=lambda info: int(info["start"]))
+        if "record_length" in infos[0]:
+            firsts = [first_record(info) for info in infos]
             at = sum(first <= row for first in firsts) - 1
             if at < 0:
                 raise NotFoundError(f"record {row} of {name} is none of those that were read")
-            return node_number, int(partitions[at]["split"]), row - firsts[at]
-        if len(partitions) == 1:
-            return node_number, int(partitions[0]["split"]), row
-        for split, rows in topology.nodes[node_number].file_rows.items():
-            if row in rows and any(partition["split"] == split for partition in partitions):
-                return node_number, split, row - rows.start
-        split, offset = self._split_of(partitions, row, check)
-        return node_number, split, offset
+            return node_number, int(infos[at]["split"]), row - firsts[at]
+        if len(infos) == 1:
+            return node_number, int(infos[0]["split"]), row
+        for partition, rows in topology.nodes[node_number].file_rows.items():
+            if row in rows and any(info["split"] == partition for info in infos):
+                return node_number, partition, row - rows.start
+        partition, offset = self._partition_of(infos, row, check)
+        return node_number, partition, offset
 
     def _in_parts(
-        self, format: str, parts: Sequence[tuple[int, Part]], row: int, check: Check
+        self, format: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
     ) -> tuple[int, int]:
         """(split, offset) of a row of a file, of which the parts are pieces."""
         path = parts[0][1].path
         try:
             if len(parts) == 1 and format == TEXT and not parts[0][1].start:  # the file need not be read
-                split, part = parts[0]
+                partition, part = parts[0]
                 offset = part.first + row - (part.row or 0)
             elif all(part.row is not None for _, part in parts):
                 number = row if format not in LINES else self._record_in(format, path, 0, row, check)
                 candidates = [candidate for candidate in parts if (candidate[1].row or 0) <= number]
-                split, part = max(candidates, key=lambda candidate: candidate[1].row or 0, default=parts[0])
+                partition, part = max(
+                    candidates, key=lambda candidate: candidate[1].row or 0, default=parts[0]
+                )
                 offset = part.first + number - (part.row or 0)
             elif format in LINES:
-                in_split = [{**part.as_partition(), "split": at} for at, (_, part) in enumerate(parts)]
-                in_split.sort(key=lambda partition: int(partition["start"]))
-                at, line = self._split_of(in_split, row, check)
-                split, part = parts[at]
+                in_parts = [{**part.as_partition(), "split": at} for at, (_, part) in enumerate(parts)]
+                in_parts.sort(key=lambda info: int(info["start"]))
+                at, line = self._partition_of(in_parts, row, check)
+                partition, part = parts[at]
                 offset = part.first + self._record_in(format, path, part.start, line, check)
             else:
                 raise UnknownRowError(
@@ -174,7 +176,7 @@ class RowFinder:
             raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
         if offset < part.first or (part.last is not None and offset >= part.last):
             raise NotFoundError(f"row {row} of {path} is none of the records that were read or written")
-        return split, offset
+        return partition, offset
 
     def _record_in(self, format: str, path: str, start: int, line: int, check: Check) -> int:
         """Which record of a file or a split of it a line is."""
@@ -190,10 +192,10 @@ class RowFinder:
             )
         return records[0]
 
-    def _split_of(self, partitions: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
+    def _partition_of(self, infos: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
         """(split, offset) of a row of a file that was read in several."""
-        path = str(partitions[0]["path"])
-        begins = {start: start for start in (int(partition["start"]) for partition in partitions)}
+        path = str(infos[0]["path"])
+        begins = {start: start for start in (int(info["start"]) for info in infos)}
         try:
             state = self._rows.files.state(path)
             if path.endswith(".bz2"):
@@ -205,9 +207,7 @@ class RowFinder:
                     f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
                 )
             # The row that begins at the first byte of a split belongs to the split before.
-            candidates = [
-                partition for partition in partitions if begins[int(partition["start"])] < begin
-            ] or [partitions[0]]
+            candidates = [info for info in infos if begins[int(info["start"])] < begin] or [infos[0]]
             first = self._rows.first_row(path, state, begins[int(candidates[-1]["start"])], check)
         except UnreadableError as error:
             raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
@@ -220,8 +220,8 @@ def _files(topology: Topology, folder: str = "/") -> list[str]:
     every = {
         normal_path(path)
         for node in topology.nodes.values()
-        for partition in node.partitions.values()
-        for path in paths_of(partition)
+        for info in node.partitions.values()
+        for path in paths_of(info)
     }
     return sorted(path for path in every if folder == "/" or path.startswith(prefix))
 
@@ -239,7 +239,7 @@ def _nodes(topology: Topology, numbers: Iterable[int]) -> str:
     return ", ".join(in_words(topology.nodes[number]) for number in sorted(numbers))
 
 
-def _are_read_again(parts: Iterable[Part]) -> bool:
+def _are_read_again(parts: Iterable[FilePart]) -> bool:
     """Is a file among what was read twice, or a split of one?"""
     starts = Counter((part.start, part.row) for part in parts)
     return max(starts.values()) > 1
@@ -275,7 +275,7 @@ def _without_files(topology: Topology, path: str) -> str:
 
 
 def _has_files(node: TopologyNode) -> bool:
-    return any(True for partition in node.partitions.values() for _ in paths_of(partition))
+    return any(True for info in node.partitions.values() for _ in paths_of(info))
 
 
 def _has_place(node: TopologyNode, path: str) -> bool:

@@ -213,7 +213,7 @@ class RowIndex:
                 end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
                 count = _row_ends(data)
                 if number + count > first and _may_hold(data[:end], folded):
-                    for row, line in enumerate(_split(data[:end]), start=number):
+                    for row, line in enumerate(_lines(data[:end]), start=number):
                         if first <= row < last and folded in shown(line).casefold():
                             yield row, True
                 rest = data[end : end + MAX_ROW_BYTES + 1]
@@ -358,7 +358,7 @@ def _row_ends(data: bytes) -> int:
     return _RowEnds(data).count
 
 
-def _split(data: bytes) -> list[bytes]:
+def _lines(data: bytes) -> list[bytes]:
     """The rows of bytes that end with a row end."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -377,7 +377,7 @@ def _rows_from(number: int, first: int, pieces: Iterable[bytes]) -> Iterator[tup
                 rest += data[: MAX_ROW_BYTES + 1]
         elif number + ends >= first:
             end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-            whole = _split(data[:end])
+            whole = _lines(data[:end])
             whole[0] = rest + whole[0]
             for at, row in enumerate(whole[max(first - number, 0) :], start=max(first, number)):
                 yield at, row[: MAX_ROW_BYTES + 1]

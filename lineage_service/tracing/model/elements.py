@@ -1,4 +1,4 @@
-"""What a topology is made of: nodes, runs, and the links between runs."""
+"""What a topology is made of: nodes, task runs, and the links between these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any
 from lineage_service.lineage import Dataset
 from lineage_service.outcomes import NodeOutcome
 
-__all__ = ["Link", "Run", "TopologyNode", "in_words"]
+__all__ = ["Link", "PartitionInfo", "TaskRun", "TopologyNode", "have_files_in_common", "in_words", "is_below"]
+
+PartitionInfo = Mapping[str, Any]
+"""What an event says of one partition of a node: its number, and the files that it is made of.
+
+The names are those of docs/contract.md (`partitions`); the number is `split`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +32,12 @@ class TopologyNode:
     call_site: str
     dataset: Dataset | None
     parents: tuple[int, ...]
-    partitions: Mapping[int, Mapping[str, Any]]
+    partitions: Mapping[int, PartitionInfo]
     by_id: bool = False
-    limit: int | None = None  # only so many of its records are given on, of the first splits
-    operation: int | None = None  # the node of the operation that a step is a part of
+    limit: int | None = None  # only so many of its records are given on, of the first partitions
+    operation: int | None = None  # the node of the operation that an internal node is a part of
     outcome: NodeOutcome | None = None  # of an action that has ended
-    file_rows: Mapping[int, range] = field(default_factory=dict)  # split -> rows of its file, where known
+    file_rows: Mapping[int, range] = field(default_factory=dict)  # partition -> rows of its file, where known
 
     @property
     def is_public(self) -> bool:
@@ -60,11 +66,11 @@ def is_below(path: str, folder: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class TaskRun:
     """One committed run (see docs/architecture/record-identity.md)."""
 
     number: int
-    split: int
+    partition: int
     attempt: int
     action: int | None
     input: int
@@ -75,7 +81,7 @@ class Run:
     counts: Mapping[int, int]  # outputs of the nodes that say nothing else about them
     execution: int = 0
     stage: int | None = None  # of Spark
-    is_whole: bool = False  # its inputs are all records of its split
+    is_whole: bool = False  # its inputs are all records of its partition
     read: tuple[tuple[int, int, int], ...] = ()  # (run, first, count) that together are its inputs
 
 

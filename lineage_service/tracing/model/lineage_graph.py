@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from lineage_service.completeness import Receipt
-from lineage_service.tracing.model.elements import Link, Run
+from lineage_service.tracing.model.elements import Link, TaskRun
 from lineage_service.tracing.model.live_runs import live_runs
-from lineage_service.tracing.model.lost_partitions import lost_splits
+from lineage_service.tracing.model.lost_partitions import lost_partitions
 from lineage_service.tracing.model.stored_blocks import stored_blocks
 from lineage_service.tracing.model.topology import Topology, sides_of, upper_bound_of
 from spark_agent import contract
@@ -64,7 +64,7 @@ class LineageGraph:
             (bound, node) for node in sorted(self.unresolved_at) for bound in upper_bound_of(topology, node)
         )
         #: Node -> splits that unknown runs have read; None: any.
-        self.lost = lost_splits(topology, self._read_of_unknown(shuffled))
+        self.lost = lost_partitions(topology, self._read_of_unknown(shuffled))
         cached = [link for link in topology.links if link.node == link.parent_node]
         #: Nodes whose cached records runs that do not count read, too.
         self.read_in_vain = frozenset(link.node for link in cached if link.run not in self.live)
@@ -81,9 +81,7 @@ class LineageGraph:
         """The nodes that live runs read of runs that are not known."""
         runs = self.topology.runs
         return {
-            runs[reader].input
-            for reader, writer in shuffled
-            if writer not in runs and reader in self.live
+            runs[reader].input for reader, writer in shuffled if writer not in runs and reader in self.live
         }
 
     def is_exact(self, node: int) -> bool:
@@ -109,8 +107,8 @@ class LineageGraph:
         """May a run that is not known have read what these have of the node?"""
         if node not in self.lost:
             return False
-        splits = self.lost[node]
-        return any(splits is None or self.topology.runs[run].split in splits for run in runs)
+        partitions = self.lost[node]
+        return any(partitions is None or self.topology.runs[run].partition in partitions for run in runs)
 
     def maker(self, node: int, run: int) -> int:
         """The run that made what `run` has of the node, where it read what is kept: that one sent texts."""
@@ -124,28 +122,28 @@ class LineageGraph:
         """The splits of a node that one effective run holds, and that run."""
         only_runs = self._only_runs.get(node)
         if only_runs is None:
-            splits = grouped((self.topology.runs[run].split, run) for run in self.runs_of(node))
-            only_runs = {split: runs[0] for split, runs in splits.items() if len(runs) == 1}
+            partitions = grouped((self.topology.runs[run].partition, run) for run in self.runs_of(node))
+            only_runs = {partition: runs[0] for partition, runs in partitions.items() if len(runs) == 1}
             self._only_runs[node] = only_runs
         return only_runs
 
-    def holders(self, node: int) -> list[Run]:
+    def holders(self, node: int) -> list[TaskRun]:
         """One run for each split of a node: the one whose records are shown."""
-        by_split: dict[int, Run] = {}
+        by_partition: dict[int, TaskRun] = {}
         for number in self.runs_of(node):
             run = self.topology.runs[number]
-            by_split.setdefault(run.split, run)
+            by_partition.setdefault(run.partition, run)
             if self.topology.is_counted(node, run):
-                by_split[run.split] = run
-        return [by_split[split] for split in sorted(by_split)]
+                by_partition[run.partition] = run
+        return [by_partition[partition] for partition in sorted(by_partition)]
 
-    def holders_of(self, node: int, split: int, direction: str) -> list[Run]:
+    def holders_of(self, node: int, partition: int, direction: str) -> list[TaskRun]:
         """The runs that a trace from a record starts in.
 
         Backward from one computation only, never from a mixture; forward from all that an output was made
         from, so that every action over a shared RDD is reached.
         """
-        runs = [run for run in self.topology.runs_at(node, split) if run.number in self.live]
+        runs = [run for run in self.topology.runs_at(node, partition) if run.number in self.live]
         if direction == "backward":
             return [run for run in runs if self.topology.is_counted(node, run)] or runs[:1]
         return runs

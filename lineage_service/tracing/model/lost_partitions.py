@@ -1,4 +1,4 @@
-"""Which records may have gone where nobody can follow them: into a run of which nobody told. Pure.
+"""Which records may have gone where nobody can follow them: into a task run that was not reported. Pure.
 
 A record that every known run of a filter dropped may have passed it in a run that is not known. So a trace
 forward from it cannot say that it went nowhere.
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from lineage_service.tracing.model.topology import Topology, shuffled_nodes
 from spark_agent import contract
 
-__all__ = ["lost_splits"]
+__all__ = ["lost_partitions"]
 
-_IN_SPLITS = (contract.FLOWS, contract.IDENTITY, contract.PARTITION)
+_NARROW = (contract.FLOWS, contract.IDENTITY, contract.PARTITION)
 
 
-def lost_splits(topology: Topology, unknown: Iterable[int]) -> Mapping[int, frozenset[int] | None]:
-    """Node -> the splits whose records a run that is not known may have read; None: all of them.
+def lost_partitions(topology: Topology, unknown: Iterable[int]) -> Mapping[int, frozenset[int] | None]:
+    """Node -> the partitions whose records a run that is not known may have read; None: all of them.
 
     `unknown`: nodes that were read of runs that are not known, as their flows say.
     """
@@ -25,12 +25,12 @@ def lost_splits(topology: Topology, unknown: Iterable[int]) -> Mapping[int, froz
     lost: dict[int, frozenset[int] | None] = {}
     frontier: list[tuple[int, int | None]] = [*topology.lost, *((number, None) for number in unknown)]
     while frontier:
-        number, split = frontier.pop()
+        number, partition = frontier.pop()
         node = topology.nodes.get(number)
-        splits = lost.get(number, frozenset())
-        if node is None or splits is None or split in splits:
+        partitions = lost.get(number, frozenset())
+        if node is None or partitions is None or partition in partitions:
             continue
-        lost[number] = None if split is None else splits | {split}
-        is_narrow = node.relation in _IN_SPLITS and number not in shuffled
-        frontier += ((parent, split if is_narrow else None) for parent in node.parents)
+        lost[number] = None if partition is None else partitions | {partition}
+        is_narrow = node.relation in _NARROW and number not in shuffled
+        frontier += ((parent, partition if is_narrow else None) for parent in node.parents)
     return lost

@@ -162,4 +162,4 @@ class PlanEdges:
 
 def _is_sparse(node: TopologyNode) -> bool:
     """A scan whose records are known by the rows of files: it may have given on only some of them."""
-    return any("row" in part for partition in node.partitions.values() for part in partition.get("parts", ()))
+    return any("row" in part for info in node.partitions.values() for part in info.get("parts", ()))

@@ -1,7 +1,4 @@
-"""Which nodes have blocks in the store, and of which kinds: what the receipts of blocks say of flows and texts.
-
-Pure.
-"""
+"""Which nodes have blocks in the store, and of which kinds, by the receipts of the blocks. Pure."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.file_systems import UnreadableError
-from lineage_service.tracing.files.record_location import Places
-from lineage_service.tracing.model.elements import Run, TopologyNode
+from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 from lineage_service.tracing.walk.result import Position
 from lineage_service.tracing.walk.starts import has_records, node_named
 from spark_agent import contract
@@ -65,7 +65,7 @@ class _SearchEnded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Matches:
     """The first places that match, one more than are shown if there are so many."""
 
     places: Sequence[Place]
@@ -89,10 +89,10 @@ class _Question:
         self.opened, self.cursor, self.query, self.check = opened, cursor, query, check
         self.search_until = search_until
         self.node = node_named(opened.graph, query.node)
-        self.runs: dict[int, Run] = {
-            run.split: run
+        self.runs: dict[int, TaskRun] = {
+            run.partition: run
             for run in opened.graph.holders(self.node.number)
-            if query.partition is None or run.split == query.partition
+            if query.partition is None or run.partition == query.partition
         }
         if query.offset is not None and query.partition is None:
             raise InvalidQueryError("offset needs partition: offsets count from 0 in each")
@@ -100,12 +100,13 @@ class _Question:
         after = _read_cursor(query.cursor)
         self.first = self.least if after is None else max(self.least, (after[0], after[1] + 1))
 
-    def count(self, split: int) -> int:
-        return self.opened.graph.count(self.node.number, self.runs[split].number)
+    def count(self, partition: int) -> int:
+        return self.opened.graph.count(self.node.number, self.runs[partition].number)
 
     def positions(self, places: Iterable[Place]) -> list[Position]:
         return [
-            Position(self.node.number, split, offset, self.runs[split].number) for split, offset in places
+            Position(self.node.number, partition, offset, self.runs[partition].number)
+            for partition, offset in places
         ]
 
     def stored(self, condition: str, text: str, limit: int) -> list[Place]:
@@ -124,7 +125,7 @@ class _Question:
                 "limit": limit,
             },
         ).fetchall()
-        return [(split, pos) for split, pos in rows]
+        return [(partition, pos) for partition, pos in rows]
 
     def count_of_key(self, key: str) -> int:
         """How many records have it, on all pages."""
@@ -147,8 +148,8 @@ _HOLDS_TEXT = "contains(lower(records.text), lower($text))"
 class RecordPages:
     """Answers about the records of a node."""
 
-    def __init__(self, places: Places, show: Show, *, time_budget_s: float) -> None:
-        self._places, self._show, self._time_budget_s = places, show, time_budget_s
+    def __init__(self, places: RecordLocations, show: Show, *, time_budget_s: float) -> None:
+        self._locations, self._show, self._time_budget_s = places, show, time_budget_s
 
     def page(self, opened: OpenedApplication[Snapshot], query: RecordQuery) -> RecordPage:
         """Raises NotFoundError, InvalidQueryError, TimeBudgetError."""
@@ -169,44 +170,44 @@ class RecordPages:
                 warnings=matches.warnings,
             )
 
-    def _found(self, question: _Question) -> _Found:
+    def _found(self, question: _Question) -> _Matches:
         query = question.query
         if not has_records(question.node):
-            return _Found((), None, warnings=(_RECORDS_PASS,))
+            return _Matches((), None, warnings=(_RECORDS_PASS,))
         if query.key is None and query.text is None:
             return _all(question)
         if query.key is None:
             return self._with_text(question, query.text or "")
         if query.text is None:
             total = question.count_of_key(query.key)
-            return _Found(question.stored(_HAS_KEY, query.key, query.limit + 1), total)
+            return _Matches(question.stored(_HAS_KEY, query.key, query.limit + 1), total)
         return self._with_key_and_text(question, query.key, query.text)
 
-    def _with_key_and_text(self, question: _Question, key: str, text: str) -> _Found:
+    def _with_key_and_text(self, question: _Question, key: str, text: str) -> _Matches:
         limit, is_first_page = question.query.limit, question.query.cursor is None
         places: list[Place] = []
         warnings = tuple(self._unsearched(question))
         while len(places) <= limit:
             keyed = question.stored(_HAS_KEY, key, _KEYED)
             if not keyed:
-                return _Found(
+                return _Matches(
                     places, len(places) if is_first_page and not warnings else None, warnings=warnings
                 )
             holding = self._holding(question, keyed, text)
             places += [place for place in keyed if place in holding]
             question.first = (keyed[-1][0], keyed[-1][1] + 1)
-        return _Found(places[: limit + 1], None, warnings=warnings)
+        return _Matches(places[: limit + 1], None, warnings=warnings)
 
     def _holding(self, question: _Question, places: Sequence[Place], text: str) -> set[Place]:
         """Which of some places hold the text, in the store or in a file."""
-        runs = {question.runs[split].number: split for split, _ in places}
+        runs = {question.runs[partition].number: partition for partition, _ in places}
         rows = question.cursor.execute(
             "SELECT DISTINCT records.run, records.pos FROM records SEMI JOIN "
             "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS asked "
             "ON records.run = asked.run AND records.pos = asked.pos "
             f"WHERE records.node = $node AND {_HOLDS_TEXT}",
             {
-                "runs": [question.runs[split].number for split, _ in places],
+                "runs": [question.runs[partition].number for partition, _ in places],
                 "offsets": [offset for _, offset in places],
                 "node": question.node.number,
                 "text": text,
@@ -215,26 +216,26 @@ class RecordPages:
         return self._in_rows(question, places, text) | {(runs[run], pos) for run, pos in rows}
 
     def _in_rows(self, question: _Question, places: Sequence[Place], text: str) -> set[Place]:
-        rows = self._places.rows_of(question.node, places, question.check)
+        rows = self._locations.rows_of(question.node, places, question.check)
         folded = text.casefold()
         return {place for place, row in rows.items() if folded in (row.text or "").casefold()}
 
-    def _with_text(self, question: _Question, text: str) -> _Found:
+    def _with_text(self, question: _Question, text: str) -> _Matches:
         limit = question.query.limit
         warnings = dict.fromkeys(self._unsearched(question))
         in_store = question.stored(_HOLDS_TEXT, text, limit + 1)
-        marked = ((split, offset, True) for split, offset in in_store)
+        marked = ((partition, offset, True) for partition, offset in in_store)
         places: list[Place] = []
         done: Place | None = None
         with closing(self._in_files(question, text, warnings)) as in_files:
             try:
-                for split, offset, is_match in merge(marked, in_files):
-                    if is_match and places[-1:] != [(split, offset)]:
-                        places.append((split, offset))
+                for partition, offset, is_match in merge(marked, in_files):
+                    if is_match and places[-1:] != [(partition, offset)]:
+                        places.append((partition, offset))
                         if len(places) > limit:
-                            return _Found(places, None, warnings=_some(warnings))
+                            return _Matches(places, None, warnings=_some(warnings))
                     if is_match or offset:
-                        done = (split, offset if is_match else offset - 1)
+                        done = (partition, offset if is_match else offset - 1)
             except _SearchEnded:
                 if done is None:
                     raise TimeBudgetError(
@@ -242,17 +243,22 @@ class RecordPages:
                         "and it goes on where it ended, or ask for one partition"
                     ) from None
                 said = "the search ended with its time, before it saw all records: next goes on from there"
-                return _Found(places, None, done, (said, *_some(warnings)))
+                return _Matches(places, None, done, (said, *_some(warnings)))
         is_all = question.query.cursor is None and not warnings
-        return _Found(places, len(places) if is_all else None, warnings=_some(warnings))
+        return _Matches(places, len(places) if is_all else None, warnings=_some(warnings))
 
     def _unsearched(self, question: _Question) -> Iterable[str]:
         """What holds texts that a search does not read: it must not deny what it never saw."""
-        node, splits = question.node, [split for split in question.runs if question.count(split)]
-        of_files = self._places.unsearched(node, splits)
+        node, partitions = (
+            question.node,
+            [partition for partition in question.runs if question.count(partition)],
+        )
+        of_files = self._locations.unsearched(node, partitions)
         if of_files is not None:
             yield of_files
-        elif splits and not self._places.has_files(node, splits) and not self._has_values(question):
+        elif (
+            partitions and not self._locations.has_files(node, partitions) and not self._has_values(question)
+        ):
             yield (
                 "no values of this operation were captured, so only keys were searched: search a source or "
                 "an output, or run the job again with spark.lineage.detailed=true"
@@ -271,37 +277,37 @@ class RecordPages:
             if monotonic() >= question.search_until:
                 raise _SearchEnded
 
-        first_split, first_offset = question.first
-        for split in sorted(question.runs):
-            if split < first_split:
+        first_partition, first_offset = question.first
+        for partition in sorted(question.runs):
+            if partition < first_partition:
                 continue
             check()
-            first = first_offset if split == first_split else 0
-            count = question.count(split)
+            first = first_offset if partition == first_partition else 0
+            count = question.count(partition)
             try:
-                for offset, is_match in self._places.matching(
-                    question.node, split, text, first, count, check
+                for offset, is_match in self._locations.matching(
+                    question.node, partition, text, first, count, check
                 ):
-                    yield split, offset, is_match
+                    yield partition, offset, is_match
             except UnreadableError as error:
-                warnings[f"partition {split} was not searched to its end: {error}"] = None
-            yield split, count, False
+                warnings[f"partition {partition} was not searched to its end: {error}"] = None
+            yield partition, count, False
 
 
-def _all(question: _Question) -> _Found:
+def _all(question: _Question) -> _Matches:
     """Without a search: counted, not looked for."""
     limit, total = question.query.limit, 0
     places: list[Place] = []
-    for split in sorted(question.runs):
-        count = question.count(split)
-        least = question.least[1] if split == question.least[0] else 0
+    for partition in sorted(question.runs):
+        count = question.count(partition)
+        least = question.least[1] if partition == question.least[0] else 0
         total += max(count - least, 0)
-        if split >= question.first[0]:
-            first = question.first[1] if split == question.first[0] else 0
+        if partition >= question.first[0]:
+            first = question.first[1] if partition == question.first[0] else 0
             places += [
-                (split, offset) for offset in range(first, min(count, first + limit + 1 - len(places)))
+                (partition, offset) for offset in range(first, min(count, first + limit + 1 - len(places)))
             ]
-    return _Found(places, total)
+    return _Matches(places, total)
 
 
 def _some(warnings: Iterable[str]) -> tuple[str, ...]:
@@ -314,7 +320,7 @@ def _some(warnings: Iterable[str]) -> tuple[str, ...]:
 def _read_cursor(text: str | None) -> Place | None:
     if text is None:
         return None
-    split, _, offset = text.partition(":")
-    if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in (split, offset)):
+    partition, _, offset = text.partition(":")
+    if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in (partition, offset)):
         raise InvalidQueryError(f"cursor {text!r} was not given by this endpoint")
-    return int(split), int(offset)
+    return int(partition), int(offset)

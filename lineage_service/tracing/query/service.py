@@ -36,10 +36,10 @@ from lineage_service.tracing.columns.application import (
     open_application,
     stored_files,
 )
-from lineage_service.tracing.columns.snapshot import KeptRows, Snapshot
+from lineage_service.tracing.columns.snapshot import CachedRows, Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.record_location import Places
+from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.edges import public_edges, record_count
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
@@ -54,7 +54,7 @@ from lineage_service.tracing.query.trace_results import (
     trace_of,
 )
 from lineage_service.tracing.walk import cursors
-from lineage_service.tracing.walk.cross_application import Journey
+from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.cursors import Page
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from lineage_service.tracing.walk.local_engine import TraceWalk
@@ -67,10 +67,10 @@ from lineage_service.tracing.walk.starts import (
     places_named,
     record_named,
 )
-from lineage_service.tracing.walk.walk_cache import KeptWalks, LocalJourney
+from lineage_service.tracing.walk.walk_cache import LocalTrace, WalkCache
 from spark_agent import contract
 
-_KEPT_SNAPSHOTS = 8
+_CACHED_SNAPSHOTS = 8
 #: The files of a kept one are asked for again so often: copies from an object store go when nobody does so.
 _FILES_ASKED_S = KEEP_COPIES_S / 24
 
@@ -83,15 +83,15 @@ class LineageQueries:
     def __init__(self, store: StoreReader, *, time_budget_s: float) -> None:
         self._store = store
         self._time_budget_s = time_budget_s
-        self._places = Places()
-        self._pages = RecordPages(self._places, self._show, time_budget_s=time_budget_s)
-        self._walks = KeptWalks()
+        self._locations = RecordLocations()
+        self._pages = RecordPages(self._locations, self._show, time_budget_s=time_budget_s)
+        self._walks = WalkCache()
         self._files = FilesOfApplications(store)
         self._receipts = Receipts()
         self._summaries = Summaries(store, self._receipts)
-        self._kept = KeptRows()
+        self._kept = CachedRows()
         self._lock = threading.Lock()
-        self._opened: OrderedDict[str, _Held] = OrderedDict()
+        self._opened: OrderedDict[str, _Input] = OrderedDict()
 
     # -- applications and graphs ---------------------------------------------------------------------
 
@@ -148,48 +148,50 @@ class LineageQueries:
         walk = cursors.digest(application_id, replace(query, only=None))  # whatever is listed of it
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
-        journey: LocalJourney | None = None
+        trace: LocalTrace | None = None
         cursor = opened.snapshot.database.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
                 node, start = self._start(opened, cursor, query, check)
-                journey = self._walks.take(walk)
-                if journey is None:
-                    journey = self._journey(opened, query, to, start)
-                if not (page.so_far and journey.has_found):
-                    journey.advance(check)
+                trace = self._walks.take(walk)
+                if trace is None:
+                    trace = self._new_trace(opened, query, to, start)
+                if not (page.so_far and trace.has_found):
+                    trace.advance(check)
                 mine = _distinct([position for position in start if position.node == node.number])[
                     : query.limit
                 ]
                 first = self._show(opened, cursor, node, mine, values=query.values, check=check)
-                legs = journey.page(query.limit, page.after, check, only)
-                shown = [self._leg(*leg, query, check) for leg in legs]
-                return trace_of(query, node, first, journey, legs, shown)
+                segments = trace.page(query.limit, page.after, check, only)
+                shown = [self._segment(*segment, query, check) for segment in segments]
+                return trace_of(query, node, first, trace, segments, shown)
         except TimeBudgetError as error:
-            if journey is not None and journey.has_found:
+            if trace is not None and trace.has_found:
                 error.next = cursors.written(question, Page(so_far=True))
             raise
         finally:
-            if journey is not None:
-                self._walks.keep(walk, journey)
+            if trace is not None:
+                self._walks.keep(walk, trace)
 
-    def _journey(
+    def _new_trace(
         self, opened: Opened, query: TraceQuery, to: int | None, start: Sequence[Position]
-    ) -> LocalJourney:
+    ) -> LocalTrace:
         walk = TraceWalk(opened.snapshot, query.direction, depth=query.depth, to=to)
         for position in start:
             walk.start(position.node, position.run, np.array([position.offset], np.int64))
-        return Journey(
+        return CrossApplicationTrace(
             opened,
             walk,
             query.direction,
             open_application=self._open,
             new_walk=lambda snapshot: TraceWalk(snapshot, query.direction),
             files=self._files if query.goes_on else None,
-            rows_before=self._places.rows_before,
+            rows_before=self._locations.rows_before,
         )
 
-    def _leg(self, opened: Opened, walked: Walked, query: TraceQuery, check: Check) -> tuple[TracedNode, ...]:
+    def _segment(
+        self, opened: Opened, walked: Walked, query: TraceQuery, check: Check
+    ) -> tuple[TracedNode, ...]:
         """What one application has on a page."""
         cursor = opened.snapshot.database.cursor()
         return nodes_of(
@@ -205,13 +207,13 @@ class LineageQueries:
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
     ) -> tuple[TopologyNode, list[Position]]:
         """The node to name, and the records, in the runs that hold them, that a query names."""
-        named = places_named(opened.graph, self._places, query, check)
+        named = places_named(opened.graph, self._locations, query, check)
         if isinstance(named, TopologyNode):
             return named, self._by_key(opened, cursor, named, query)
         starts = held_named(opened.graph, named, query.direction)
         positions = [
-            Position(node.number, split, offset, run.number)
-            for node, split, offset, runs in starts
+            Position(node.number, partition, offset, run.number)
+            for node, partition, offset, runs in starts
             for run in runs
         ]
         return starts[0][0], positions
@@ -223,14 +225,14 @@ class LineageQueries:
             "SELECT DISTINCT run, pos FROM records WHERE node = ? AND kind = 'key' AND text = ?",
             [node.number, query.key],
         ).fetchall()
-        splits = {run.split for number, _ in rows if (run := opened.graph.topology.runs.get(number))}
+        partitions = {run.partition for number, _ in rows if (run := opened.graph.topology.runs.get(number))}
         allowed = {
             run.number: run
-            for split in splits
-            for run in opened.graph.holders_of(node.number, split, query.direction)
+            for partition in partitions
+            for run in opened.graph.holders_of(node.number, partition, query.direction)
         }
         positions = [
-            Position(node.number, allowed[run].split, pos, run) for run, pos in rows if run in allowed
+            Position(node.number, allowed[run].partition, pos, run) for run, pos in rows if run in allowed
         ]
         if not positions:
             raise no_such_key(node, query.key)
@@ -240,11 +242,11 @@ class LineageQueries:
 
     def values(self, application_id: str, record: str, node: str | None) -> Values:
         opened = self._open(application_id)
-        start_node, split, offset = record_named(opened.graph, record, node)
+        start_node, partition, offset = record_named(opened.graph, record, node)
         query = TraceQuery(
             direction="backward",
             node=str(start_node.number),
-            partition=split,
+            partition=partition,
             offset=offset,
             limit=20,
             values=True,
@@ -254,7 +256,7 @@ class LineageQueries:
         way = (*reversed(backward.nodes), *forward.nodes[1:])
         return Values(
             node_id=contract.node_id(application_id, start_node.number),
-            record_id=contract.record_id(start_node.kind, split, offset),
+            record_id=contract.record_id(start_node.kind, partition, offset),
             captured=bool(opened.graph.blocks.valued),
             how=how_to_see(opened, way),
             steps=tuple(value_steps(opened, way)),
@@ -275,7 +277,7 @@ class LineageQueries:
         texts: Texts = {}
         if node.number in opened.graph.blocks.keyed:
             texts = self._texts(opened, cursor, node, positions, values=values)
-        return records_of(opened, node, positions, texts, self._places, check)
+        return records_of(opened, node, positions, texts, self._locations, check)
 
     @staticmethod
     def _texts(
@@ -314,19 +316,19 @@ class LineageQueries:
             with reading_told():
                 rows = self._store.rows(application_id)
                 opened = open_application(files, application_id, events, self._kept, self._receipts, rows)
-            cached = _Held(opened, files, version, asked_at)
+            cached = _Input(opened, files, version, asked_at)
         else:
             cached = replace(cached, version=version, asked_at=asked_at)
         with self._lock:
             self._opened[application_id] = cached
             self._opened.move_to_end(application_id)
-            while len(self._opened) > _KEPT_SNAPSHOTS:
+            while len(self._opened) > _CACHED_SNAPSHOTS:
                 self._opened.popitem(last=False)
         return cached.opened
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Input:
     """An open application, the files that it was read from, and a version of the store that has these.
 
     They were asked for last at `asked_at`, by the monotonic clock.
@@ -339,7 +341,7 @@ class _Held:
 
 
 def _place(position: Position) -> tuple[int, int]:
-    return position.split, position.offset
+    return position.partition, position.offset
 
 
 def _distinct(positions: Sequence[Position]) -> list[Position]:

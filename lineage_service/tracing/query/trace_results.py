@@ -13,13 +13,13 @@ from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace,
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.record_location import Places
+from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode, have_files_in_common
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
 from lineage_service.tracing.query.missing_values import how_to_see
 from lineage_service.tracing.walk import cursors
-from lineage_service.tracing.walk.cross_application import Journey
+from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.cursors import Page
 from lineage_service.tracing.walk.dataset_links import FileSplit
 from lineage_service.tracing.walk.result import Position, Walked
@@ -29,7 +29,7 @@ __all__ = ["Texts", "nodes_of", "reason_of", "records_of", "trace_of"]
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
-Leg = tuple[OpenedApplication[AnySnapshot], Walked]
+Segment = tuple[OpenedApplication[AnySnapshot], Walked]
 _NO_TEXT = (None, None)
 
 
@@ -38,26 +38,26 @@ def records_of(
     node: TopologyNode,
     positions: Sequence[Position],
     texts: Texts,
-    places: Places,
+    places: RecordLocations,
     check: Check,
 ) -> tuple[Record, ...]:
     """With what was captured of them, and the rows of files that they are."""
     rows = places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
     number, records = node.number, list[Record]()
     for position in positions:
-        split, offset = position.split, position.offset
+        partition, offset = position.partition, position.offset
         maker = opened.graph.maker(number, position.run)
         _, key = texts.get((number, maker, offset, "key"), _NO_TEXT)
         value_type, value = texts.get((number, maker, offset, "value"), _NO_TEXT)
         records.append(
             Record(
-                record_id=contract.record_id(node.kind, split, offset),
-                partition=split,
+                record_id=contract.record_id(node.kind, partition, offset),
+                partition=partition,
                 offset=offset,
                 key=key,
                 value=value,
                 value_type=value_type,
-                source=rows.get((split, offset)),
+                source=rows.get((partition, offset)),
             )
         )
     return tuple(records)
@@ -115,38 +115,43 @@ def trace_of(
     query: TraceQuery,
     node: TopologyNode,
     start: tuple[Record, ...],
-    journey: Journey[Any, Any],
-    legs: Sequence[Leg],
+    trace: CrossApplicationTrace[Any, Any],
+    segments: Sequence[Segment],
     shown: Sequence[tuple[TracedNode, ...]],
 ) -> Trace:
-    """One page. `legs` begin with the application that was asked about; `shown` are the nodes of each."""
-    opened = legs[0][0]
+    """One page. `segments` begin with the application that was asked about; `shown` are the nodes of each."""
+    opened = segments[0][0]
     application_id = opened.application.application_id
     left = {
-        contract.node_id(leg.application.application_id, number): place
-        for leg, walked in legs
+        contract.node_id(segment.application.application_id, number): place
+        for segment, walked in segments
         for number, place in walked.left.items()
     }
     following = None
-    if left or not journey.is_whole:
-        page = Page(after=left if journey.is_whole else None)
+    if left or not trace.is_whole:
+        page = Page(after=left if trace.is_whole else None)
         following = cursors.written(cursors.digest(application_id, query), page)
     return Trace(
         direction=query.direction,
         start=start,
         start_node=contract.node_id(application_id, node.number),
-        complete=journey.is_complete
-        and all(leg.application.complete for leg, _ in legs)
+        complete=trace.is_complete
+        and all(segment.application.complete for segment, _ in segments)
         and not (
-            query.direction == "forward" and any(_is_unknown_beyond(leg, walked) for leg, walked in legs)
+            query.direction == "forward"
+            and any(_is_unknown_beyond(segment, walked) for segment, walked in segments)
         ),
-        exact=journey.is_exact and all(_is_exact(leg, walked) for leg, walked in legs),
-        truncated=not journey.is_whole
-        or any(page.total > len(page.positions) for _, walked in legs for page in walked.reached),
+        exact=trace.is_exact and all(_is_exact(segment, walked) for segment, walked in segments),
+        truncated=not trace.is_whole
+        or any(page.total > len(page.positions) for _, walked in segments for page in walked.reached),
         nodes=tuple(node for nodes in shown for node in nodes),
         flows=(
-            *(flow for (_, walked), nodes in zip(legs, shown, strict=True) for flow in _flows(walked, nodes)),
-            *_ghost_flows(journey, legs),
+            *(
+                flow
+                for (_, walked), nodes in zip(segments, shown, strict=True)
+                for flow in _flows(walked, nodes)
+            ),
+            *_dataset_link_flows(trace, segments),
         ),
         next=following,
         how=how_to_see(opened, shown[0]) if query.values else "",
@@ -163,27 +168,29 @@ def _flows(walked: Walked, nodes: Sequence[TracedNode]) -> Iterator[Flow]:
     node_ids = {page.node: node.node_id for page, node in zip(walked.reached, nodes, strict=True)}
     for source, target in walked.flows:
         yield Flow(
-            hash_in=ends[source.node, source.split, source.offset],
-            hash_out=ends[target.node, target.split, target.offset],
+            hash_in=ends[source.node, source.partition, source.offset],
+            hash_out=ends[target.node, target.partition, target.offset],
             node_id=node_ids[target.node],
         )
 
 
-def _ghost_flows(journey: Journey[Any, Any], legs: Sequence[Leg]) -> Iterator[Flow]:
+def _dataset_link_flows(
+    trace: CrossApplicationTrace[Any, Any], segments: Sequence[Segment]
+) -> Iterator[Flow]:
     """From what one application wrote to what another read of it, where both are listed."""
-    if not journey.passed:
+    if not trace.passed:
         return
     listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
-    for opened, walked in legs:
+    for opened, walked in segments:
         application_id, nodes = opened.application.application_id, opened.graph.topology.nodes
         for page in walked.reached:
             for position in page.positions:
                 end = _flow_end(application_id, nodes[page.node], position)
-                listed[application_id, page.node, position.split][position.offset] = end
-    for (written, read), shift in journey.passed.items():
+                listed[application_id, page.node, position.partition][position.offset] = end
+    for (written, read), shift in trace.passed.items():
         node_id = contract.node_id(read.application_id, read.node)
-        rows = listed.get((written.application_id, written.node, written.split), {})
-        records = listed.get((read.application_id, read.node, read.split), {})
+        rows = listed.get((written.application_id, written.node, written.partition), {})
+        records = listed.get((read.application_id, read.node, read.partition), {})
         if read.record is not None:  # a whole file
             pairs = [(row, records[read.record]) for row in rows.values() if read.record in records]
         else:
@@ -216,9 +223,9 @@ def _is_known(node: TopologyNode) -> bool:
 
 
 def _flow_end(application_id: str, node: TopologyNode, position: Position) -> str:
-    record = contract.record_id(node.kind, position.split, position.offset)
+    record = contract.record_id(node.kind, position.partition, position.offset)
     return f"{contract.node_id(application_id, node.number)}#{record}"
 
 
 def _place(position: Position) -> tuple[int, int]:
-    return position.split, position.offset
+    return position.partition, position.offset

@@ -24,7 +24,7 @@ from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.decompression import unlimited
-from lineage_service.tracing.files.record_location import Places
+from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.trace_results import Texts, nodes_of, records_of, trace_of
 from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk, reached_at
@@ -32,7 +32,7 @@ from lineage_service.tracing.spark.sets import BROADCAST_RECORDS, HELD_RECORDS, 
 from lineage_service.tracing.spark.steps import SparkWalk
 from lineage_service.tracing.spark.store import SparkSnapshot, StoreInSpark, open_in_spark
 from lineage_service.tracing.walk import cursors
-from lineage_service.tracing.walk.cross_application import Journey
+from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from lineage_service.tracing.walk.result import Position, Walked
 from lineage_service.tracing.walk.starts import (
@@ -45,7 +45,7 @@ from lineage_service.tracing.walk.starts import (
 
 __all__ = ["SparkTracing", "local_session", "trace"]
 
-_KEPT_SNAPSHOTS = 8
+_CACHED_SNAPSHOTS = 8
 
 Opened = OpenedApplication[SparkSnapshot]
 
@@ -91,7 +91,7 @@ class SparkTracing:
         self._is_reliable = is_reliable
         self._held_records = held_records
         self._broadcast_records = broadcast_records
-        self._places = Places()
+        self._locations = RecordLocations()
         self._files = FilesOfApplications(store)
         self._opened: OrderedDict[str, tuple[object, Opened]] = OrderedDict()  # with the store's version
 
@@ -103,45 +103,45 @@ class SparkTracing:
         only = node_id_named(opened.graph, query.only) if query.only else None
         main = self._walk(opened.snapshot, has_origins=False)
         node, starts = self._start(opened.snapshot, main, query)
-        journey = self._journey(opened, query, to, starts)
-        journey.advance(unlimited)
+        trace = self._new_trace(opened, query, to, starts)
+        trace.advance(unlimited)
         first = reached_at(main, node.number, starts[node.number], query.limit).positions
-        legs = journey.page(query.limit, page.after, unlimited, only)
-        texts = self._shown_texts(first, legs, query)
+        segments = trace.page(query.limit, page.after, unlimited, only)
+        texts = self._shown_texts(first, segments, query)
         return trace_of(
             query,
             node,
             self._show(opened, texts[application_id], node, first),
-            journey,
-            legs,
+            trace,
+            segments,
             [
                 nodes_of(
-                    leg.graph,
+                    segment.graph,
                     walked,
                     query.direction,
-                    partial(self._show, leg, texts[leg.application.application_id]),
+                    partial(self._show, segment, texts[segment.application.application_id]),
                 )
-                for leg, walked in legs
+                for segment, walked in segments
             ],
         )
 
-    def _journey(
+    def _new_trace(
         self, opened: Opened, query: TraceQuery, to: int | None, starts: Mapping[int, Frontier]
-    ) -> Journey[SparkSnapshot, Arrived]:
+    ) -> CrossApplicationTrace[SparkSnapshot, Arrived]:
         def new_walk(snapshot: SparkSnapshot, to: int | None = None) -> SparkTraceWalk:
             return SparkTraceWalk(partial(self._walk, snapshot), query.direction, depth=query.depth, to=to)
 
         walk = new_walk(opened.snapshot, to)
         for node, start in starts.items():
             walk.start(node, start)
-        return Journey(
+        return CrossApplicationTrace(
             opened,
             walk,
             query.direction,
             open_application=self._open,
             new_walk=new_walk,
             files=self._files if query.goes_on else None,
-            rows_before=self._places.rows_before,
+            rows_before=self._locations.rows_before,
         )
 
     def _walk(self, snapshot: SparkSnapshot, has_origins: bool) -> SparkWalk:
@@ -160,7 +160,7 @@ class SparkTracing:
             opened = open_in_spark(self._spark, self._store, application_id, self._location)
             cached = self._opened[application_id] = (version, opened)
         self._opened.move_to_end(application_id)
-        while len(self._opened) > _KEPT_SNAPSHOTS:
+        while len(self._opened) > _CACHED_SNAPSHOTS:
             self._opened.popitem(last=False)
         return cached[1]
 
@@ -168,7 +168,7 @@ class SparkTracing:
         self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
     ) -> tuple[TopologyNode, dict[int, Frontier]]:
         """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
-        named = places_named(snapshot.graph, self._places, query, unlimited)
+        named = places_named(snapshot.graph, self._locations, query, unlimited)
         if isinstance(named, TopologyNode):
             return named, {named.number: _by_key(snapshot, main, named, query)}
         held_starts = held_named(snapshot.graph, named, query.direction)
@@ -181,28 +181,30 @@ class SparkTracing:
     # -- what is shown -------------------------------------------------------------------------------
 
     def _shown_texts(
-        self, first: Sequence[Position], legs: Sequence[tuple[Opened, Walked]], query: TraceQuery
+        self, first: Sequence[Position], segments: Sequence[tuple[Opened, Walked]], query: TraceQuery
     ) -> dict[str, Texts]:
         """What was captured of listed records, by application."""
         kinds = ("key", "value") if query.values else ("key",)
         texts: dict[str, Texts] = {}
-        for leg, walked in legs:
+        for segment, walked in segments:
             positions = [position for page in walked.reached for position in page.positions]
             if not texts:  # the application that was asked about
                 positions += first
-            texts[leg.application.application_id] = _texts(leg.snapshot, positions, kinds)
+            texts[segment.application.application_id] = _texts(segment.snapshot, positions, kinds)
         return texts
 
     def _show(
         self, opened: Opened, texts: Texts, node: TopologyNode, positions: Sequence[Position]
     ) -> tuple[Record, ...]:
-        return records_of(opened, node, positions, texts, self._places, unlimited)
+        return records_of(opened, node, positions, texts, self._locations, unlimited)
 
 
 def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query: TraceQuery) -> Frontier:
-    splits = {snapshot.graph.topology.runs[run].split for run in snapshot.graph.runs_of(node.number)}
+    partitions = {snapshot.graph.topology.runs[run].partition for run in snapshot.graph.runs_of(node.number)}
     allowed = {
-        run.number for split in splits for run in snapshot.graph.holders_of(node.number, split, query.direction)
+        run.number
+        for partition in partitions
+        for run in snapshot.graph.holders_of(node.number, partition, query.direction)
     }
     of_key = (F.col("node") == node.number) & (F.col("kind") == "key") & (F.col("text") == query.key)
     frontier = main.counted(

@@ -26,14 +26,14 @@ class Arrived:
 
     walk: SparkWalk
     frontier: Frontier  # of this split and others
-    split: int
+    partition: int
     runs: tuple[int, ...]
 
     @cached_property
     def size(self) -> int:
         if self.frontier.is_held:
             return len({position for run, position in self.frontier.rows if run in self.runs})
-        return _totals(self.walk, self.frontier, {self.split: list(self.runs)})[self.split]
+        return _totals(self.walk, self.frontier, {self.partition: list(self.runs)})[self.partition]
 
     @cached_property
     def offsets(self) -> frozenset[int]:
@@ -122,11 +122,14 @@ class SparkTraceWalk:
     def done_nodes(self) -> list[int]:
         return list(self._sets)
 
-    def by_split(self, node: int) -> dict[int, Arrived]:
+    def by_partition(self, node: int) -> dict[int, Arrived]:
         """The records reached at a node."""
         frontier = self._sets[node]
-        splits = _by_split(self._walk, frontier)
-        return {split: Arrived(self._walk, frontier, split, tuple(runs)) for split, runs in splits.items()}
+        partitions = _by_partition(self._walk, frontier)
+        return {
+            partition: Arrived(self._walk, frontier, partition, tuple(runs))
+            for partition, runs in partitions.items()
+        }
 
     def size(self, arrived: Arrived) -> int:
         return arrived.size
@@ -175,7 +178,7 @@ def reached_at(
     if frontier.is_held:
         run_of_place: dict[tuple[int, int], int] = {}
         for run, offset in sorted(frontier.rows):
-            run_of_place.setdefault((runs[run].split, offset), run)
+            run_of_place.setdefault((runs[run].partition, offset), run)
         total = len(run_of_place)
         page = [
             (*place, run)
@@ -183,33 +186,37 @@ def reached_at(
             if begin is not None and place > begin
         ]
     else:
-        by_split = _by_split(walk, frontier)
-        totals = _totals(walk, frontier, by_split)
+        by_partition = _by_partition(walk, frontier)
+        totals = _totals(walk, frontier, by_partition)
         total, page = sum(totals.values()), []
         if begin is not None:
             chosen: dict[int, list[int]] = {}  # the splits of the page, and of one record more
             behind = 0
-            for split in sorted(totals):
-                if split >= begin[0] and behind <= limit:
-                    chosen[split] = by_split[split]
-                    behind += totals[split] if split > begin[0] else 0
+            for partition in sorted(totals):
+                if partition >= begin[0] and behind <= limit:
+                    chosen[partition] = by_partition[partition]
+                    behind += totals[partition] if partition > begin[0] else 0
             page = _page(walk, frontier, chosen, begin, limit + 1)
-    listed = tuple(Position(node, split, offset, run) for split, offset, run in page[:limit])
+    listed = tuple(Position(node, partition, offset, run) for partition, offset, run in page[:limit])
     return Reached(node, total, listed, has_more=len(page) > limit)
 
 
-def _by_split(walk: SparkWalk, frontier: Frontier) -> dict[int, list[int]]:
+def _by_partition(walk: SparkWalk, frontier: Frontier) -> dict[int, list[int]]:
     """The runs of a set by split."""
-    by_split: dict[int, list[int]] = defaultdict(list)
+    by_partition: dict[int, list[int]] = defaultdict(list)
     for run in frontier.spread:
-        by_split[walk.snapshot.graph.topology.runs[run].split].append(run)
-    return by_split
+        by_partition[walk.snapshot.graph.topology.runs[run].partition].append(run)
+    return by_partition
 
 
-def _totals(walk: SparkWalk, frontier: Frontier, by_split: Mapping[int, list[int]]) -> dict[int, int]:
+def _totals(walk: SparkWalk, frontier: Frontier, by_partition: Mapping[int, list[int]]) -> dict[int, int]:
     """Distinct records by split."""
-    totals = {split: frontier.spread[runs[0]].records for split, runs in by_split.items() if len(runs) == 1}
-    shared = [(run, split) for split, runs in by_split.items() if len(runs) > 1 for run in runs]
+    totals = {
+        partition: frontier.spread[runs[0]].records
+        for partition, runs in by_partition.items()
+        if len(runs) == 1
+    }
+    shared = [(run, partition) for partition, runs in by_partition.items() if len(runs) > 1 for run in runs]
     if shared:
         placed = _placed(walk, walk.only(frontier, [run for run, _ in shared]), shared)
         rows = placed.select("split", "pos").distinct().groupBy("split").count().collect()
@@ -218,22 +225,26 @@ def _totals(walk: SparkWalk, frontier: Frontier, by_split: Mapping[int, list[int
 
 
 def _page(
-    walk: SparkWalk, frontier: Frontier, by_split: Mapping[int, list[int]], begin: tuple[int, int], limit: int
+    walk: SparkWalk,
+    frontier: Frontier,
+    by_partition: Mapping[int, list[int]],
+    begin: tuple[int, int],
+    limit: int,
 ) -> list[tuple[int, int, int]]:
     """(split, offset, run) of at most `limit` records in order, behind `begin`."""
     page: list[tuple[int, int, int]] = []
-    if not by_split or limit < 1:
+    if not by_partition or limit < 1:
         return page
-    if all(len(runs) == 1 and _is_dense(frontier, runs[0]) for runs in by_split.values()):
-        for split, (run, *_) in sorted(by_split.items()):  # then there is nothing to ask Spark
-            first = max(frontier.spread[run].first, begin[1] + 1 if split == begin[0] else 0)
+    if all(len(runs) == 1 and _is_dense(frontier, runs[0]) for runs in by_partition.values()):
+        for partition, (run, *_) in sorted(by_partition.items()):  # then there is nothing to ask Spark
+            first = max(frontier.spread[run].first, begin[1] + 1 if partition == begin[0] else 0)
             offsets = range(first, frontier.spread[run].last + 1)[: limit - len(page)]
-            page += [(split, offset, run) for offset in offsets]
+            page += [(partition, offset, run) for offset in offsets]
         return page
-    splits = [(run, split) for split, runs in by_split.items() for run in runs]
-    placed = _placed(walk, walk.only(frontier, [run for run, _ in splits]), splits)
+    partitions = [(run, partition) for partition, runs in by_partition.items() for run in runs]
+    placed = _placed(walk, walk.only(frontier, [run for run, _ in partitions]), partitions)
     placed = placed.where(F.expr(f"split > {begin[0]} OR pos > {begin[1]}"))
-    if any(len(runs) > 1 for runs in by_split.values()):
+    if any(len(runs) > 1 for runs in by_partition.values()):
         placed = placed.groupBy("split", "pos").agg(F.min("run").alias("run"))
     rows = placed.orderBy("split", "pos").limit(limit).select("split", "pos", "run")
     return [(row["split"], row["pos"], row["run"]) for row in rows.collect()]
@@ -244,8 +255,8 @@ def _is_dense(frontier: Frontier, run: int) -> bool:
     return spread.last + 1 - spread.first == spread.records
 
 
-def _placed(walk: SparkWalk, frontier: Frontier, splits: list[tuple[int, int]]) -> DataFrame:
-    table = walk.snapshot.table("run bigint, split bigint", splits)
+def _placed(walk: SparkWalk, frontier: Frontier, partitions: list[tuple[int, int]]) -> DataFrame:
+    table = walk.snapshot.table("run bigint, split bigint", partitions)
     return walk.frame(frontier).join(F.broadcast(table), "run")
 
 
@@ -260,7 +271,7 @@ def _flows(side: SparkWalk, reached: list[Reached]) -> list[tuple[Position, Posi
     starts: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # node -> (origin, run, position)
     listed: dict[int, list[tuple[int, int, int]]] = defaultdict(list)  # node -> (record, run, position)
     for index, position in enumerate(positions):
-        for run in snapshot.graph.topology.runs_at(position.node, position.split):
+        for run in snapshot.graph.topology.runs_at(position.node, position.partition):
             listed[position.node].append((index, run.number, position.offset))
             if run.number in snapshot.graph.live:
                 starts[position.node].append((index, run.number, position.offset))

@@ -31,7 +31,10 @@ class SparkWalk(SparkSets):
     def backward(self, node: int, frontier: Frontier, hops: int) -> None:
         """Add the inputs of the records at `node`, which are found after `hops` operations."""
         self._hops = hops
-        relation, nodes = self.snapshot.graph.topology.nodes[node].relation, self.snapshot.graph.topology.nodes
+        relation, nodes = (
+            self.snapshot.graph.topology.nodes[node].relation,
+            self.snapshot.graph.topology.nodes,
+        )
         if relation == contract.DATASET:
             self._every_input(node, frontier)
             return
@@ -98,17 +101,17 @@ class SparkWalk(SparkSets):
                 part = part.withColumns({"run": F.lit(groups), "pos": F.col("in_pos")})
                 self._add_found(source, part, frontier)
                 continue
-            split = F.expr(f"shiftright(in_pos, {POSITION_BITS})")
+            partition = F.expr(f"shiftright(in_pos, {POSITION_BITS})")
             position = F.expr(f"in_pos & {(1 << POSITION_BITS) - 1}")
-            part = part.withColumns({"split": split, "pos": position})
-            table = self._runs_by_split(source)
+            part = part.withColumns({"split": partition, "pos": position})
+            table = self._runs_by_partition(source)
             # A split whose manifest has not arrived.
             self.is_exact = self.is_exact and part.join(F.broadcast(table), "split", "left_anti").isEmpty()
             self._add_found(source, part.join(F.broadcast(table), "split"), frontier)
 
-    def _runs_by_split(self, node: int) -> DataFrame:
-        run_of_split = self.snapshot.graph.topology.run_of_split.items()
-        rows = [(split, run) for (of, split), run in run_of_split if of == node]
+    def _runs_by_partition(self, node: int) -> DataFrame:
+        run_of_partition = self.snapshot.graph.topology.run_of_partition.items()
+        rows = [(partition, run) for (of, partition), run in run_of_partition if of == node]
         return self.snapshot.table("split bigint, run bigint", rows)
 
     def _by_parent(self, node: int, runs: Iterable[int]) -> dict[int | None, list[int]]:
@@ -154,7 +157,9 @@ class SparkWalk(SparkSets):
                 reads_itself.append(run)
             for writer in writers - itself:
                 if writer is not None:
-                    targets.setdefault((True, self.snapshot.graph.written_at(node, writer)), []).append(writer)
+                    targets.setdefault((True, self.snapshot.graph.written_at(node, writer)), []).append(
+                        writer
+                    )
         for parent, runs in self._by_parent(node, reads_itself).items():
             targets[False, parent] = runs
         if len(targets) > 1:
@@ -210,10 +215,10 @@ class SparkWalk(SparkSets):
             return
         ids, bounds = self._small(frontier), _bounds(frontier)
         if node not in topology.groups:
-            ids = ids.join(F.broadcast(self._runs_by_split(node)), "run")
+            ids = ids.join(F.broadcast(self._runs_by_partition(node)), "run")
             ids = ids.withColumn("pos", F.expr(f"shiftleft(split, {POSITION_BITS}) + pos"))
             every = [
-                (topology.runs[run].split << POSITION_BITS) + position
+                (topology.runs[run].partition << POSITION_BITS) + position
                 for run, spread in frontier.spread.items()
                 for position in (spread.first, spread.last)
             ]
@@ -243,7 +248,9 @@ class SparkWalk(SparkSets):
             if entered.spread:
                 self._every_record(child, entered, [topology.result_of[child]], is_exact=True)
             return
-        in_run = [run for run in frontier.spread if self.snapshot.graph.parent_in_run.get((run, child)) == node]
+        in_run = [
+            run for run in frontier.spread if self.snapshot.graph.parent_in_run.get((run, child)) == node
+        ]
         flowing = [run for run in in_run if self.snapshot.graph.is_flowing(child, run)]
         if still := set(in_run) - set(flowing):
             if relation == contract.IDENTITY:
@@ -253,7 +260,9 @@ class SparkWalk(SparkSets):
                 self._every_record_of_each(child, self.only(frontier, still), is_exact=is_exact)
         if flowing:
             self._forward_flows(child, self.only(frontier, flowing))
-        written = self.only(frontier, [run for run in frontier.spread if run in self.snapshot.graph.readers_of])
+        written = self.only(
+            frontier, [run for run in frontier.spread if run in self.snapshot.graph.readers_of]
+        )
         if written.spread and child in self.snapshot.graph.blocks.stepping:
             self._forward_shuffle(child, written)
         if written.spread and child in self.snapshot.graph.blocks.pairing:
@@ -307,15 +316,19 @@ class SparkWalk(SparkSets):
         runs = self.snapshot.graph.runs_of(node)
         outputs = self.snapshot.among(outputs, "run", runs)
         topology = self.snapshot.graph.topology
-        if cut := [(run, topology.runs[run].outputs) for run in runs if run in topology.cut]:
-            table = self.snapshot.table("run bigint, records bigint", cut)
+        if limited := [(run, topology.runs[run].outputs) for run in runs if run in topology.limited]:
+            table = self.snapshot.table("run bigint, records bigint", limited)
             outputs = outputs.join(F.broadcast(table), "run").where("pos < records").drop("records")
         self._add_found(node, outputs, frontier)
 
     # -- shared --------------------------------------------------------------------------------------
 
     def _flows(self, node: int) -> DataFrame:
-        return self.snapshot.flows.frame.where(F.col("node") == node).withColumnRenamed("run", "f_run").drop("node")
+        return (
+            self.snapshot.flows.frame.where(F.col("node") == node)
+            .withColumnRenamed("run", "f_run")
+            .drop("node")
+        )
 
     def _near(
         self, flows: DataFrame, run: str, position: str, frontier: Frontier, *, is_span: bool = False

@@ -17,7 +17,8 @@ from lineage_service.completeness import Receipt
 from lineage_service.errors import UnknownApplicationError
 from lineage_service.tracing.columns.application import OpenedApplication, StoreReader, opened_as
 from lineage_service.tracing.model.lineage_graph import LineageGraph, grouped
-from lineage_service.tracing.model.topology import Topology, read_topology
+from lineage_service.tracing.model.topology import Topology
+from lineage_service.tracing.model.topology_builder import read_topology
 
 #: Hadoop's names of the object stores that Delta's library names otherwise.
 _HADOOP_SCHEMES = {"s3": "s3a"}

@@ -13,12 +13,12 @@ from typing import Generic, Protocol, TypeVar
 from lineage_service.errors import NotFoundError
 from lineage_service.lineage import Direction
 from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
-from lineage_service.tracing.files.segments import CSV_WITH_HEADER, TEXT
+from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, TEXT
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications, FileSplit
 from lineage_service.tracing.walk.result import Walked
 
-__all__ = ["Journey", "RowsBefore", "Walk"]
+__all__ = ["CrossApplicationTrace", "RowsBefore", "Walk"]
 
 S = TypeVar("S", bound=AnySnapshot)
 A = TypeVar("A")
@@ -46,7 +46,7 @@ class Walk(Protocol[A]):
     def done_nodes(self) -> list[int]:
         """The nodes whose records are known, in the order of the way."""
 
-    def by_split(self, node: int) -> Mapping[int, A]:
+    def by_partition(self, node: int) -> Mapping[int, A]:
         """The records reached at a node."""
 
     def size(self, arrived: A) -> int:
@@ -82,7 +82,7 @@ class RowsBefore(Protocol):
         """The rows of a file before the first one of the split at `start`; None where nobody knows."""
 
 
-class Journey(Generic[S, A]):
+class CrossApplicationTrace(Generic[S, A]):
     """All applications that a trace reaches. For one thread.
 
     What was broken off goes on with the next `advance`.
@@ -100,7 +100,7 @@ class Journey(Generic[S, A]):
         rows_before: RowsBefore,
     ) -> None:
         """`walk` has its start. `files` None: the trace stays in its application."""
-        self.legs: dict[str, tuple[OpenedApplication[S], Walk[A]]] = {
+        self.segments: dict[str, tuple[OpenedApplication[S], Walk[A]]] = {
             opened.application.application_id: (opened, walk)
         }
         #: (who wrote, who read) of the files that were passed -> what to add to a position of who read.
@@ -115,11 +115,11 @@ class Journey(Generic[S, A]):
 
     @property
     def bytes(self) -> int:
-        return sum(walk.bytes for _, walk in self.legs.values())
+        return sum(walk.bytes for _, walk in self.segments.values())
 
     @property
     def is_whole(self) -> bool:
-        return all(walk.is_whole for _, walk in self.legs.values())
+        return all(walk.is_whole for _, walk in self.segments.values())
 
     @property
     def is_complete(self) -> bool:
@@ -138,7 +138,7 @@ class Journey(Generic[S, A]):
         """Nothing more of its applications was stored since."""
         try:
             return all(
-                self._open(name).snapshot is opened.snapshot for name, (opened, _) in self.legs.items()
+                self._open(name).snapshot is opened.snapshot for name, (opened, _) in self.segments.items()
             )
         except NotFoundError:  # one of them was deleted
             return False
@@ -150,9 +150,9 @@ class Journey(Generic[S, A]):
         is_new = True
         while is_new:
             is_new = False
-            for _, walk in list(self.legs.values()):
+            for _, walk in list(self.segments.values()):
                 walk.advance(check)
-            for application_id in list(self.legs):
+            for application_id in list(self.segments):
                 is_new |= self._follow(application_id, check)
 
     def page(
@@ -167,7 +167,7 @@ class Journey(Generic[S, A]):
         `after` has node ids. With `only`, a node id, records of that node.
         """
         pages = []
-        for application_id, (opened, walk) in self.legs.items():
+        for application_id, (opened, walk) in self.segments.items():
             mine = None
             if after is not None:
                 names = (node_id.rpartition("#") for node_id in after)
@@ -185,7 +185,7 @@ class Journey(Generic[S, A]):
 
     def _follow(self, application_id: str, check: Callable[[], None]) -> bool:
         """Start where the files of this leg lead; whether anything new came of it."""
-        is_new, walk = False, self.legs[application_id][1]
+        is_new, walk = False, self.segments[application_id][1]
         for near, far, arrived in self._links(application_id):
             check()
             key, reached = (near, far), self._reached(walk, arrived, near, far)
@@ -198,10 +198,10 @@ class Journey(Generic[S, A]):
                     self.is_exact = False
                     self._told[key] = reached
                     continue
-                opened, onward = self._leg(far.application_id)
+                opened, onward = self._segment(far.application_id)
             except NotFoundError:  # deleted just now
                 continue
-            for run in opened.graph.holders_of(far.node, far.split, self._direction):
+            for run in opened.graph.holders_of(far.node, far.partition, self._direction):
                 count = opened.graph.count(far.node, run.number)
                 if read.record is not None:
                     first, records = (0, count) if far is written else (read.record, 1)
@@ -247,26 +247,26 @@ class Journey(Generic[S, A]):
         if read.row is not None or read.format != TEXT:
             return read.row
         node = self._open(read.application_id).snapshot.graph.topology.nodes[read.node]
-        file_rows = node.file_rows.get(read.split)
+        file_rows = node.file_rows.get(read.partition)
         return None if file_rows is None else file_rows.start
 
     def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
         """(a split that the walk has reached, what it leads to, the records reached)."""
         if self._files is None:
             return
-        opened, walk = self.legs[application_id]
+        opened, walk = self.segments[application_id]
         kind = "source" if self._direction == "backward" else "sink"
         for number in walk.done_nodes():
             if opened.graph.topology.nodes[number].kind != kind:
                 continue
-            reached = walk.by_split(number)
+            reached = walk.by_partition(number)
             for near in self._files.of(application_id, number):
-                if near.split not in reached:
+                if near.partition not in reached:
                     continue
                 if self._direction == "forward" and not self._is_read_unseen:
                     self._is_read_unseen = self._files.may_be_read_unseen(near)
                 for far in self._others(near):
-                    yield near, far, reached[near.split]
+                    yield near, far, reached[near.partition]
 
     def _others(self, near: FileSplit) -> list[FileSplit]:
         """Who wrote what was read there, or read what was written."""
@@ -276,21 +276,21 @@ class Journey(Generic[S, A]):
         writer = self._files.writer_of(near)
         return [] if writer is None else [writer]
 
-    def _leg(self, application_id: str) -> tuple[OpenedApplication[S], Walk[A]]:
-        if application_id not in self.legs:
+    def _segment(self, application_id: str) -> tuple[OpenedApplication[S], Walk[A]]:
+        if application_id not in self.segments:
             opened = self._open(application_id)
-            self.legs[application_id] = opened, self._new_walk(opened.snapshot)
-        return self.legs[application_id]
+            self.segments[application_id] = opened, self._new_walk(opened.snapshot)
+        return self.segments[application_id]
 
     def _without_row(self, read: FileSplit, written: FileSplit) -> int:
         """How many records the writer of a file has more than its readers have seen rows."""
         assert self._files is not None
-        splits = self._files.splits(read.application_id, read.path, read.node)
+        file_splits = self._files.file_splits(read.application_id, read.path, read.node)
         reader, writer = self._open(read.application_id), self._open(written.application_id)
-        seen = sum(_largest(reader.graph, split) for split in splits)
+        seen = sum(_largest(reader.graph, file_split) for file_split in file_splits)
         return _largest(writer.graph, written) - seen
 
 
-def _largest(graph: LineageGraph, split: FileSplit) -> int:
-    runs = graph.holders_of(split.node, split.split, "forward")
-    return split.records(max((graph.count(split.node, run.number) for run in runs), default=0))
+def _largest(graph: LineageGraph, file_split: FileSplit) -> int:
+    runs = graph.holders_of(file_split.node, file_split.partition, "forward")
+    return file_split.records(max((graph.count(file_split.node, run.number) for run in runs), default=0))

@@ -59,7 +59,10 @@ def read(text: str | None, question: str) -> Page:
         page = Page(
             after=None
             if after is None
-            else {str(node): (_natural(split), _natural(offset)) for node, (split, offset) in after.items()},
+            else {
+                str(node): (_natural(partition), _natural(offset))
+                for node, (partition, offset) in after.items()
+            },
             so_far=so_far is True,
         )
     except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):

@@ -18,8 +18,8 @@ from threading import Lock
 from typing import Any, Protocol
 
 from lineage_service.store.errors import StoreUnavailableError
-from lineage_service.tracing.files.segments import LINES, NUMBERED, TEXT, normal_path, parts_in
-from lineage_service.tracing.model.topology import keep_partitions
+from lineage_service.tracing.files.file_parts import LINES, NUMBERED, TEXT, normal_path, parts_in
+from lineage_service.tracing.model.event_log import add_partitions
 from spark_agent import contract
 
 __all__ = ["FileSplit", "FilesOfApplications"]
@@ -30,13 +30,13 @@ class FileSplit:
     """A part of a file of rows that is (a part of) one split of a source, or a file that is one of a sink.
 
     Or a file that is one record of a source: `record` is its offset in the split. `first`, `last` and `row`
-    are those of a `parts.Part`.
+    are those of a `parts.FilePart`.
     """
 
     application_id: str
     began: int
     node: int
-    split: int
+    partition: int
     path: str
     start: int
     size: int | None
@@ -48,7 +48,7 @@ class FileSplit:
     row: int | None = None
 
     @property
-    def is_whole_split(self) -> bool:
+    def is_whole_partition(self) -> bool:
         return self.first == 0 and self.last is None
 
     def records(self, count: int) -> int:
@@ -58,7 +58,7 @@ class FileSplit:
     def can_follow(self, read: FileSplit) -> bool:
         """Can it be told which of these rows are those that were read?"""
         if read.record is not None:
-            return self.is_whole_split and self.format == TEXT
+            return self.is_whole_partition and self.format == TEXT
         return read.format == self.format or {read.format, self.format} <= LINES
 
     def is_same_file(self, other: FileSplit) -> bool:
@@ -67,7 +67,7 @@ class FileSplit:
         return all(mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None)
 
     @property
-    def is_told_apart(self) -> bool:
+    def has_known_state(self) -> bool:
         """Its state is known, so that another one at the same path is noticed."""
         return self.size is not None and self.modified is not None
 
@@ -124,7 +124,7 @@ class FilesOfApplications:
             for written in self._written_to.get(read.path, ())
             if written.is_same_file(read)
             and written.can_follow(read)
-            and (written.is_before(read) or (written.is_told_apart and read.is_told_apart))
+            and (written.is_before(read) or (written.has_known_state and read.has_known_state))
         ]
         return max(
             writers, key=lambda written: (written.is_before(read), written.began, written.node), default=None
@@ -142,16 +142,20 @@ class FilesOfApplications:
             for reader in self._unfollowed.get(folder, ())
         )
 
-    def splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
+    def file_splits(self, application_id: str, path: str, node: int) -> list[FileSplit]:
         """All splits of a source that read a file, in order."""
-        splits = self._read_from.get(path, ())
-        mine = [split for split in splits if (split.application_id, split.node) == (application_id, node)]
-        return sorted(mine, key=lambda split: split.start)
+        file_splits = self._read_from.get(path, ())
+        mine = [
+            file_split
+            for file_split in file_splits
+            if (file_split.application_id, file_split.node) == (application_id, node)
+        ]
+        return sorted(mine, key=lambda file_split: file_split.start)
 
     def of(self, application_id: str, node: int) -> Iterator[FileSplit]:
         """The files of a source or a sink."""
         _, read, written, _ = self._read.get(application_id, (None, [], [], []))
-        return (split for split in (*read, *written) if split.node == node)
+        return (file_split for file_split in (*read, *written) if file_split.node == node)
 
     def refresh(self) -> None:
         """Read what came since."""
@@ -169,9 +173,11 @@ class FilesOfApplications:
                         unread.add(application_id)
                         continue
                 self._read[application_id] = files
-            self._read_from = _by_path(split for _, read, _, _ in self._read.values() for split in read)
+            self._read_from = _by_path(
+                file_split for _, read, _, _ in self._read.values() for file_split in read
+            )
             self._written_to = _by_path(
-                split for _, _, written, _ in self._read.values() for split in written
+                file_split for _, _, written, _ in self._read.values() for file_split in written
             )
             unfollowed: dict[str, list[UnfollowedReader]] = defaultdict(list)
             for *_, readers in self._read.values():
@@ -189,10 +195,10 @@ def _folders_of(path: str) -> Iterator[str]:
         path = path.rpartition("/")[0]
 
 
-def _by_path(splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:
+def _by_path(file_splits: Iterable[FileSplit]) -> dict[str, list[FileSplit]]:
     by_path: dict[str, list[FileSplit]] = defaultdict(list)
-    for split in splits:
-        by_path[split.path].append(split)
+    for file_split in file_splits:
+        by_path[file_split.path].append(file_split)
     return by_path
 
 
@@ -214,17 +220,17 @@ def _files_of(
         elif event["type"] == contract.PARTITIONS:
             reported.append(event)
         elif event["type"] == contract.RUN_KEPT and event.get("parts"):
-            split = {"split": event["split"], "parts": event["parts"]}
-            kept.append({"node": event["input"], "partitions": [split]})
+            info = {"split": event["split"], "parts": event["parts"]}
+            kept.append({"node": event["input"], "partitions": [info]})
     partitions: dict[int, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     for event in (*kept, *reported):  # where both say as much, the driver's word counts
         if event["node"] in kinds:
-            keep_partitions(partitions[event["node"]], event)
+            add_partitions(partitions[event["node"]], event["partitions"])
     every = [
         piece
-        for node, by_split in partitions.items()
-        for split, partition in by_split.items()
-        for piece in _splits_in(application_id, began, node, split, *kinds[node], partition)
+        for node, by_partition in partitions.items()
+        for partition, info in by_partition.items()
+        for piece in _file_splits_in(application_id, began, node, partition, *kinds[node], info)
     ]
     return (
         [piece for piece in every if kinds[piece.node][0] == "source"],
@@ -233,17 +239,17 @@ def _files_of(
     )
 
 
-def _splits_in(
+def _file_splits_in(
     application_id: str,
     began: int,
     node: int,
-    split: int,
+    partition: int,
     kind: str,
     format: str,
-    partition: Mapping[str, Any],
+    info: Mapping[str, Any],
 ) -> Iterator[FileSplit]:
-    place = application_id, began, node, split
-    parts = parts_in(format, kind, partition)
+    place = application_id, began, node, partition
+    parts = parts_in(format, kind, info)
     for part in parts:
         if format in LINES or part.row is not None:
             about = part.path, part.start if part.row is None else 0, part.size, part.modified
@@ -256,18 +262,18 @@ def _splits_in(
                 last=part.last,
                 row=part.row,
             )
-    for record, file in [] if parts else _files_in(partition):
+    for record, file in [] if parts else _files_in(info):
         start = int(file.get("start", 0))
         yield FileSplit(
             *place, normal_path(str(file["path"])), start, file.get("size"), file.get("modified"), record
         )
 
 
-def _files_in(partition: Mapping[str, Any]) -> list[tuple[int | None, Mapping[str, Any]]]:
+def _files_in(info: Mapping[str, Any]) -> list[tuple[int | None, Mapping[str, Any]]]:
     """(the record that it is, None where its rows are records; the file)."""
-    if "files" in partition:
-        return list(enumerate(partition["files"]))
-    return [(None, partition)] if "path" in partition and "record_length" not in partition else []
+    if "files" in info:
+        return list(enumerate(info["files"]))
+    return [(None, info)] if "path" in info and "record_length" not in info else []
 
 
 def _is_unfollowed_source(node: Mapping[str, Any]) -> bool:

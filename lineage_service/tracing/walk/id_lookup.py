@@ -12,7 +12,7 @@ import numpy as np
 
 from lineage_service.decode.rows import mark_of
 from lineage_service.tracing.columns.flow_files import Integers
-from lineage_service.tracing.model.elements import Run
+from lineage_service.tracing.model.elements import TaskRun
 from lineage_service.tracing.model.topology import Topology
 from spark_agent import contract
 
@@ -38,17 +38,17 @@ def records_of_ids(
         yield groups, slice(None), ids
         return
     ids = ids.astype(np.int64, copy=False)
-    splits = ids >> POSITION_BITS
+    partitions = ids >> POSITION_BITS
     positions = ids & _POSITIONS
-    first = int(splits[0])
-    if bool(np.all(splits == first)):
-        yield topology.run_of_split.get((node, first)), slice(None), positions
+    first = int(partitions[0])
+    if bool(np.all(partitions == first)):
+        yield topology.run_of_partition.get((node, first)), slice(None), positions
         return
-    order = np.argsort(splits, kind="stable")
-    ordered = splits[order]
+    order = np.argsort(partitions, kind="stable")
+    ordered = partitions[order]
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     for chosen in np.split(order, starts):
-        run = topology.run_of_split.get((node, int(splits[chosen[0]])))
+        run = topology.run_of_partition.get((node, int(partitions[chosen[0]])))
         yield run, chosen, positions[chosen]
 
 
@@ -63,17 +63,17 @@ def ids_of(
         [records] = frontier.values()
         return records
     runs_here = (topology.runs[run] for run in frontier)
-    runs: list[Run] = sorted((run for run in runs_here if topology.is_counted(node, run)), key=_split)
+    runs: list[TaskRun] = sorted((run for run in runs_here if topology.is_counted(node, run)), key=_partition)
     if not runs:
         return None, np.empty(0, np.int64)
     parts = [frontier[run.number] for run in runs]
     ids = [
-        positions.astype(np.int64) + (run.split << POSITION_BITS)
+        positions.astype(np.int64) + (run.partition << POSITION_BITS)
         for run, (_, positions) in zip(runs, parts, strict=True)
     ]
     origins = [origin for origin, _ in parts if origin is not None]
     return np.concatenate(origins) if origins else None, np.concatenate(ids)
 
 
-def _split(run: Run) -> int:
-    return run.split
+def _partition(run: TaskRun) -> int:
+    return run.partition

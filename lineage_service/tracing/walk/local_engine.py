@@ -15,7 +15,7 @@ import numpy as np
 from lineage_service.lineage import Direction
 from lineage_service.tracing.columns.interval_join import distinct, within
 from lineage_service.tracing.columns.snapshot import Snapshot
-from lineage_service.tracing.walk.origin_flows import MOST, CarriedFlows
+from lineage_service.tracing.walk.origin_flows import MOST, OriginFlows
 from lineage_service.tracing.walk.page_flows import flows_between
 from lineage_service.tracing.walk.result import Position, Reached, Walked, on_the_way
 from lineage_service.tracing.walk.steps import Integers, TooManyError, Walk
@@ -41,7 +41,7 @@ class TraceWalk:
         self._direction, self._depth, self._to = direction, depth, to
         # Where a walk ends before its time, records may be listed that it made no step from.
         is_whole = depth is None and to is None
-        self._carried = CarriedFlows(snapshot.graph, direction) if is_whole else None
+        self._origin_flows = OriginFlows(snapshot.graph, direction) if is_whole else None
         self._walk = Walk(snapshot, MOST if is_whole else None)
         self._hops: dict[int, int] = {}
         self._starts: dict[int, None] = {}
@@ -52,7 +52,7 @@ class TraceWalk:
         """Begin at these records, too. Positions ascend."""
         is_late = self._done or self._starts.keys() - {node} or not _is_public(self.snapshot, node)
         if is_late or self._walk.added(node) + len(positions) > MOST:
-            self._carry_no_more()
+            self._drop_origins()
         self._walk.add(node, run, None, positions)
         self._hops[node] = 0
         on_way = on_the_way(self.snapshot.graph.topology, self._direction, node, self._to)
@@ -64,7 +64,7 @@ class TraceWalk:
     @property
     def bytes(self) -> int:
         """Memory of the positions that it holds."""
-        return self._walk.bytes + (self._carried.bytes if self._carried is not None else 0)
+        return self._walk.bytes + (self._origin_flows.bytes if self._origin_flows is not None else 0)
 
     @property
     def has_found(self) -> bool:
@@ -94,39 +94,39 @@ class TraceWalk:
                     hops.setdefault(reached, hops[node] + is_public)
                 self._done[node] = walk.added(node)
         except BaseException:
-            self._carry_no_more()
+            self._drop_origins()
             raise
 
     def _step(self, node: int, *, is_public: bool) -> None:
         step = self._walk.backward if self._direction == "backward" else self._walk.forward
         if node in self._done or node in self.snapshot.graph.read_in_vain:
-            self._carry_no_more()
-        if self._carried is not None:
+            self._drop_origins()
+        if self._origin_flows is not None:
             try:
                 if is_public:
-                    self._carried.arrive(self._walk, node)
+                    self._origin_flows.arrive(self._walk, node)
                 return step(node)
             except TooManyError:
-                self._carry_no_more()
+                self._drop_origins()
         step(node)
 
-    def _carry_no_more(self) -> None:
-        if self._carried is not None:
-            self._carried = self._walk.most = None
+    def _drop_origins(self) -> None:
+        if self._origin_flows is not None:
+            self._origin_flows = self._walk.most = None
             self._walk.without_origins()
 
     def done_nodes(self) -> list[int]:
         """The nodes whose records are known, in the order of the way."""
         return list(self._done)
 
-    def by_split(self, node: int) -> dict[int, Integers]:
+    def by_partition(self, node: int) -> dict[int, Integers]:
         """The records reached at a node, ascending."""
-        by_split: dict[int, list[Integers]] = defaultdict(list)
+        by_partition: dict[int, list[Integers]] = defaultdict(list)
         for run, (_, positions) in self._walk.at(node).items():
-            by_split[self.snapshot.graph.topology.runs[run].split].append(positions)
+            by_partition[self.snapshot.graph.topology.runs[run].partition].append(positions)
         return {
-            split: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
-            for split, parts in by_split.items()
+            partition: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+            for partition, parts in by_partition.items()
         }
 
     def size(self, arrived: Integers) -> int:
@@ -172,8 +172,8 @@ class TraceWalk:
         if sum(1 for page in listed if page.positions) < 2:  # no record flows within its node
             return []
         # A bound is not the same in both directions.
-        is_known = self._carried is not None and self._walk.is_exact and self.is_whole
-        carried = self._carried.between(listed) if self._carried is not None and is_known else None
+        is_known = self._origin_flows is not None and self._walk.is_exact and self.is_whole
+        carried = self._origin_flows.between(listed) if self._origin_flows is not None and is_known else None
         return carried if carried is not None else flows_between(self.snapshot, self._walk, listed, check)
 
 
@@ -185,14 +185,14 @@ def _reached(
     snapshot: Snapshot, main: Walk, node: int, limit: int, after: Mapping[int, tuple[int, int]] | None
 ) -> Reached:
     """One record may be held by several runs (two actions over one RDD): it counts once."""
-    by_split: dict[int, dict[int, Integers]] = defaultdict(dict)
+    by_partition: dict[int, dict[int, Integers]] = defaultdict(dict)
     for run, (_, positions) in main.at(node).items():
-        by_split[snapshot.graph.topology.runs[run].split][run] = positions
+        by_partition[snapshot.graph.topology.runs[run].partition][run] = positions
     begin = (-1, -1) if after is None else after.get(node, _BEYOND)
     total = left = 0
     page: list[Position] = []
-    for split in sorted(by_split):
-        positions_of = by_split[split]
+    for partition in sorted(by_partition):
+        positions_of = by_partition[partition]
         every = (
             distinct(np.concatenate(list(positions_of.values())))
             if len(positions_of) > 1
@@ -200,17 +200,17 @@ def _reached(
         )
         total += len(every)
         first = 0
-        if split <= begin[0]:
-            first = len(every) if split < begin[0] else int(np.searchsorted(every, begin[1], "right"))
+        if partition <= begin[0]:
+            first = len(every) if partition < begin[0] else int(np.searchsorted(every, begin[1], "right"))
         chosen = every[first : first + limit - len(page)].tolist()
         left += len(every) - first - len(chosen)
         if len(positions_of) == 1:
             run = next(iter(positions_of))
-            page += [Position(node, split, offset, run) for offset in chosen]
+            page += [Position(node, partition, offset, run) for offset in chosen]
             continue
         for offset in chosen:
             run = next(run for run, positions in sorted(positions_of.items()) if _holds(positions, offset))
-            page.append(Position(node, split, offset, run))
+            page.append(Position(node, partition, offset, run))
     return Reached(node, total, tuple(page), has_more=left > 0)
 
 

@@ -17,13 +17,13 @@ from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.walk.result import Position, Reached
 from lineage_service.tracing.walk.steps import Integers, Records, Walk
 
-__all__ = ["MOST", "CarriedFlows"]
+__all__ = ["MOST", "OriginFlows"]
 
 #: Records of one node. Beyond, more is carried than is ever listed.
 MOST = 1 << 13
 
 
-class CarriedFlows:
+class OriginFlows:
     """For one walk, which visits each node once. Records of public nodes are numbered as they are reached."""
 
     def __init__(self, graph: LineageGraph, direction: Direction) -> None:
@@ -72,8 +72,8 @@ class CarriedFlows:
         positions = [position for page in reached for position in page.positions]
         place = np.full(self._reached, -1, np.int64)  # of each number in this list
         count = 0
-        for (node, split, run), group in groupby(positions, _held):
-            if self._graph.only_runs(node).get(split) != run:
+        for (node, partition, run), group in groupby(positions, _held):
+            if self._graph.only_runs(node).get(partition) != run:
                 return None
             first, numbered = self._at[node, run]
             offsets = [position.offset for position in group]
@@ -95,4 +95,4 @@ class CarriedFlows:
 
 
 def _held(position: Position) -> tuple[int, int, int]:
-    return position.node, position.split, position.run
+    return position.node, position.partition, position.run

@@ -28,11 +28,12 @@ def flows_between(
     """(input, output) of the flows between listed records, in the order of these, that a walk has reached."""
     positions = [position for page in reached for position in page.positions]
     by_place = {
-        (position.node, position.split, position.offset): index for index, position in enumerate(positions)
+        (position.node, position.partition, position.offset): index
+        for index, position in enumerate(positions)
     }
     offsets_of: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for node, split, offset in sorted(by_place):
-        offsets_of[node, split].append(offset)
+    for node, partition, offset in sorted(by_place):
+        offsets_of[node, partition].append(offset)
     listed = {place: np.array(offsets, np.int64) for place, offsets in offsets_of.items()}
     pairs: set[tuple[int, int]] = set()
     for page in reached:
@@ -42,9 +43,9 @@ def flows_between(
         for node in side.nodes() - {page.node}:
             for run, (origins, offsets) in side.at(node).items():
                 assert origins is not None
-                split = snapshot.graph.topology.runs[run].split
+                partition = snapshot.graph.topology.runs[run].partition
                 for origin, offset in zip(origins.tolist(), offsets.tolist(), strict=True):
-                    other = by_place.get((node, split, offset))
+                    other = by_place.get((node, partition, offset))
                     if other is not None:
                         pairs.add((origin, other))
     return [(positions[source], positions[target]) for source, target in sorted(pairs)]
@@ -79,13 +80,13 @@ def _started_beside(
     snapshot: Snapshot, reached: Reached, by_place: dict[tuple[int, int, int], int]
 ) -> Iterator[tuple[int, Integers, Integers]]:
     """The listed records of one node, in every run that holds them, each its own origin."""
-    by_split: dict[int, list[Position]] = defaultdict(list)
+    by_partition: dict[int, list[Position]] = defaultdict(list)
     for position in reached.positions:
-        by_split[position.split].append(position)
-    for split, positions in by_split.items():
+        by_partition[position.partition].append(position)
+    for partition, positions in by_partition.items():
         origins = np.array(
-            [by_place[position.node, position.split, position.offset] for position in positions], np.int64
+            [by_place[position.node, position.partition, position.offset] for position in positions], np.int64
         )
         offsets = np.array([position.offset for position in positions], np.int64)
-        for run in snapshot.graph.holders_of(reached.node, split, "forward"):
+        for run in snapshot.graph.holders_of(reached.node, partition, "forward"):
             yield run.number, origins, offsets

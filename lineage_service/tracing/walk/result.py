@@ -15,7 +15,7 @@ class Position:
     """A record as it is shown: where it stands, and a run that holds it."""
 
     node: int
-    split: int
+    partition: int
     offset: int
     run: int
 
@@ -43,7 +43,7 @@ class Walked:
     def left(self) -> dict[int, tuple[int, int]]:
         """Node -> (split, offset) of the last record listed, where there are more."""
         return {
-            page.node: (page.positions[-1].split, page.positions[-1].offset)
+            page.node: (page.positions[-1].partition, page.positions[-1].offset)
             for page in self.reached
             if page.has_more
         }

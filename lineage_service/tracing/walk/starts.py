@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.record_location import Places
-from lineage_service.tracing.model.elements import Run, TopologyNode, in_words
+from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.model.elements import TaskRun, TopologyNode, in_words
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from spark_agent import contract
 
@@ -81,22 +81,22 @@ def record_named(graph: LineageGraph, text: str, node: str | None) -> tuple[Topo
         raise InvalidQueryError(f"the record id names node {number}, and node is {node}: give one of them")
     node = number or node
     try:
-        kind, split, offset = contract.parse_record_id(text)
+        kind, partition, offset = contract.parse_record_id(text)
     except contract.ContractError as error:
         raise InvalidQueryError(str(error)) from None
     if node is not None:
-        return node_named(graph, node), split, offset
+        return node_named(graph, node), partition, offset
     if kind is None:
         raise InvalidQueryError(f"record {text} stands at many nodes; give node too")
     nodes = [
         other
         for other in graph.topology.nodes.values()
-        if other.kind == kind and graph.holders_of(other.number, split, "forward")
+        if other.kind == kind and graph.holders_of(other.number, partition, "forward")
     ]
     if len(nodes) == 1:
-        return nodes[0], split, offset
+        return nodes[0], partition, offset
     if not nodes:
-        raise NotFoundError(f"no {kind} of this application has a partition {split}")
+        raise NotFoundError(f"no {kind} of this application has a partition {partition}")
     several = ", ".join(map(in_words, nodes))
     raise InvalidQueryError(f"record {text} stands at several {kind}s: {several}; give node too")
 
@@ -110,7 +110,7 @@ def _parts_of(text: str) -> tuple[str, str, str]:
 
 
 def places_named(
-    graph: LineageGraph, places: Places, query: TraceQuery, check: Check
+    graph: LineageGraph, places: RecordLocations, query: TraceQuery, check: Check
 ) -> list[tuple[TopologyNode, int, int]] | TopologyNode:
     """[(node, split, offset)] of the record that a query names; of one that names a key, the node alone.
 
@@ -122,7 +122,7 @@ def places_named(
         records = places.find(
             graph.topology, query.path, query.row or 0, check, direction=query.direction, node=node
         )
-        return [(graph.topology.nodes[number], split, offset) for number, split, offset in records]
+        return [(graph.topology.nodes[number], partition, offset) for number, partition, offset in records]
     if query.key is not None and query.node is not None:
         return node_named(graph, query.node)
     if query.record is not None:
@@ -137,15 +137,15 @@ def places_named(
 
 def held_named(
     graph: LineageGraph, places: Sequence[tuple[TopologyNode, int, int]], direction: str
-) -> list[tuple[TopologyNode, int, int, list[Run]]]:
+) -> list[tuple[TopologyNode, int, int, list[TaskRun]]]:
     """Such places with the runs in which a trace from there begins. Of several, those that have the record.
 
     Raises NotFoundError, InvalidQueryError.
     """
     starts, missing = [], []
-    for node, split, offset in places:
+    for node, partition, offset in places:
         try:
-            starts.append((node, split, offset, holders_named(graph, node, split, offset, direction)))
+            starts.append((node, partition, offset, holders_named(graph, node, partition, offset, direction)))
         except NotFoundError as error:
             missing.append(error)
     if not starts:
@@ -153,18 +153,20 @@ def held_named(
     return starts
 
 
-def holders_named(graph: LineageGraph, node: TopologyNode, split: int, offset: int, direction: str) -> list[Run]:
+def holders_named(
+    graph: LineageGraph, node: TopologyNode, partition: int, offset: int, direction: str
+) -> list[TaskRun]:
     """The runs in which a trace from a record begins. Raises NotFoundError, InvalidQueryError."""
     check_has_records(node)
     counts = [
         (run, graph.count(node.number, run.number))
-        for run in graph.holders_of(node.number, split, direction)
+        for run in graph.holders_of(node.number, partition, direction)
     ]
     holders = [run for run, count in counts if offset < count]
     if not holders:
         raise NotFoundError(
             f"node {node.number} ({node.name}) has {max((count for _, count in counts), default=0)} records "
-            f"in partition {split}; offset {offset} is not there (offsets count from 0)"
+            f"in partition {partition}; offset {offset} is not there (offsets count from 0)"
         )
     return holders
 

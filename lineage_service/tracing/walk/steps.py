@@ -98,7 +98,7 @@ class Walk:
     ) -> None:
         """Put records at `node`. Those that are distinct and ascending need not be sorted again."""
         self.check()
-        if run in self._topology.cut:
+        if run in self._topology.limited:
             inside = positions < self._topology.runs[run].outputs
             positions, origins = positions[inside], None if origins is None else origins[inside]
         if len(positions):
@@ -214,7 +214,7 @@ class Walk:
             self.check()
             origins, positions = frontier[run]
             if is_spanning:
-                parts = inputs_of_spans(slices, positions, tells_which=origins is not None)
+                parts = inputs_of_spans(slices, positions, with_indices=origins is not None)
             else:
                 parts = inputs_of_outputs(slices, positions)
             if origins is not None:
@@ -452,7 +452,7 @@ class Walk:
     def _asked_of(self, node: int, run: int) -> Integers | None:
         """The positions of a run that matter; None: all of them."""
         if self._listed is not None and self._topology.nodes[node].is_public:
-            return self._listed.get((node, self._topology.runs[run].split), _NONE)
+            return self._listed.get((node, self._topology.runs[run].partition), _NONE)
         if self._among is not None:
             return self._among.at(node).get(run, (None, _NONE))[1]
         return None

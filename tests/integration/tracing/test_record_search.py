@@ -11,8 +11,7 @@ import pytest
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import RecordPage
 from lineage_service.queries import RecordQuery
-from lineage_service.tracing.files import record_location as places
-from lineage_service.tracing.files import row_index
+from lineage_service.tracing.files import record_location, row_index
 from lineage_service.tracing.query.service import LineageQueries
 from tests.support.file_applications import APP, MAP, SOURCE, questions_of, splits_of
 
@@ -67,13 +66,13 @@ def test_a_page_is_found_without_the_files_behind_it(
     asked: LineageQueries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched: list[int] = []
-    original = places.Places.matching
+    original = record_location.RecordLocations.matching
 
     def noting(self: Any, node: Any, split: int, *rest: Any) -> Any:
         searched.append(split)
         return original(self, node, split, *rest)
 
-    monkeypatch.setattr(places.Places, "matching", noting)
+    monkeypatch.setattr(record_location.RecordLocations, "matching", noting)
     page = ask(asked, text="storm", limit=9)
     assert searched == [0]
     ask(asked, text="storm", limit=10, cursor=page.next)
@@ -196,5 +195,5 @@ def test_a_search_says_which_files_it_did_not_read(tmp_path: Path, format: str) 
     asked = questions_of(tmp_path, [partition], [5], format=format)
     page = ask(asked, text="storm")
     assert (page.records, page.total) == ((), None)
-    assert page.warnings[0].startswith(f"rows of {places._FORMATS[format]} files were not searched")
+    assert page.warnings[0].startswith(f"rows of {record_location._FORMATS[format]} files were not searched")
     assert page.next is None

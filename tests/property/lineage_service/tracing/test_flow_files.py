@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.columns.column_cache import as_kept, part
+from lineage_service.tracing.columns.column_cache import compact, part
 from lineage_service.tracing.columns.flow_files import NO_RUN, ColumnCache, FlowFiles
 from lineage_service.tracing.columns.interval_join import (
     distinct,
@@ -211,7 +211,7 @@ _kept_columns = st.one_of(
 def test_a_part_of_a_column_is_that_part_of_all_of_it(
     values: list[int], name: str, data: st.DataObject
 ) -> None:
-    kept = as_kept(name, pa.chunked_array([pa.array(values, pa.int64())]))
+    kept = compact(name, pa.chunked_array([pa.array(values, pa.int64())]))
     start = data.draw(st.integers(0, len(values)))
     stop = data.draw(st.integers(start, len(values)))
     assert part(kept, start, stop).tolist() == values[start:stop]

@@ -23,7 +23,7 @@ from lineage_service.tracing.files.bzip2_splits import text_starts
 from lineage_service.tracing.files.decompression import FileBytes, unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
 from lineage_service.tracing.files.row_index import RowIndex
-from lineage_service.tracing.model.split_rows import rows_of_splits
+from lineage_service.tracing.model.partition_rows import rows_of_partitions
 from tests.support.lines import naive
 
 texts = st.lists(
@@ -68,7 +68,7 @@ def _after_row(data: bytes, at: int) -> int:
 
 
 @given(texts, chunks, st.lists(st.integers(0, 90), max_size=4))
-def test_rows_of_splits_are_those_that_hadoop_gives(data: bytes, chunk: int, cuts: list[int]) -> None:
+def test_rows_of_partitions_are_those_that_hadoop_gives(data: bytes, chunk: int, cuts: list[int]) -> None:
     bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     with file_of(data) as path:
         whole = RowIndex(path, chunk)
@@ -106,7 +106,7 @@ def test_what_was_read_of_whole_splits_says_which_rows_they_have(
         expected[split] = range(first, first + counts[split])
         first += counts[split]
     known = {split: count for split, count in counts.items() if split not in unknown}
-    assert rows_of_splits(partitions, known) == expected
+    assert rows_of_partitions(partitions, known) == expected
 
 
 @given(texts, chunks, st.sampled_from(["a", "BC", "é€", "\ufffd", "ss", "S", "xx", "\n", ""]), st.data())

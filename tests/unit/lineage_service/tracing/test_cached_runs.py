@@ -9,7 +9,7 @@ import pytest
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.cached_runs import not_accepted, that_were_read, whole
-from lineage_service.tracing.model.elements import Run, TopologyNode
+from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 from lineage_service.tracing.walk.dataset_links import _files_of
 from spark_agent import contract
 
@@ -64,9 +64,9 @@ TARGETS = {
 }
 
 
-def run(number: int, reads: int, *makes: int, **others: Any) -> Run:
-    given = {"split": 0, "attempt": number, "stage": number, "action": number, "outputs": 1, **others}
-    return Run(
+def run(number: int, reads: int, *makes: int, **others: Any) -> TaskRun:
+    given = {"partition": 0, "attempt": number, "stage": number, "action": number, "outputs": 1, **others}
+    return TaskRun(
         number=number,
         input=reads,
         nodes=makes,
@@ -77,7 +77,7 @@ def run(number: int, reads: int, *makes: int, **others: Any) -> Run:
     )
 
 
-def read(committed: list[Run], kept: list[Run]) -> set[int]:
+def read(committed: list[TaskRun], kept: list[TaskRun]) -> set[int]:
     known = {each.number: each for each in committed}
     maybe = not_accepted(NODES, known, {each.number: each for each in kept})
     assert all(each.action is None for each in maybe.values())
@@ -87,7 +87,7 @@ def read(committed: list[Run], kept: list[Run]) -> set[int]:
 READER = run(9, 1, 2, 3)
 
 
-def reader(*pieces: tuple[int, int, int]) -> Run:
+def reader(*pieces: tuple[int, int, int]) -> TaskRun:
     """One whose manifest tells of what it has read."""
     return replace(READER, read=pieces)
 
@@ -104,7 +104,7 @@ def reader(*pieces: tuple[int, int, int]) -> Run:
             [READER], [run(5, 0, 1), run(6, 0, 1)], set(), id="nothing is named, and one of two was"
         ),
         pytest.param([READER, run(6, 0, 1)], [run(5, 0, 1)], set(), id="or of two, one of which counts"),
-        pytest.param([READER], [run(5, 0, 1, split=1)], set(), id="another split"),
+        pytest.param([READER], [run(5, 0, 1, partition=1)], set(), id="another split"),
         pytest.param([READER], [READER], set(), id="committed itself"),
         pytest.param([run(9, 0, 1, 2, 3)], [run(5, 0, 1)], set(), id="computed anew"),
         pytest.param(
@@ -114,7 +114,7 @@ def reader(*pieces: tuple[int, int, int]) -> Run:
     ],
 )
 def test_which_counts_that_no_manifest_accepts(
-    committed: list[Run], kept: list[Run], counts: set[int]
+    committed: list[TaskRun], kept: list[TaskRun], counts: set[int]
 ) -> None:
     assert read(committed, kept) == counts
 
@@ -124,7 +124,7 @@ def test_ways_over_several_caches_are_followed() -> None:
     assert read([reads], [run(5, 0, 1), run(7, 1, 2, read=((5, 0, 1),)), run(6, 0, 1)]) == {5, 7}
 
 
-def attempt(number: int, **others: Any) -> list[Run]:
+def attempt(number: int, **others: Any) -> list[TaskRun]:
     """All that one reads and groups for the cache of a DataFrame; its runs have numbers from `number` on."""
     given = {"attempt": number, "stage": number, **others}
     return [
@@ -144,7 +144,7 @@ def test_of_a_cache_of_a_dataframe_the_attempt_with_the_most_records_counts() ->
 
 
 def test_a_cache_of_a_cache_is_followed() -> None:
-    kept = [*attempt(20), run(30, ANOTHER, split=1)]
+    kept = [*attempt(20), run(30, ANOTHER, partition=1)]
     assert read([run(40, OUTPUT)], kept) == {20, 21, 22, 30}
 
 
@@ -168,7 +168,7 @@ def test_of_steps_another_stage_may_have_other_rows() -> None:
         pytest.param([run(40, OUTPUT), *attempt(20)], attempt(20), id="committed itself"),
     ],
 )
-def test_others_do_not_of_dataframes_either(committed: list[Run], kept: list[Run]) -> None:
+def test_others_do_not_of_dataframes_either(committed: list[TaskRun], kept: list[TaskRun]) -> None:
     assert not read(committed, kept)
 
 
@@ -187,6 +187,6 @@ def test_files_that_only_such_a_run_told_of_lead_from_one_application_to_the_nex
     part = {"path": "/data/a", "start": 0, "first": 0, "size": 9, "modified": 7}
     kept = {"type": contract.RUN_KEPT, "time": 2, "input": SCAN, "split": 3, "parts": [part]}
     [[read], written, unfollowed] = _files_of("app", [kept, node])
-    assert (read.node, read.split, read.path, read.size) == (SCAN, 3, "/data/a", 9)
+    assert (read.node, read.partition, read.path, read.size) == (SCAN, 3, "/data/a", 9)
     assert not written
     assert not unfollowed

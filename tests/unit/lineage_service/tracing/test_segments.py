@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lineage_service.tracing.files.segments import normal_path
+from lineage_service.tracing.files.file_parts import normal_path
 
 
 @pytest.mark.parametrize(

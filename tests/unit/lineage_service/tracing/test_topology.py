@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from lineage_service.tracing.model.topology import Topology, read_topology
+from lineage_service.tracing.model.topology import Topology
+from lineage_service.tracing.model.topology_builder import read_topology
 from spark_agent import contract
 
 #: Node 1 reads the splits 0 and 1 of a file, node 2 is its union with itself, and 3 that in one split.

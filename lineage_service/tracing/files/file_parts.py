@@ -24,7 +24,7 @@ __all__ = [
     "ORC",
     "PARQUET",
     "TEXT",
-    "Part",
+    "FilePart",
     "by_part",
     "first_record",
     "format_of",
@@ -47,7 +47,7 @@ _FILE_URI = re.compile(r"file:(?://[^/]*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """Positions from `first` to before `last` (None: to the end of the partition) are rows of one file.
 
     `row` is the row of `first` in the file; None: `first` is the first one of the split that begins at
@@ -72,23 +72,23 @@ def format_of(node: TopologyNode) -> str:
     return TEXT if node.dataset is None else node.dataset.format
 
 
-def parts_of(node: TopologyNode, partition: Mapping[str, Any]) -> list[Part]:
+def parts_of(node: TopologyNode, info: Mapping[str, Any]) -> list[FilePart]:
     """Those of a partition of a node."""
-    return parts_in(format_of(node), node.kind, partition)
+    return parts_in(format_of(node), node.kind, info)
 
 
-def parts_in(format: str, kind: str, partition: Mapping[str, Any]) -> list[Part]:
+def parts_in(format: str, kind: str, info: Mapping[str, Any]) -> list[FilePart]:
     """Those of a partition; one where a partition of CSV, JSON or Parquet is a file or a split of one.
 
     None of what is no file, or is told in another way: text of one split, whole files, records of a length.
     """
-    segments: Sequence[Mapping[str, Any]] = partition.get("parts") or ()
-    if not segments and "path" in partition and format in LINES | NUMBERED and format != TEXT:
+    segments: Sequence[Mapping[str, Any]] = info.get("parts") or ()
+    if not segments and "path" in info and format in LINES | NUMBERED and format != TEXT:
         is_written = kind == "sink" and format in NUMBERED
-        segments = [{**partition, "first": 0, "row": 0 if is_written else None}]
+        segments = [{**info, "first": 0, "row": 0 if is_written else None}]
     lasts = [*(int(segment["first"]) for segment in segments[1:]), None]
     return [
-        Part(
+        FilePart(
             path=plain_path(str(segment["path"])),
             start=int(segment.get("start") or 0),
             size=segment.get("size"),
@@ -106,12 +106,12 @@ def _row(format: str, part: Mapping[str, Any]) -> int | None:
     return 0 if row is None and format in _IN_ORDER and not part.get("start") else row
 
 
-def paths_of(partition: Mapping[str, Any]) -> list[str]:
+def paths_of(info: Mapping[str, Any]) -> list[str]:
     """The files of a partition, however it tells of them."""
     for name in ("files", "parts"):
-        if name in partition:
-            return [plain_path(str(file["path"])) for file in partition[name]]
-    return [plain_path(str(partition["path"]))] if "path" in partition else []
+        if name in info:
+            return [plain_path(str(file["path"])) for file in info[name]]
+    return [plain_path(str(info["path"]))] if "path" in info else []
 
 
 def plain_path(path: str) -> str:
@@ -120,9 +120,9 @@ def plain_path(path: str) -> str:
     return path if scheme is None else unquote(path[scheme.end() :])
 
 
-def by_part(parts: Sequence[Part], offsets: Iterable[int]) -> dict[Part, list[int]]:
+def by_part(parts: Sequence[FilePart], offsets: Iterable[int]) -> dict[FilePart, list[int]]:
     """The offsets by the part that they are in. A part of no rows has none."""
-    offsets_of: dict[Part, list[int]] = {}
+    offsets_of: dict[FilePart, list[int]] = {}
     firsts = [part.first for part in parts]
     for offset in offsets:
         at = bisect_right(firsts, offset) - 1
@@ -139,6 +139,6 @@ def normal_path(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links, and Spark does not
 
 
-def first_record(partition: Mapping[str, Any]) -> int:
+def first_record(info: Mapping[str, Any]) -> int:
     """A later split of a file of records of one length begins with the first record that starts in it."""
-    return -(-int(partition["start"]) // int(partition["record_length"]))
+    return -(-int(info["start"]) // int(info["record_length"]))

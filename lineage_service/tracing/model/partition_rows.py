@@ -10,34 +10,34 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["rows_of_splits"]
+__all__ = ["rows_of_partitions"]
 
 #: Its splits begin somewhere in compressed bytes.
 _COMPRESSED = ".bz2"
 
 
-def rows_of_splits(
+def rows_of_partitions(
     partitions: Mapping[int, Mapping[str, Any]], counts: Mapping[int, int]
 ) -> dict[int, range]:
     """By split, of files with several: those without a gap before them, as far as `counts` goes.
 
     `counts` are all rows of a split, as it was read.
     """
-    splits: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for split, partition in partitions.items():
-        path, start, length = (partition.get(name) for name in ("path", "start", "length"))
-        if not isinstance(path, str) or path.endswith(_COMPRESSED) or "record_length" in partition:
+    by_path: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for partition, info in partitions.items():
+        path, start, length = (info.get(name) for name in ("path", "start", "length"))
+        if not isinstance(path, str) or path.endswith(_COMPRESSED) or "record_length" in info:
             continue
         if isinstance(start, int) and isinstance(length, int):
-            splits[path].append((start, length, split))
+            by_path[path].append((start, length, partition))
     rows: dict[int, range] = {}
-    for several in splits.values():
+    for several in by_path.values():
         if len(several) < 2:
             continue
         end = first = 0
-        for start, length, split in sorted(several):
-            if start != end or split not in counts:
+        for start, length, partition in sorted(several):
+            if start != end or partition not in counts:
                 break
             end = start + length
-            rows[split] = range(first, first := first + counts[split])
+            rows[partition] = range(first, first := first + counts[partition])
     return rows

@@ -1,0 +1,168 @@
+"""What the events of one application say of its nodes and task runs.
+
+The order in which they came does not matter, nor how often each one came.
+Pure: takes decoded events, gives values. Does not decide which of several task runs counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lineage_service.lineage import Dataset
+from lineage_service.outcomes import NodeOutcome, actions_of
+from lineage_service.tracing.model.elements import PartitionInfo, TaskRun, TopologyNode
+from spark_agent import contract
+
+__all__ = ["EventLog", "add_partitions", "read_events"]
+
+Event = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class EventLog:
+    """The events by what they are about."""
+
+    registered: dict[int, Event] = field(default_factory=dict)  # node -> its registration
+    ports: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    partitions: dict[int, dict[int, PartitionInfo]] = field(default_factory=lambda: defaultdict(dict))
+    outcomes: Mapping[int, NodeOutcome] = field(default_factory=dict)
+    id_links: set[tuple[int, int]] = field(default_factory=set)
+    committed: dict[int, TaskRun] = field(default_factory=dict)
+    #: Task runs that have left something in a cache, and what they reported of it.
+    cached: dict[int, TaskRun] = field(default_factory=dict)
+    cache_events: dict[int, Event] = field(default_factory=dict)
+    persisted_nodes: set[int] = field(default_factory=set)
+    reports_persisted: bool = False
+
+    @property
+    def persisted(self) -> set[int] | None:
+        """The nodes that were ever persisted; None where the application does not report it."""
+        return self.persisted_nodes if self.reports_persisted else None
+
+    def nodes(self) -> dict[int, TopologyNode]:
+        """As they were registered, with their parents and partitions."""
+        return {number: self._node(number, event) for number, event in self.registered.items()}
+
+    def with_files_of_cached(self, node: TopologyNode, run: TaskRun) -> TopologyNode:
+        """With what a cached run has read of files; where the driver says as much, its word counts."""
+        parts = self.cache_events[run.number].get("parts")
+        if not parts:
+            return node
+        partitions: dict[int, PartitionInfo] = {run.partition: {"split": run.partition, "parts": parts}}
+        add_partitions(partitions, node.partitions.values())
+        return replace(node, partitions=partitions)
+
+    # -- one handler for each type of event ----------------------------------------------------------
+
+    def on_started(self, event: Event) -> None:
+        self.reports_persisted = contract.tells_what_is_kept(event)
+
+    def on_node(self, event: Event) -> None:
+        self.registered[event["node"]] = event
+
+    def on_link(self, event: Event) -> None:
+        if event.get("ids"):
+            self.id_links.add((event["source"], event["target"]))
+        else:
+            self.ports[event["target"]][event["port"]] = event["source"]
+
+    def on_partitions(self, event: Event) -> None:
+        add_partitions(self.partitions[event["node"]], event["partitions"])
+
+    def on_committed(self, event: Event) -> None:
+        self.committed.setdefault(event["run"], _task_run(event))
+
+    def on_cached(self, event: Event) -> None:
+        self.cached.setdefault(event["run"], _task_run(event))
+        self.cache_events.setdefault(event["run"], event)
+
+    def on_persisted(self, event: Event) -> None:
+        self.persisted_nodes.add(event["node"])
+
+    # -- values --------------------------------------------------------------------------------------
+
+    def _node(self, number: int, event: Event) -> TopologyNode:
+        ports = self.ports[number]
+        return TopologyNode(
+            number=number,
+            name=event["name"],
+            description=event["description"],
+            kind=event["kind"],
+            relation=event["relation"],
+            exact=event["exact"],
+            reason=event.get("reason") or "",
+            call_site=event.get("call_site") or "",
+            dataset=_dataset(event.get("dataset")),
+            parents=tuple(ports[port] for port in sorted(ports)),
+            partitions=self.partitions[number],
+            by_id=event.get("by_id") is True,
+            limit=event.get("limit"),
+            operation=event.get("operation"),
+            outcome=self.outcomes.get(number),
+        )
+
+
+_HANDLERS: Mapping[str, Callable[[EventLog, Event], None]] = {
+    contract.APPLICATION_STARTED: EventLog.on_started,
+    contract.NODE_REGISTERED: EventLog.on_node,
+    contract.LINK: EventLog.on_link,
+    contract.PARTITIONS: EventLog.on_partitions,
+    contract.RUN_COMMITTED: EventLog.on_committed,
+    contract.RUN_KEPT: EventLog.on_cached,
+    contract.PERSISTED: EventLog.on_persisted,
+}
+
+
+def read_events(events: Iterable[Event]) -> EventLog:
+    """The log of these events. Other types of events say nothing of nodes and runs."""
+    in_order = sorted(events, key=lambda event: (event["time"], event.get("event", 0)))
+    log = EventLog(outcomes=actions_of(in_order))
+    for event in in_order:
+        handle = _HANDLERS.get(event["type"])
+        if handle is not None:
+            handle(log, event)
+    return log
+
+
+def add_partitions(partitions: dict[int, PartitionInfo], infos: Iterable[PartitionInfo]) -> None:
+    """Put what a later event says of partitions in place of what is there.
+
+    A run that read less (of a limit, say) reports fewer parts of a partition: the first of those of the run
+    that counts.
+    """
+
+    def reach(info: PartitionInfo) -> int:
+        return max((int(part["first"]) for part in info.get("parts", ())), default=0)
+
+    for info in infos:
+        partition = info["split"]
+        if partition not in partitions or reach(info) >= reach(partitions[partition]):
+            partitions[partition] = info
+
+
+def _dataset(dataset: object) -> Dataset | None:
+    if not isinstance(dataset, Mapping):
+        return None
+    return Dataset(**{key: str(dataset.get(key, "")) for key in ("namespace", "name", "format")})
+
+
+def _task_run(event: Event) -> TaskRun:
+    return TaskRun(
+        number=event["run"],
+        partition=event["split"],
+        attempt=event["attempt"],
+        action=event["action"],
+        input=event["input"],
+        nodes=tuple(event["nodes"]),
+        overridden=frozenset(event.get("overridden") or ()),
+        inputs=event["inputs"],
+        outputs=event["outputs"],
+        counts={int(node): count for node, count in (event.get("counts") or {}).items()},
+        execution=event.get("execution", 0),
+        stage=event.get("stage"),
+        is_whole=event.get("whole") is True,
+        read=tuple((run, first, count) for run, first, count in event.get("read") or ()),
+    )
