@@ -1,6 +1,6 @@
 """Every record of an application and every way from one to the next: the whole run, for the graph.
 
-What a trace lists for one start, for all at once, by the same steps (`beside`), with the same ids.
+What a trace lists for one start, for all at once, by the same steps (`walk_to_public`), with the same ids.
 Only runs that an output was made from have a part in it. Bounded: an application with more than `max_flows`
 records, or ways between them, is not read beyond that.
 """
@@ -15,10 +15,11 @@ import numpy as np
 
 from lineage_service.graph.rows import RunColumn, WholeRun
 from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.model.elements import TopologyNode
-from lineage_service.tracing.walk.page_flows import beside
-from lineage_service.tracing.walk.steps import Integers, TooManyError, Walk
+from lineage_service.tracing.walk.frontiers import Frontiers, TooManyError
+from lineage_service.tracing.walk.page_flows import walk_to_public
 from spark_agent import contract
 
 __all__ = ["TooManyFlows", "whole_run"]
@@ -55,7 +56,7 @@ def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun |
     try:
         for node in public:
             start = _start(splits[node.number])
-            side = beside(snapshot, node.number, start, _REPEATED * max_flows)
+            side = walk_to_public(snapshot, node.number, start, _REPEATED * max_flows)
             for found in sorted((side.nodes() & splits.keys()) - {node.number}):
                 ways, are_the_same = _ways(snapshot, side, found, splits[found])
                 links = np.concatenate([links, ways], axis=1)
@@ -101,7 +102,9 @@ def _start(splits: Mapping[int, _Split]) -> Iterator[tuple[int, Integers, Intege
             yield run, offsets + split.first, offsets
 
 
-def _ways(snapshot: Snapshot, side: Walk, node: int, splits: Mapping[int, _Split]) -> tuple[Integers, bool]:
+def _ways(
+    snapshot: Snapshot, side: Frontiers, node: int, splits: Mapping[int, _Split]
+) -> tuple[Integers, bool]:
     """(targets, sources) at `node`, each once; and whether all runs of a split tell the same.
 
     Runs of one split are two computations of it, for two actions. Where they put their records in another

@@ -13,12 +13,19 @@ from dataclasses import replace
 import numpy as np
 
 from lineage_service.lineage import Direction
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.interval_join import distinct, within
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.model.topology import Topology
+from lineage_service.tracing.walk.backward import BackwardSteps
+from lineage_service.tracing.walk.forward import ForwardSteps
+from lineage_service.tracing.walk.frontiers import Frontier, Frontiers, TooManyError
 from lineage_service.tracing.walk.origin_flows import MOST, OriginFlows
 from lineage_service.tracing.walk.page_flows import flows_between
 from lineage_service.tracing.walk.result import Position, Reached, Walked, on_the_way
-from lineage_service.tracing.walk.steps import Integers, TooManyError, Walk
+
+#: Places before and behind all records of a node, as (partition, offset).
+_BEFORE_ALL, _BEHIND_ALL = (-1, -1), (1 << 63, 0)
 
 
 class TraceWalk:
@@ -42,7 +49,9 @@ class TraceWalk:
         # Where a walk ends before its time, records may be listed that it made no step from.
         is_whole = depth is None and to is None
         self._origin_flows = OriginFlows(snapshot.graph, direction) if is_whole else None
-        self._walk = Walk(snapshot, MOST if is_whole else None)
+        self._frontiers = Frontiers(snapshot.graph, MOST if is_whole else None)
+        steps = BackwardSteps if direction == "backward" else ForwardSteps
+        self._steps: BackwardSteps | ForwardSteps = steps(snapshot, self._frontiers)
         self._hops: dict[int, int] = {}
         self._starts: dict[int, None] = {}
         self._allowed = set(snapshot.graph.topology.nodes)
@@ -51,20 +60,20 @@ class TraceWalk:
     def start(self, node: int, run: int, positions: Integers) -> None:
         """Begin at these records, too. Positions ascend."""
         is_late = self._done or self._starts.keys() - {node} or not _is_public(self.snapshot, node)
-        if is_late or self._walk.added(node) + len(positions) > MOST:
+        if is_late or self._frontiers.added(node) + len(positions) > MOST:
             self._drop_origins()
-        self._walk.add(node, run, None, positions)
+        self._frontiers.add(node, run, None, positions)
         self._hops[node] = 0
         on_way = on_the_way(self.snapshot.graph.topology, self._direction, node, self._to)
         self._allowed = self._allowed | on_way if self._starts else on_way
         self._starts[node] = None
-        if self._to is not None:  # a bound off that way says nothing about the answer
-            self._walk.towards = self._allowed
+        if self._to is not None:  # an upper bound off that way says nothing about the result
+            self._frontiers.towards = self._allowed
 
     @property
     def bytes(self) -> int:
         """Memory of the positions that it holds."""
-        return self._walk.bytes + (self._origin_flows.bytes if self._origin_flows is not None else 0)
+        return self._frontiers.bytes + (self._origin_flows.bytes if self._origin_flows is not None else 0)
 
     @property
     def has_found(self) -> bool:
@@ -77,43 +86,42 @@ class TraceWalk:
         return not self._pending()
 
     def _pending(self) -> list[int]:
-        nodes = self._walk.nodes() & self._allowed
-        return [node for node in nodes if self._walk.added(node) != self._done.get(node)]
+        nodes = self._frontiers.nodes() & self._allowed
+        return [node for node in nodes if self._frontiers.added(node) != self._done.get(node)]
 
     def advance(self, check: Callable[[], None]) -> None:
         """Walk to the end. `check` is called now and then, and ends it by what it raises."""
-        walk, hops = self._walk, self._hops
-        walk.check = check
+        frontiers, hops = self._frontiers, self._hops
+        frontiers.check = check
         try:
             while pending := self._pending():
                 node = max(pending) if self._direction == "backward" else min(pending)
                 is_public = _is_public(self.snapshot, node)
                 if node != self._to and (self._depth is None or hops[node] < self._depth or not is_public):
                     self._step(node, is_public=is_public)
-                for reached in walk.nodes():
+                for reached in frontiers.nodes():
                     hops.setdefault(reached, hops[node] + is_public)
-                self._done[node] = walk.added(node)
+                self._done[node] = frontiers.added(node)
         except BaseException:
             self._drop_origins()
             raise
 
     def _step(self, node: int, *, is_public: bool) -> None:
-        step = self._walk.backward if self._direction == "backward" else self._walk.forward
         if node in self._done or node in self.snapshot.graph.read_in_vain:
             self._drop_origins()
         if self._origin_flows is not None:
             try:
                 if is_public:
-                    self._origin_flows.arrive(self._walk, node)
-                return step(node)
+                    self._origin_flows.arrive(self._frontiers, node)
+                return self._steps.step(node)
             except TooManyError:
                 self._drop_origins()
-        step(node)
+        self._steps.step(node)
 
     def _drop_origins(self) -> None:
         if self._origin_flows is not None:
-            self._origin_flows = self._walk.most = None
-            self._walk.without_origins()
+            self._origin_flows = self._frontiers.most = None
+            self._frontiers.without_origins()
 
     def done_nodes(self) -> list[int]:
         """The nodes whose records are known, in the order of the way."""
@@ -122,12 +130,9 @@ class TraceWalk:
     def by_partition(self, node: int) -> dict[int, Integers]:
         """The records reached at a node, ascending."""
         by_partition: dict[int, list[Integers]] = defaultdict(list)
-        for run, (_, positions) in self._walk.at(node).items():
+        for run, (_, positions) in self._frontiers.at(node).items():
             by_partition[self.snapshot.graph.topology.runs[run].partition].append(positions)
-        return {
-            partition: distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
-            for partition, parts in by_partition.items()
-        }
+        return {partition: _merged(parts) for partition, parts in by_partition.items()}
 
     def size(self, arrived: Integers) -> int:
         return len(arrived)
@@ -157,24 +162,35 @@ class TraceWalk:
 
         With `among`, records of these nodes only; the others have their totals.
         """
-        self._walk.check = check
+        self._frontiers.check = check
         reached = [
-            _reached(self.snapshot, self._walk, node, limit, after)
-            if among is None or node in among
-            else _counted(self.snapshot, self._walk, node)
+            self._reached(node, limit, after, is_listed=among is None or node in among)
             for node in self.done_nodes()
             if _is_public(self.snapshot, node) or node in self._starts
         ]
         listed = [page for page in reached if page.total]
-        return Walked(tuple(listed), tuple(self._flows(listed, check)), self._walk.is_exact, self.is_whole)
+        flows = self._flows(listed, check)
+        return Walked(tuple(listed), tuple(flows), self._frontiers.is_exact, self.is_whole)
+
+    def _reached(
+        self, node: int, limit: int, after: Mapping[int, tuple[int, int]] | None, *, is_listed: bool
+    ) -> Reached:
+        """A page of a node; of one that is not listed, its total alone."""
+        topology, frontier = self.snapshot.graph.topology, self._frontiers.at(node)
+        if not is_listed:
+            return replace(_reached(topology, node, frontier, 0, _BEFORE_ALL), has_more=False)
+        begin = _BEFORE_ALL if after is None else after.get(node, _BEHIND_ALL)
+        return _reached(topology, node, frontier, limit, begin)
 
     def _flows(self, listed: list[Reached], check: Callable[[], None]) -> list[tuple[Position, Position]]:
         if sum(1 for page in listed if page.positions) < 2:  # no record flows within its node
             return []
-        # A bound is not the same in both directions.
-        is_known = self._origin_flows is not None and self._walk.is_exact and self.is_whole
-        carried = self._origin_flows.between(listed) if self._origin_flows is not None and is_known else None
-        return carried if carried is not None else flows_between(self.snapshot, self._walk, listed, check)
+        # An upper bound is not the same in both directions.
+        if self._origin_flows is not None and self._frontiers.is_exact and self.is_whole:
+            flows = self._origin_flows.between(listed)
+            if flows is not None:
+                return flows
+        return flows_between(self.snapshot, self._frontiers, listed, check)
 
 
 def _is_public(snapshot: Snapshot, node: int) -> bool:
@@ -182,22 +198,20 @@ def _is_public(snapshot: Snapshot, node: int) -> bool:
 
 
 def _reached(
-    snapshot: Snapshot, main: Walk, node: int, limit: int, after: Mapping[int, tuple[int, int]] | None
+    topology: Topology, node: int, frontier: Frontier, limit: int, begin: tuple[int, int]
 ) -> Reached:
-    """One record may be held by several runs (two actions over one RDD): it counts once."""
+    """Up to `limit` records behind a (partition, offset).
+
+    One record may stand in several runs (two actions over one RDD): it counts once.
+    """
     by_partition: dict[int, dict[int, Integers]] = defaultdict(dict)
-    for run, (_, positions) in main.at(node).items():
-        by_partition[snapshot.graph.topology.runs[run].partition][run] = positions
-    begin = (-1, -1) if after is None else after.get(node, _BEYOND)
+    for run, (_, positions) in frontier.items():
+        by_partition[topology.runs[run].partition][run] = positions
     total = left = 0
     page: list[Position] = []
     for partition in sorted(by_partition):
         positions_of = by_partition[partition]
-        every = (
-            distinct(np.concatenate(list(positions_of.values())))
-            if len(positions_of) > 1
-            else next(iter(positions_of.values()))
-        )
+        every = _merged(list(positions_of.values()))
         total += len(every)
         first = 0
         if partition <= begin[0]:
@@ -214,11 +228,8 @@ def _reached(
     return Reached(node, total, tuple(page), has_more=left > 0)
 
 
-def _counted(snapshot: Snapshot, main: Walk, node: int) -> Reached:
-    return replace(_reached(snapshot, main, node, 0, None), has_more=False)
-
-
-_BEYOND = (1 << 63, 0)
+def _merged(parts: list[Integers]) -> Integers:
+    return distinct(np.concatenate(parts)) if len(parts) > 1 else parts[0]
 
 
 def _holds(ascending: Integers, offset: int) -> bool:

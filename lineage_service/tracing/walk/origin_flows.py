@@ -13,9 +13,10 @@ from itertools import groupby
 import numpy as np
 
 from lineage_service.lineage import Direction
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.model.lineage_graph import LineageGraph
+from lineage_service.tracing.walk.frontiers import Frontiers, Records
 from lineage_service.tracing.walk.result import Position, Reached
-from lineage_service.tracing.walk.steps import Integers, Records, Walk
 
 __all__ = ["MOST", "OriginFlows"]
 
@@ -36,9 +37,9 @@ class OriginFlows:
     def bytes(self) -> int:
         return sum(numbers.nbytes for pair in self._flows for numbers in pair)
 
-    def arrive(self, walk: Walk, node: int) -> None:
+    def arrive(self, frontiers: Frontiers, node: int) -> None:
         """At a public node, before its step: note what came from where. Its records are the origins now."""
-        frontier = walk.at(node)
+        frontier = frontiers.at(node)
         if not frontier:
             return
         sizes = [len(positions) for _, positions in frontier.values()]
@@ -62,7 +63,7 @@ class OriginFlows:
             self._at[node, run] = first, positions
             now[run] = mine, positions
         self._reached = int(numbers[-1]) + 1
-        walk.put(node, now)
+        frontiers.put(node, now)
 
     def between(self, reached: Sequence[Reached]) -> list[tuple[Position, Position]] | None:
         """(input, output) of the flows between listed records, in the order of these; None: not known here.

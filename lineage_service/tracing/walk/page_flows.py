@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.walk.forward import ForwardSteps
+from lineage_service.tracing.walk.frontiers import Frontiers, Targets
 from lineage_service.tracing.walk.result import Position, Reached
-from lineage_service.tracing.walk.steps import Integers, Listed, Walk
 
-__all__ = ["beside", "flows_between"]
+__all__ = ["flows_between", "walk_to_public"]
 
 
 def flows_between(
     snapshot: Snapshot,
-    main: Walk,
+    main: Frontiers,
     reached: list[Reached],
     check: Callable[[], None],
 ) -> list[tuple[Position, Position]]:
@@ -35,11 +37,12 @@ def flows_between(
     for node, partition, offset in sorted(by_place):
         offsets_of[node, partition].append(offset)
     listed = {place: np.array(offsets, np.int64) for place, offsets in offsets_of.items()}
+    targets = Targets(main, listed)
     pairs: set[tuple[int, int]] = set()
     for page in reached:
         check()
-        started = _started_beside(snapshot, page, by_place)
-        side = beside(snapshot, page.node, started, among=main, listed=listed)
+        starts = _starts(snapshot, page, by_place)
+        side = walk_to_public(snapshot, page.node, starts, targets=targets)
         for node in side.nodes() - {page.node}:
             for run, (origins, offsets) in side.at(node).items():
                 assert origins is not None
@@ -51,32 +54,31 @@ def flows_between(
     return [(positions[source], positions[target]) for source, target in sorted(pairs)]
 
 
-def beside(
+def walk_to_public(
     snapshot: Snapshot,
     node: int,
-    start: Iterable[tuple[int, Integers, Integers]],
+    starts: Iterable[tuple[int, Integers, Integers]],
     most: int | None = None,
-    among: Walk | None = None,
-    listed: Listed | None = None,
-) -> Walk:
+    targets: Targets | None = None,
+) -> Frontiers:
     """Forward from (run, origins, positions) of `node` to the next public nodes, and no further.
 
-    With `among`, records that it has not reached may be left out, with `listed` those of public nodes that
-    are not. Raises TooManyError.
+    With `targets`, other records may be left out. Raises TooManyError.
     """
-    side = Walk(snapshot, most, among=among, listed=listed)
-    for run, origins, offsets in start:
+    side = Frontiers(snapshot.graph, most, targets)
+    steps = ForwardSteps(snapshot, side)
+    for run, origins, offsets in starts:
         side.add(node, run, origins, offsets)
     done: set[int] = set()
     while pending := side.nodes() - done:
         at = min(pending)
         done.add(at)
         if at == node or not snapshot.graph.topology.nodes[at].is_public:
-            side.forward(at)
+            steps.step(at)
     return side
 
 
-def _started_beside(
+def _starts(
     snapshot: Snapshot, reached: Reached, by_place: dict[tuple[int, int, int], int]
 ) -> Iterator[tuple[int, Integers, Integers]]:
     """The listed records of one node, in every run that holds them, each its own origin."""
