@@ -46,10 +46,10 @@ class Settings(BaseSettings):
     )
     flow_topic: str = Field(default=contract.FLOW_TOPIC, description="Topic of flow blocks.")
     dead_letter_topic: str = Field(
-        default=contract.DEAD_LETTER_TOPIC, description="Topic that keeps messages which cannot be decoded."
+        default=contract.DEAD_LETTER_TOPIC, description="Topic for messages that cannot be decoded."
     )
     consumer_group: str = Field(
-        default="lineage", description="Kafka consumer group; processes share its work."
+        default="lineage", description="Kafka consumer group. Its processes share the work."
     )
     batch_max_bytes: int = Field(
         default=32_000_000, ge=1, description="A batch is written at this many bytes."
@@ -60,8 +60,8 @@ class Settings(BaseSettings):
     held_max_bytes: int = Field(
         default=192_000_000,
         ge=3_000_000,
-        description="At most this many bytes of messages that are not stored are held by `lineage consume`: "
-        "a third read ahead by Kafka's client, the rest gathered for batches; see operations.md.",
+        description="`lineage consume` has at most this many bytes of unstored messages in memory: a third "
+        "is read ahead by Kafka's client, the rest is collected for batches; see operations.md.",
     )
     store: str = Field(
         default="",
@@ -76,19 +76,20 @@ class Settings(BaseSettings):
         default=SecretStr(""), description="Password for Neo4j; empty means no authentication."
     )
     neo4j_password_file: str = Field(
-        default="", description="File whose first line is the password for Neo4j, in the place of that."
+        default="",
+        description="File whose first line is the password for Neo4j, instead of `LINEAGE_NEO4J_PASSWORD`.",
     )
     neo4j_ca: str = Field(
         default="",
-        description="File with the certificates of the authorities that Neo4j's TLS is checked against "
-        "(bolt+s, neo4j+s). Empty: those of the system.",
+        description="File with the certificates of the authorities for Neo4j's TLS (bolt+s, neo4j+s). "
+        "Empty: those of the system.",
     )
     neo4j_database: str = Field(default="neo4j", description="Database of Neo4j.")
     graph_max_flows: int = Field(
         default=100_000,
         ge=0,
-        description="An application with at most this many records, and flows between them, comes into Neo4j "
-        "whole once it is complete; see neo4j.md. 0: none does.",
+        description="A complete application with at most this many records, and flows between them, is "
+        "exported into Neo4j as a whole; see neo4j.md. 0: none is.",
     )
     graph_max_records: int = Field(
         default=100_000, ge=1, description="At most this many records of one trace are put into Neo4j."
@@ -99,20 +100,20 @@ class Settings(BaseSettings):
     )
     api_auth: Literal["auto", "on", "off"] = Field(
         default="auto",
-        description="Whether `lineage serve` asks for a token. `auto`: where one is set, or other machines "
-        "can reach it; see security.md.",
+        description="Whether `lineage serve` asks for a token. `auto`: if one is set, or if other "
+        "machines can reach it; see security.md.",
     )
     api_token: SecretStr = Field(
         default=SecretStr(""),
         description="The token that `lineage serve` asks for. Empty: see `LINEAGE_API_AUTH`.",
     )
     api_token_file: str = Field(
-        default="", description="File whose first line is the token, in the place of that."
+        default="", description="File whose first line is the token, instead of `LINEAGE_API_TOKEN`."
     )
     api_hosts: str = Field(
         default="",
-        description="More names that `lineage serve` answers to, separated by commas: behind a proxy, the "
-        "name that browsers see. On a loopback address others than localhost are refused.",
+        description="Further host names of `lineage serve`, separated by commas: behind a proxy, the name "
+        "that browsers see. On a loopback address, all names but localhost and these are refused.",
     )
     api_cors_origins: str = Field(
         default="",
@@ -120,13 +121,13 @@ class Settings(BaseSettings):
         "Empty: none.",
     )
     api_questions: int = Field(
-        default=8, ge=1, le=32, description="At most this many questions are answered at a time; others wait."
+        default=8, ge=1, le=32, description="At most this many queries are answered at a time; others wait."
     )
     api_wait_seconds: float = Field(
         default=30.0,
         gt=0,
         le=_DAY_S,
-        description="A question that has waited for so long is refused, with a 503.",
+        description="A query that has waited for this long is refused with a 503.",
     )
     metrics: bool = Field(
         default=True,
@@ -140,7 +141,7 @@ class Settings(BaseSettings):
         description="Port of `lineage consume` for `/metrics`, or the next free one; 0 takes any.",
     )
     trace_seconds: float = Field(
-        default=30.0, gt=0, le=_DAY_S, description="Time budget of one question over HTTP."
+        default=30.0, gt=0, le=_DAY_S, description="Time budget of one query over HTTP."
     )
     maven_repository: str = Field(
         default="", description="Maven repository for the local stack's jars. Empty: Maven Central."

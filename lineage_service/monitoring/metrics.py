@@ -57,7 +57,7 @@ _PARTITION = ("topic", "partition")
 _GROUP_PARTITION = (*_GROUP, *_PARTITION)
 
 METRICS = (
-    Described("lineage_kafka_up", "gauge", "serve", "1 if Kafka said where the group is, else 0."),
+    Described("lineage_kafka_up", "gauge", "serve", "1 if Kafka reported the group's position, else 0."),
     Described("kafka_topic_partitions", "gauge", "serve", "Partitions of the topic.", ("topic",)),
     Described(
         "kafka_topic_partition_current_offset",
@@ -80,28 +80,28 @@ METRICS = (
         "kafka_consumergroup_current_offset",
         "gauge",
         "serve",
-        "What the group has committed; absent where it never committed.",
+        "The offset that the group has committed; absent if it never committed.",
         _GROUP_PARTITION,
     ),
     Described(
         "kafka_consumergroup_lag",
         "gauge",
         "serve",
-        "Messages that wait; all that the broker has where the group never committed.",
+        "Waiting messages; all messages of the broker if the group never committed.",
         _GROUP_PARTITION,
     ),
     Described(
         "kafka_consumergroup_lag_sum",
         "gauge",
         "serve",
-        "Messages that wait in the topic.",
+        "Waiting messages of the topic.",
         (*_GROUP, "topic"),
     ),
     Described(
         "lineage_consumergroup_lag_seconds",
         "gauge",
         "serve",
-        "Age of the first message that waits; 0 where none does, absent where it could not be read in time.",
+        "Age of the first waiting message; 0 if none waits, absent if it could not be read in time.",
         _GROUP_PARTITION,
     ),
     Described(
@@ -115,14 +115,14 @@ METRICS = (
         "lineage_consumergroup_incoming_messages_per_second",
         "gauge",
         "serve",
-        "Messages that came, between two looks.",
+        "Messages that arrived, between two looks.",
         _GROUP,
     ),
     Described(
         "lineage_consumergroup_drain_seconds",
         "gauge",
         "serve",
-        "When nothing will wait at these rates; absent where what waits does not get less.",
+        "Seconds until no message waits, at these rates; absent if the number does not decrease.",
         _GROUP,
     ),
     Described("lineage_dead_letters", "gauge", "serve", "Messages in the topic of dead letters."),
@@ -131,72 +131,78 @@ METRICS = (
         "lineage_applications_unfinished",
         "gauge",
         "serve",
-        "Applications that run or are lost, or that ended or failed and are not complete.",
+        "Applications that run or are lost, or that ended or failed and are incomplete.",
         ("state",),
     ),
     Described(
         "lineage_applications_failed",
         "gauge",
         "serve",
-        "Applications that failed, of all that are stored, complete or not.",
+        "Stored applications that failed, complete or not.",
     ),
     Described(
         "lineage_applications_unread",
         "gauge",
         "serve",
-        "Applications that there was no time to look at; the next scrape goes on with them.",
+        "Applications that one look had no time for; the next scrape continues with them.",
     ),
     Described(
         "lineage_runs_incomplete",
         "gauge",
         "serve",
-        "Accepted runs of which a block is missing or was dropped, of all applications.",
+        "Accepted task runs with a missing or dropped block, of all applications.",
     ),
-    Described("lineage_manifests_missing", "gauge", "serve", "Accepted runs whose manifest has not arrived."),
-    Described("lineage_blocks_missing", "gauge", "serve", "Blocks of accepted runs that have not arrived."),
+    Described("lineage_manifests_missing", "gauge", "serve", "Accepted task runs without a manifest yet."),
+    Described(
+        "lineage_blocks_missing", "gauge", "serve", "Blocks of accepted task runs that have not arrived."
+    ),
     Described(
         "lineage_events_missing",
         "gauge",
         "serve",
-        "Other events that applications counted and that are not here.",
+        "Other events that applications counted and that have not arrived.",
     ),
-    Described("lineage_blocks_dropped", "gauge", "serve", "Blocks that agents gave up on, as they report."),
+    Described("lineage_blocks_dropped", "gauge", "serve", "Blocks that agents report as dropped."),
     Described("lineage_gaps", "gauge", "serve", "Reasons why something that ran was not followed."),
     Described("lineage_consumer_messages_total", "counter", "consume", "Messages taken from Kafka."),
     Described("lineage_consumer_bytes_total", "counter", "consume", "Bytes of these messages."),
-    Described("lineage_consumer_batches_total", "counter", "consume", "Batches that the flow store has."),
+    Described(
+        "lineage_consumer_batches_total", "counter", "consume", "Batches that were stored in the flow store."
+    ),
     Described("lineage_consumer_blocks_total", "counter", "consume", "Blocks that were stored."),
-    Described("lineage_consumer_rows_total", "counter", "consume", "Rows that these made in the flow store."),
+    Described(
+        "lineage_consumer_rows_total", "counter", "consume", "Rows that these blocks made in the flow store."
+    ),
     Described("lineage_consumer_events_total", "counter", "consume", "Events that were stored."),
     Described(
         "lineage_consumer_repeated_total",
         "counter",
         "consume",
-        "Blocks and events that were stored already and left out.",
+        "Repeated blocks and events, which were left out.",
     ),
     Described(
         "lineage_consumer_dead_letters_total",
         "counter",
         "consume",
-        "Messages that cannot be used, sent to the dead letters.",
+        "Unusable messages that were sent to the dead letters.",
     ),
     Described(
         "lineage_consumer_retries_total",
         "counter",
         "consume",
-        "Times that a store was away and a step was put off.",
+        "How often a store was away and a step was repeated.",
     ),
     Described(
         "lineage_consumer_waiting",
         "gauge",
         "consume",
-        "1 while a store is away or slow and no messages are taken, else 0.",
+        "1 while a store is away or slow, so that no messages are taken, else 0.",
     ),
     Described(
         "lineage_consumer_gathered_bytes",
         "gauge",
         "consume",
-        "Messages that are not yet in a batch, in bytes.",
+        "Bytes of messages that are not yet in a batch.",
     ),
     Described(
         "lineage_graph_transactions_total", "counter", "consume", "Transactions that Neo4j has committed."
@@ -205,7 +211,7 @@ METRICS = (
         "lineage_graph_retries_total",
         "counter",
         "consume",
-        "Transactions that had to be tried again: Neo4j was away or busy.",
+        "Transactions that were repeated because Neo4j was away or busy.",
     ),
     Described(
         "lineage_graph_deadlocks_total",
@@ -219,7 +225,7 @@ METRICS = (
         "lineage_consumer_store_seconds",
         "histogram",
         "consume",
-        "What one batch took in one store: flow_store, graph, dead_letters, or offsets (the commit).",
+        "Time of one batch in one store: flow_store, graph, dead_letters, or offsets (the commit).",
         ("store",),
     ),
 )

@@ -33,13 +33,13 @@ SETTINGS = (
         ENABLED,
         "false",
         "Capture lineage for this application. Nothing is patched unless it is `true`. Cloudera's lineage "
-        "listeners read this key, too: where they are configured, a further key of this table must be set, "
+        "listeners read this key, too. If they are configured, a further key of this table must be set, "
         "other than `spark.lineage.quiet`.",
     ),
     Setting(
         "spark.lineage.kafka.bootstrap.servers",
         "",
-        "Kafka brokers, host:port, separated by commas; without a port, 9092 is used. Empty: "
+        "Kafka brokers, host:port, separated by commas. Without a port, 9092 is used. Empty: "
         "LINEAGE_KAFKA_BOOTSTRAP_SERVERS, else the local stack of `lineage up`, else 127.0.0.1:9092.",
     ),
     Setting(
@@ -51,44 +51,44 @@ SETTINGS = (
     Setting(
         "spark.lineage.api",
         "",
-        "Address of `lineage serve` for `spark_agent.trace`; see tracing-in-spark.md. Empty: that in "
-        "`api.json` of the home folder, else http://127.0.0.1:8080.",
+        "Address of `lineage serve` for `spark_agent.trace`; see tracing-in-spark.md. Empty: the "
+        "address in `api.json` of the home folder, else http://127.0.0.1:8080.",
     ),
     Setting("spark.lineage.topic.node", contract.NODE_TOPIC, "Topic of applications, nodes and manifests."),
     Setting("spark.lineage.topic.flow", contract.FLOW_TOPIC, "Topic of flow blocks."),
     Setting(
         "spark.lineage.dataframes",
         "true",
-        "Capture DataFrames and SQL, too; see dataframes.md. false: their plans stay as they are.",
+        "Capture DataFrames and SQL, too; see dataframes.md. `false`: their plans stay as they are.",
     ),
     Setting(
         "spark.lineage.dataframes.level",
         "eager",
-        "How much of DataFrames and SQL is captured: `eager` all flows; `lazy` nothing but the graph, and a "
-        "trace in the same session runs the query again for its row; see dataframes.md.",
+        "How much of DataFrames and SQL is captured. `eager`: all flows. `lazy`: only the graph; a trace in "
+        "the same session runs the query again for its row; see dataframes.md.",
     ),
     Setting(
         _DETAILED,
         "false",
-        "Capture the value of every intermediate record too. `spark.rdd.lineage.detailed` is an older name.",
+        "Capture the value of every intermediate record, too. `spark.rdd.lineage.detailed` is an older name.",
     ),
     Setting(
         "spark.lineage.values.max.characters",
         str(contract.MAX_TEXT_CHARACTERS),
-        "With `detailed`: a value's text is cut to so many characters, from 1 to "
-        f"{contract.MAX_VALUE_CHARACTERS}; how many were cut is counted.",
+        "With `detailed`: the maximum length of a value's text, from 1 to "
+        f"{contract.MAX_VALUE_CHARACTERS} characters. Cut values are counted.",
     ),
     Setting(
         "spark.lineage.values.nodes",
         "*",
-        "With `detailed`: only values of operations with these names: patterns with `*` and `?`, separated "
-        "by commas; `!` before one takes away (`*,!keyBy`).",
+        "With `detailed`: only values of operations with these names. Patterns with `*` and `?`, separated "
+        "by commas; `!` before a pattern excludes its matches (`*,!keyBy`).",
     ),
     Setting(
         "spark.lineage.values.call.sites",
         "*",
-        "With `detailed`: only values of operations that stand there: patterns for `FILE:LINE`, with or "
-        "without the file's folder (`job.py:4?`), in notebooks `In [CELL]:LINE`.",
+        "With `detailed`: only values of operations at these places. Patterns for `FILE:LINE`, with or "
+        "without the file's folder (`job.py:4?`); in notebooks `In [CELL]:LINE`.",
     ),
     Setting(
         "spark.lineage.values.sample",
@@ -100,25 +100,25 @@ SETTINGS = (
         "spark.lineage.redact",
         "",
         "`MODULE:FUNCTION` that is called on the executors with each key and value before it leaves, and "
-        "gives what may leave; see values.md.",
+        "returns what may leave; see values.md.",
     ),
     Setting(
         "spark.lineage.onError",
         "silent",
-        "When lineage cannot be delivered: `silent` lets the job go on, counts what is lost and says so on "
-        "standard error, once; `partial` also writes a warning into Spark's log; `fail` fails the job.",
+        "If lineage cannot be delivered: `silent` lets the job continue, counts the losses and reports them "
+        "once on standard error; `partial` also writes a warning into Spark's log; `fail` fails the job.",
     ),
     Setting(
         QUIET,
         "false",
-        "Say nothing on standard error. Otherwise the agent writes one line at the start of an application, "
-        "one at its end, and one for each problem; each begins with `lineage: `.",
+        "Write nothing to standard error. Otherwise the agent writes one line at the start of an "
+        "application, one at its end, and one for each problem. Each begins with `lineage: `.",
     ),
     Setting(
         "spark.lineage.delivery.timeout",
         "2",
-        "Seconds that the driver, and the tasks of an executor together, wait for a broker in all before "
-        "they go on without it.",
+        "Seconds that the driver, and the tasks of an executor together, wait for a broker in total before "
+        "they continue without it.",
     ),
 )
 
