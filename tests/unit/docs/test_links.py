@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,30 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(target)
     assert broken == []
+
+
+@cache
+def source_files() -> set[str]:
+    """All source files, and each end of their paths: a page may leave out the first folders."""
+    return {
+        "/".join(path.relative_to(ROOT).parts[first:])
+        for folder in (
+            "api",
+            "cypher",
+            "examples",
+            "lineage_service",
+            "perf",
+            "scripts",
+            "spark_agent",
+            "tests",
+            "ui/src",
+        )
+        for path in (ROOT / folder).rglob("*.*")
+        for first in range(len(path.relative_to(ROOT).parts))
+    } | {path.name for path in ROOT.glob("*.py")}
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_modules_that_a_page_names_are_there(page: Path) -> None:
+    named = set(re.findall(r"`([\w/.-]+\.(?:py|ts|java|cypher))`", prose(page)))
+    assert named - source_files() == set(), "the page names modules that were moved or renamed"
