@@ -14,7 +14,7 @@ const PAGE = 100;
 const POLL_MS = 5_000;
 /** After the last key, before a search is sent. */
 const TYPING_PAUSE_MS = 250;
-/** What the API knows of this view's parameters. */
+/** Those of this view's parameters that the API knows. */
 const PARAMETERS = ["text", "state", "complete", "cursor", "limit"];
 
 export function applicationsView(
@@ -180,7 +180,7 @@ const isFiltered = ({ query }: ApplicationsRoute) => ["text", "state", "complete
 
 const emptyNotice = (route: ApplicationsRoute) =>
   isFiltered(route)
-    ? notice("empty", "No application is like that.")
+    ? notice("empty", "No application matches.")
     : notice(
         "empty",
         "No application has sent lineage yet. Run a job with ",

@@ -1,5 +1,5 @@
-// Asks the API. Every failure is a Problem with words for people; an answer that nobody waits for any more is given up.
-// The service's token, where it asks for one, is kept for as long as the tab is open and goes nowhere but into the header.
+// The client of the API. Every failure is a Problem with a message for people; requests can be aborted.
+// The service's token is stored for as long as the tab is open, and is sent in the header only.
 
 import type {
   Application,
@@ -17,14 +17,14 @@ const TOKEN_KEY = "lineage-token";
 
 export type Parameters = { [name: string]: string | number | boolean | null | undefined } | URLSearchParams;
 
-/** What went wrong; `message` is for people. `status` is 0 where nobody answered. */
+/** What went wrong; `message` is for people. `status` is 0 if there was no response. */
 export class Problem extends Error {
   override readonly name = "Problem";
   constructor(
     readonly title: string,
     message: string,
     readonly status: number,
-    /** Of a trace that took too long (504): the cursor of what was found so far. */
+    /** Of a trace that exceeded its time budget (504): the cursor of what was found so far. */
     readonly next: string | null = null,
     /** Seconds to wait before asking again, where the service says so. */
     readonly retryAfter: number | null = null,
@@ -33,7 +33,7 @@ export class Problem extends Error {
   }
 }
 
-/** Whether this failure only says that nobody waits any more. */
+/** Whether this error is an aborted request. */
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
 export interface RequestOptions {
@@ -47,12 +47,12 @@ export interface Client {
   records(id: string, node: string | number, parameters?: Parameters, options?: RequestOptions): Promise<RecordPage>;
   trace(id: string, parameters: Parameters, options?: RequestOptions): Promise<Trace>;
   values(id: string, parameters: Parameters, options?: RequestOptions): Promise<Values>;
-  /** Puts a trace into Neo4j. */
+  /** Writes a trace to Neo4j. */
   materialize(id: string, parameters: Parameters, options?: RequestOptions): Promise<Materialized>;
   lag(options?: RequestOptions): Promise<Lag>;
   /**
    * All pages of records or of a trace as one CSV text, at most `rows` rows (counting goes by pages, so it may be a
-   * page more). `told` hears how many rows are there so far.
+   * page more). `onRows` gets the number of rows so far.
    */
   csv(
     id: string,
@@ -87,7 +87,7 @@ export function makeClient(): Client {
   };
 }
 
-/** The parameters that hold something, as a query. */
+/** The parameters that have a value, as a query. */
 function queryOf(parameters: Parameters): URLSearchParams {
   if (parameters instanceof URLSearchParams) return new URLSearchParams(parameters);
   const query = new URLSearchParams();
@@ -176,12 +176,12 @@ export function countRows(text: string): number {
   return text === "" || text.endsWith("\n") ? rows : rows + 1;
 }
 
-/** From now on every question carries this token. A header takes only visible ASCII; the service has no other tokens. */
+/** Every later request carries this token. A header takes only visible ASCII; the service has no other tokens. */
 export function storeToken(token: string): void {
   sessionStorage.setItem(TOKEN_KEY, token.replace(/[^\x21-\x7e]/g, ""));
 }
 
-/** Gives a file to the reader. */
+/** Saves a file in the browser. */
 export function save(content: Blob, name: string): void {
   const address = URL.createObjectURL(content);
   const link = document.createElement("a");

@@ -1,15 +1,15 @@
-// Puts elements into a drawing in small steps: what they look like and how wide their texts are is found in one task,
-// the frame that draws them is the next. Done in one, hundreds of elements would hold the page up.
+// Adds elements to a drawing in small slices: one task computes their style and measures their texts,
+// the next one draws them in a frame. In a single task, hundreds of elements would block the page.
 
 import type { Core, ElementDefinition } from "cytoscape";
 import { frame } from "./slices";
 
-/** Elements that are made at a time. */
+/** Elements that are added in one task. */
 const SLICE = 20;
-/** The first ones find all of Cytoscape's code cold. */
+/** The first slice runs Cytoscape's code cold. */
 const FIRST_SLICE = 6;
 
-/** Is there when all elements stand, or the signal ends it. */
+/** Resolves when all elements are added, or the signal aborts. */
 export async function addElements(
   graph: Core,
   elements: readonly ElementDefinition[],
@@ -19,7 +19,7 @@ export async function addElements(
     graph.batch(() => {
       graph.add(elements.slice(start, end));
     });
-    // Who asks for its bounds has styled it and measured its text; the frame then finds both.
+    // Asking for the bounds computes the style and measures the text; the frame then finds both.
     for (const { data } of elements.slice(start, end)) graph.getElementById(String(data.id)).boundingBox();
     await frame();
     if (signal.aborted) return;

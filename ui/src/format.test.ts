@@ -26,7 +26,7 @@ test("counts have their unit and their commas", () => {
   expect(share(3, 3, "record")).toBe("3 records");
   expect(short(99_999)).toBe("99,999");
   expect(short(82_400_000)).toBe("82.4M");
-  expect(rate(1234.56)).toBe("1,230 a second");
+  expect(rate(1234.56)).toBe("1,230 per second");
 });
 
 test("numbers and times are what Intl makes of them", () => {
@@ -39,7 +39,7 @@ test("numbers and times are what Intl makes of them", () => {
   for (const value of numbers) {
     expect(number(value)).toBe(plain.format(value));
     if (value >= 100_000) expect(short(value)).toBe(compact.format(value));
-    if (value === 0 || value >= 0.01) expect(rate(value)).toBe(`${significant.format(value)} a second`);
+    if (value === 0 || value >= 0.01) expect(rate(value)).toBe(`${significant.format(value)} per second`);
   }
   const when = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
   for (const value of [0, 1_700_000_000_000, 1_767_225_599_999, 1_772_366_705_000]) {
@@ -64,7 +64,7 @@ test.each([
 test("what is missing is said in words", () => {
   const base = { state: "ended" as const, complete: false, missing_blocks: 0, counters: {} };
   expect(completeness({ ...base, complete: true })).toBe("complete");
-  expect(completeness(base)).toBe("incomplete: not all has arrived");
+  expect(completeness(base)).toBe("incomplete: some lineage has not arrived");
   expect(completeness({ ...base, state: "running" })).toBe("incomplete: still running");
   expect(completeness({ ...base, missing_blocks: 3, counters: { dropped: 40, missing_runs: 1 } })).toBe(
     "incomplete: 3 blocks missing, 1 run missing, 40 dropped",

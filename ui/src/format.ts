@@ -1,15 +1,15 @@
-// Numbers, times and sentences as people read them. Pure.
+// Formats numbers, times, ids and errors for people. Pure.
 
 import type { Application, NodeError } from "./api";
 
-// By hand, all of it: the first use of Intl makes the browser read its tables, which alone blocks it for some 40 ms.
+// Without Intl: its first use makes the browser read its tables, which blocks it for some 40 ms.
 
 const withThousands = (decimal: string): string => {
   const [whole = "", ...rest] = decimal.split(".");
   return [whole.replace(/\B(?=(\d{3})+$)/g, ","), ...rest].join(".");
 };
 
-/** "1,234". To three places behind the point. */
+/** "1,234". Up to three decimal places. */
 export const number = (value: number): string => withThousands(String(Number(value.toFixed(3))));
 
 /** For narrow places: 1,234 stays, 82,400,000 is 82.4M. */
@@ -25,13 +25,13 @@ export function short(value: number): string {
 export const count = (value: number, word: string, words = `${word}s`): string =>
   `${number(value)} ${value === 1 ? word : words}`;
 
-/** "50 of 100,000 records": what of it is shown. */
+/** "50 of 100,000 records": how many are shown. */
 export const share = (shown: number, total: number, word: string, words = `${word}s`): string =>
   shown >= total ? count(total, word, words) : `${number(shown)} of ${count(total, word, words)}`;
 
-/** "12.3 a second". */
+/** "12.3 per second". */
 export const rate = (value: number): string =>
-  `${value < 0.001 ? "0" : withThousands(String(Number(value.toPrecision(3))))} a second`;
+  `${value < 0.001 ? "0" : withThousands(String(Number(value.toPrecision(3))))} per second`;
 
 export function duration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
@@ -50,7 +50,7 @@ export function time(milliseconds: number): string {
   return `${date.getDate()} ${MONTHS[date.getMonth()]} ${date.getFullYear()}, ${clock(milliseconds)}`;
 }
 
-/** The time of the day of it: "09:05:00". */
+/** Its time of day: "09:05:00". */
 export function clock(milliseconds: number): string {
   const date = new Date(milliseconds);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
@@ -68,7 +68,7 @@ export const fileName = (path: string): string => path.slice(path.replace(/\/+$/
 /** The places of a call site, each file without its folders. */
 export const callSite = (places: string): string => places.split(", ").map(fileName).join(", ");
 
-/** What an operation does, where its name, its file or folder do not say it. */
+/** The description of an operation; empty if it repeats the name or the path. */
 export function expressionText({ name, description, dataset }: Described): string {
   return description === name || description === dataset?.name ? "" : description;
 }
@@ -86,7 +86,7 @@ export interface Completeness {
   counters: { [name: string]: number };
 }
 
-/** Whether all lineage of an application is there, in few words. */
+/** Whether the lineage of an application is complete, and why not. */
 export function completeness({ state, complete, missing_blocks: missing, counters }: Completeness): string {
   if (complete) return "complete";
   const { dropped = 0, missing_runs: runs = 0, missing_events: events = 0, gaps = 0, lost_rows: lost = 0 } = counters;
@@ -99,10 +99,10 @@ export function completeness({ state, complete, missing_blocks: missing, counter
     lost > 0 && `${count(lost, "row")} lost by the flow store`,
   ].filter((lack) => lack !== false);
   if (lacks.length > 0) return `incomplete: ${lacks.join(", ")}`;
-  return state === "running" ? "incomplete: still running" : "incomplete: not all has arrived";
+  return state === "running" ? "incomplete: still running" : "incomplete: some lineage has not arrived";
 }
 
-/** What became of an application, in few words. */
+/** The state of an application, and how long it took. */
 export function stateText({ state, started, ended }: Pick<Application, "state" | "started" | "ended">): string {
   if (state === "lost") return "lost";
   return ended === null ? "running" : `${state} after ${duration((ended - started) / 1000)}`;

@@ -1,13 +1,13 @@
-// Keyboard use of tables: arrows go from row to row, Home and End to the first and last. Enter follows a link by itself.
+// Keyboard control: arrow keys; in tables they move from row to row, Home and End to the first and last.
 
 export type Arrow = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
 
 export const isArrow = (key: string): key is Arrow => /^Arrow(Up|Down|Left|Right)$/.test(key);
 
-/** What can be focused in a row; the first of it stands for the row. */
+/** What can be focused in a row; the first of them represents the row. */
 const FOCUSABLE = "a[href], button:not(:disabled)";
 
-/** The row that a key leads to, from the one at `at` of `rows`; null where the key is none of ours. */
+/** The row that a key leads to, from the one at `at` of `rows`; null for any other key. */
 export function targetRow(key: string, at: number, rows: number): number | null {
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows - 1 }[key];
   return to === undefined ? null : Math.max(0, Math.min(rows - 1, to));
@@ -23,7 +23,7 @@ export function enableArrowKeys(body: HTMLTableSectionElement): void {
     const to = at < 0 ? null : targetRow(event.key, at, rows.length);
     if (to === null || from === null) return;
     event.preventDefault();
-    // The same column where it can be focused there, too.
+    // The same column, if it can be focused there, too.
     const column = [...from.querySelectorAll(FOCUSABLE)].indexOf(event.target as Element);
     const stops = rows[to]?.querySelectorAll<HTMLElement>(FOCUSABLE);
     (stops?.[column] ?? stops?.[0])?.focus();

@@ -1,4 +1,4 @@
-// How far the stores are behind, live: what waits in Kafka, how fast it gets less, and what applications lack.
+// The lag, live: what waits in Kafka, how fast it decreases, and what applications lack.
 
 import type { ApplicationLag, GroupLag, Lag, PartitionLag } from "./api";
 import type { Problem } from "./client";
@@ -36,7 +36,7 @@ export function lagView(container: HTMLElement, context: ViewContext, _route: La
   context.title("Lag");
   replace(
     container,
-    h("h1", { tabindex: -1 }, "How far the stores are behind"),
+    h("h1", { tabindex: -1 }, "Lag of the stores"),
     h("div", { class: "tools" }, pause, when),
     summary,
     details,
@@ -51,7 +51,7 @@ export function lagView(container: HTMLElement, context: ViewContext, _route: La
     waiting.splice(0, waiting.length - recent(waiting, SPAN_MS).length);
     rates.splice(0, rates.length - recent(rates, SPAN_MS).length);
     replace(summary, notices(lag.group), figures(lag.group, waiting, rates));
-    when.textContent = `Looked at ${clock(now)}, again every ${POLL_MS / 1000} s while this window is seen`;
+    when.textContent = `Updated at ${clock(now)}, every ${POLL_MS / 1000} s while this window is visible`;
     const tablesKey = JSON.stringify([lag.applications, lag.unread_applications, lag.group.partitions]);
     if (tablesKey !== shownTables) {
       shownTables = tablesKey;
@@ -59,8 +59,8 @@ export function lagView(container: HTMLElement, context: ViewContext, _route: La
       replace(details, applications(lag), partitions(lag.group.partitions));
       if (focused !== undefined) details.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(focused)}"] a`)?.focus();
     }
-    // Heard once, and again when it changes from "something waits" to "nothing waits", not on every look.
-    const sentence = lag.group.messages === 0 ? "Nothing waits" : "Messages wait";
+    // Announced once, and again when messages begin or cease to wait, not at every update.
+    const sentence = lag.group.messages === 0 ? "No messages are waiting" : "Messages are waiting";
     if (sentence !== announced) context.announce(sentence);
     announced = sentence;
   };
@@ -78,21 +78,21 @@ export function lagView(container: HTMLElement, context: ViewContext, _route: La
   return { update: () => {}, close: () => polling.stop() };
 }
 
-/** The state of it all in one sentence each. */
+/** What needs attention, in one sentence each. */
 function notices(group: GroupLag): Child {
   const waits = group.messages > 0;
   return [
     group.members === 0 &&
       notice(
-        "care",
-        waits ? "Nobody consumes, and messages wait: start " : "Nobody consumes. To start a consumer: ",
+        "caution",
+        waits ? "No consumer is running, and messages are waiting: start " : "No consumer is running. To start one: ",
         h("code", {}, "lineage consume"),
         ".",
       ),
     group.dead_letters > 0 &&
       notice(
-        "care",
-        `${count(group.dead_letters, "message")} could not be used and ${group.dead_letters === 1 ? "stands" : "stand"} in the topic of dead letters: see `,
+        "caution",
+        `${count(group.dead_letters, "message")} could not be used and ${group.dead_letters === 1 ? "is" : "are"} in the topic of dead letters: see `,
         h("code", {}, "lineage dead-letters"),
         ".",
       ),
@@ -100,14 +100,14 @@ function notices(group: GroupLag): Child {
       "p",
       {},
       waits
-        ? `${count(group.messages, "message")} ${group.messages === 1 ? "waits" : "wait"}${drain(group)}.`
-        : "Nothing waits: all that was sent is stored.",
+        ? `${count(group.messages, "message")} ${group.messages === 1 ? "is" : "are"} waiting${drain(group)}.`
+        : "No messages are waiting: everything that was sent is stored.",
     ),
   ];
 }
 
 const drain = ({ drain_seconds: seconds }: GroupLag) =>
-  seconds === null ? "" : `; at these rates all is stored in ${duration(seconds)}`;
+  seconds === null ? "" : `; at these rates everything is stored in ${duration(seconds)}`;
 
 function figures(group: GroupLag, waiting: Sample[], rates: Sample[]): HTMLElement {
   const figure = (name: string, value: string, line?: Element) =>
@@ -118,17 +118,17 @@ function figures(group: GroupLag, waiting: Sample[], rates: Sample[]): HTMLEleme
     "dl",
     { class: "figures" },
     figure(
-      "Messages that wait",
+      "Waiting messages",
       number(group.messages),
-      trend(waiting, SPAN_MS, "Messages that waited, the last five minutes"),
+      trend(waiting, SPAN_MS, "Waiting messages in the last five minutes"),
     ),
     figure("Age of the oldest", group.seconds === null ? "not known" : duration(group.seconds)),
     figure(
       "Consumed",
       orUnknown(group.rate, rate),
-      trend(rates, SPAN_MS, "Messages consumed a second, the last five minutes"),
+      trend(rates, SPAN_MS, "Messages consumed per second in the last five minutes"),
     ),
-    figure("Coming in", orUnknown(group.incoming_rate, rate)),
+    figure("Incoming", orUnknown(group.incoming_rate, rate)),
     figure("Consumers", group.members === null ? "not known now" : number(group.members)),
     figure("Dead letters", number(group.dead_letters)),
     figure("Group", group.name),
@@ -144,16 +144,16 @@ function applications({ applications: lagging, unread_applications: unread }: La
     (application: ApplicationLag) =>
       application[name] === 0 ? h("span", { class: "soft" }, "0") : number(application[name]);
   return [
-    h("h2", {}, "Applications that run or are not complete"),
+    h("h2", {}, "Running or incomplete applications"),
     unread > 0 &&
       notice(
-        "care",
-        `${count(unread, "application")} changed and ${unread === 1 ? "was" : "were"} not read yet; the next look goes on with them.`,
+        "caution",
+        `${count(unread, "application")} changed and ${unread === 1 ? "was" : "were"} not read yet; the next update continues with them.`,
       ),
     lagging.length === 0
       ? notice("empty", "None: every application that ended is complete.")
       : table<ApplicationLag>({
-          caption: "Applications that run or are not complete",
+          caption: "Running or incomplete applications",
           rows: lagging,
           key: ({ application_id }) => application_id,
           opens: true,
@@ -166,11 +166,11 @@ function applications({ applications: lagging, unread_applications: unread }: La
               ],
             },
             { name: "State", cell: ({ state }) => state },
-            { name: "Waits for", kind: "count", cell: counter("messages") },
-            { name: "Since", kind: "count", cell: ({ seconds }) => (seconds > 0 ? duration(seconds) : "") },
-            { name: "Incomplete runs", kind: "count", cell: counter("incomplete_runs") },
+            { name: "Pending messages", kind: "count", cell: counter("messages") },
+            { name: "Pending for", kind: "count", cell: ({ seconds }) => (seconds > 0 ? duration(seconds) : "") },
+            { name: "Incomplete task runs", kind: "count", cell: counter("incomplete_runs") },
             { name: "Missing blocks", kind: "count", cell: counter("missing_blocks") },
-            { name: "Missing runs", kind: "count", cell: counter("missing_runs") },
+            { name: "Missing task runs", kind: "count", cell: counter("missing_runs") },
             { name: "Missing events", kind: "count", cell: counter("missing_events") },
             { name: "Dropped", kind: "count", cell: counter("dropped") },
             { name: "What is missing", cell: ({ missing }) => missing },
@@ -181,9 +181,9 @@ function applications({ applications: lagging, unread_applications: unread }: La
 
 function partitions(partitionLags: PartitionLag[]): Child {
   return [
-    h("h2", {}, "Partitions of the topics"),
+    h("h2", {}, "Topic partitions"),
     table<PartitionLag>({
-      caption: "Partitions of the topics",
+      caption: "Topic partitions",
       rows: partitionLags,
       key: ({ topic, partition }) => `${topic}-${partition}`,
       columns: [

@@ -1,18 +1,18 @@
-// Lays drawings out in a worker, so that the page stays usable meanwhile.
+// Computes layouts in a worker, so that the page stays responsive.
 
 import type { Placement as GraphPlacement, LayoutRequest } from "./graph/placement";
 import type { Placement, PlacementRequest } from "./trace/placement";
 
-/** What the worker is asked. */
+/** The message to the worker. */
 export type LayoutTask = { graph: LayoutRequest } | { trace: PlacementRequest };
 
 type TaskResult<T> = { result: T } | { error: string };
 
-/** Places of the boxes and bends of the lines of a graph. With an aborted signal the work ends at once. */
+/** Positions of the boxes and bends of the lines of a graph. An aborted signal ends the work at once. */
 export const layoutGraph = (graph: LayoutRequest, signal?: AbortSignal): Promise<GraphPlacement> =>
   runTask({ graph }, signal);
 
-/** Where everything of a record's way stands. With an aborted signal the work ends at once. */
+/** Positions of the elements of a record's lineage. An aborted signal ends the work at once. */
 export const layoutTrace = (trace: PlacementRequest, signal?: AbortSignal): Promise<Placement> =>
   runTask({ trace }, signal);
 
@@ -22,7 +22,7 @@ function runTask<T>(task: LayoutTask, signal?: AbortSignal): Promise<T> {
       reject(signal.reason);
       return;
     }
-    // One worker a layout: it takes milliseconds to start, and can be ended in the middle.
+    // One worker for each layout: it starts in milliseconds, and can be terminated in the middle.
     const worker = new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
     const abort = () => end(() => reject(signal?.reason));
     const end = (then: () => void) => {

@@ -1,4 +1,4 @@
-// Finds where things stand in a drawing, beside the page: of a graph of operations, and of a record's way.
+// The worker that computes the layout of a graph of operations, and of a record's lineage.
 
 import { placementOf as graphPlacementOf } from "./graph/placement";
 import type { LayoutTask } from "./layout";

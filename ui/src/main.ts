@@ -1,4 +1,4 @@
-// The shell: finds the view of the address, keeps what stands around it, and asks for the token where the service does.
+// The shell: shows the view of the address and the header around it, and asks for the token if the service requires it.
 
 import "./style.css";
 import { makeClient, type Problem } from "./client";
@@ -13,7 +13,7 @@ import type { MakeView, View, ViewContext } from "./view";
 
 type ViewRoute = Exclude<Route, { view: "nowhere" }>;
 
-// Views are fetched when they are first shown: the list must not wait for what draws.
+// Views are loaded when they are first shown: the list must not wait for Cytoscape.
 const VIEWS: { [V in ViewRoute["view"]]: () => Promise<MakeView<Extract<ViewRoute, { view: V }>>> } = {
   applications: async () => (await import("./applications")).applicationsView,
   application: async () => (await import("./graph/view")).graphView,
@@ -54,14 +54,14 @@ const context: ViewContext = {
   },
 };
 
-/** Shows what the address says. `isMove`: the reader went somewhere, so the view begins at its top. */
+/** Shows the view of the address. `isMove`: the user navigated, so the view begins at its top. */
 function show(isMove: boolean): void {
   const route = parse(location.hash);
   showBreadcrumbs(route);
   if (route.view === "nowhere") {
     closeView();
-    context.title("Not there");
-    replace(main, h("h1", { tabindex: -1 }, "Not there"), h("p", {}, route.reason));
+    context.title("Not found");
+    replace(main, h("h1", { tabindex: -1 }, "Not found"), h("p", {}, route.reason));
     focusHeading(isMove);
     return;
   }
@@ -105,7 +105,7 @@ function closeView(): void {
   current = null;
 }
 
-/** The way from the list to here, and which place of the page this is. */
+/** The links from the list to this view, and which of the main views it belongs to. */
 function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
   if (route.view === "application" || route.view === "records" || route.view === "trace") {
@@ -121,7 +121,7 @@ function showBreadcrumbs(route: Route): void {
   replace(breadcrumbs, ...links.map(([name, address]) => h("a", { href: address }, name)));
   for (const link of document.querySelectorAll("#places a")) {
     const isCurrent = link.getAttribute("href") === (route.view === "lag" ? "#/lag" : "#/");
-    link.toggleAttribute("data-here", isCurrent);
+    link.toggleAttribute("data-current", isCurrent);
     if ((route.view === "lag" || route.view === "applications") && isCurrent) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -130,7 +130,7 @@ function showBreadcrumbs(route: Route): void {
 function askForToken(problem: Problem): void {
   closeView();
   context.title("Token");
-  context.announce("This service asks for its token");
+  context.announce("This service requires a token");
   signIn(main, problem, () => show(true));
 }
 

@@ -1,12 +1,12 @@
-// Operations that rows only pass, as those of DataFrames do: they have no records of their own. What is known of one is
-// how many rows went on from it, and where these began and ended. Pure.
+// Pass-through operations, such as those of DataFrames: rows pass them, and they have no records of their own. Computes
+// how many rows pass one, and the operations where these rows begin and end. Pure.
 
 import type { Graph, Node as Operation } from "./api";
 import { groupBy } from "./groups";
 
 export const isPassThrough = ({ records }: Operation): boolean => records === null;
 
-/** How many rows went on from the operations that they only pass, as far as it is known. */
+/** How many rows pass each of these operations, if it is counted. */
 export function passedRows(graph: Graph): ReadonlyMap<string, number> {
   const passThrough = new Set(graph.nodes.filter(isPassThrough).map(({ node_id }) => node_id));
   const rows = new Map<string, number>();
@@ -16,7 +16,7 @@ export function passedRows(graph: Graph): ReadonlyMap<string, number> {
   return rows;
 }
 
-/** The nearest operations with records of their own, before and behind one. */
+/** The nearest operations with records of their own, before and after one. */
 export function neighbours(graph: Graph, nodeId: string): { before: Operation[]; after: Operation[] } {
   const incoming = groupBy(graph.edges, ({ target }) => target);
   const outgoing = groupBy(graph.edges, ({ source }) => source);

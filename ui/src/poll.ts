@@ -1,16 +1,16 @@
-// Asks again and again while somebody looks: pauses while the window is hidden, and asks less often what fails.
+// Repeats a request while the window is visible, and less often while the request fails.
 
 export interface Polling {
-  /** Asks now, whatever the time. */
+  /** Asks at once. */
   now(): void;
   pause(isPaused: boolean): void;
   stop(): void;
 }
 
-/** How long to wait after so many failures in a row: twice as long each time, up to a minute. */
+/** Delay after this many failures in a row: twice as long each time, up to a minute. */
 export const retryDelay = (interval: number, failures: number): number => Math.min(60_000, interval * 2 ** failures);
 
-/** `ask` gets a signal that ends with the polling. What it throws goes to `failed`, and asking goes on. */
+/** `ask` gets a signal that aborts when the polling stops. Its errors go to `onError`, and polling continues. */
 export function poll(
   ask: (signal: AbortSignal) => Promise<void>,
   interval: number,

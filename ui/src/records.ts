@@ -1,4 +1,4 @@
-// The records of one node: what the node is, a search, and a table page by page. Each row leads to the record's way.
+// The records of one node: what the node is, a search, and a table page by page. Each row leads to the record's trace.
 
 import type { Application, Graph, Node as Operation, RecordPage, Record as Row } from "./api";
 import { save } from "./client";
@@ -12,7 +12,7 @@ import type { View, ViewContext } from "./view";
 
 const PAGE = 50;
 const PARAMETERS = ["text", "key", "partition", "offset", "cursor", "limit"];
-/** Of one file: what a spreadsheet takes. */
+/** Rows in one file: what a spreadsheet takes. */
 const CSV_ROWS = 1_000_000;
 
 export function recordsView(container: HTMLElement, context: ViewContext, first: RecordsRoute): View<RecordsRoute> {
@@ -82,13 +82,13 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
 
   const resultsOf = (page: RecordPage): Child[] => [
     h("p", { class: "soft" }, total(page)),
-    page.warnings.map((warning) => notice("care", warning)),
+    page.warnings.map((warning) => notice("caution", warning)),
     page.records.length > 0
       ? recordTable(route.application, page)
       : notice(
           "empty",
           page.next !== null
-            ? "No match so far: the search goes on on the next page."
+            ? "No match so far: the search continues on the next page."
             : isFiltered()
               ? page.warnings.length > 0
                 ? "No match in what could be searched."
@@ -184,7 +184,7 @@ function facts({ description, call_site, dataset, records, has_values }: Operati
   );
 }
 
-/** Of an operation that rows only pass: how many, and where their ways can be followed. */
+/** Of a pass-through operation: how many rows pass it, and where their traces can start. */
 function passThroughFacts(application: string, graph: Graph, operation: Operation): Child {
   const rows = passedRows(graph).get(operation.node_id);
   const { before, after } = neighbours(graph, operation.node_id);
@@ -193,7 +193,7 @@ function passThroughFacts(application: string, graph: Graph, operation: Operatio
       h("h2", {}, title),
       h(
         "ul",
-        { class: "ends" },
+        { class: "endpoints" },
         operations.map(({ node, name, records, dataset }) =>
           h(
             "li",
@@ -209,7 +209,7 @@ function passThroughFacts(application: string, graph: Graph, operation: Operatio
       "p",
       {},
       rows === undefined ? "Rows pass this operation" : `${count(rows, "row passes", "rows pass")} this operation`,
-      " on their way; it has no records of its own. The ways of rows lead from where they begin to where they end.",
+      "; it has no records of its own. To trace its rows, start where they begin or end.",
     ),
     list("They begin in", before),
     list("They end in", after),
@@ -217,10 +217,14 @@ function passThroughFacts(application: string, graph: Graph, operation: Operatio
 }
 
 const warnings = (node: Operation, application: Application): Child => [
-  !node.exact && notice("care", `Not exact: ${node.reason}. Traces through here list all that may have taken part.`),
+  !node.exact &&
+    notice(
+      "caution",
+      `Not exact: ${node.reason}. Traces through this operation list every record that may have taken part.`,
+    ),
   !application.complete &&
     notice(
-      "care",
+      "caution",
       `This application's lineage is ${completeness(application)}${application.missing === "" ? "" : ` (${application.missing})`}. Records may be missing here.`,
     ),
 ];
@@ -233,9 +237,9 @@ function searchForm(search: (query: URLSearchParams) => void) {
   const count = { type: "number", min: 0, step: 1, class: "short" };
   const fields = [
     field("text", "Text in the record", { type: "search", size: 30 }),
-    field("key", "Key is exactly", { type: "search" }),
+    field("key", "Exact key", { type: "search" }),
     field("partition", "Partition", count),
-    field("offset", "From its offset", count),
+    field("offset", "From offset", count),
   ];
   const element = h(
     "form",
@@ -281,12 +285,12 @@ function recordTable(application: string, page: RecordPage): HTMLElement {
         isUsed: has("source"),
         cell: ({ source }) =>
           source != null && [
-            source.text === null ? h("em", {}, "no text to show") : h("code", {}, source.text),
+            source.text === null ? h("em", {}, "no text") : h("code", {}, source.text),
             source.warning !== null && h("div", { class: "warning" }, `⚠ ${source.warning}`),
           ],
       },
       {
-        name: "Where",
+        name: "Location",
         kind: "narrow",
         isUsed: has("source"),
         cell: ({ source }) =>

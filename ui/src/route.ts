@@ -2,8 +2,8 @@
 //   #/?text=&state=&cursor=          applications
 //   #/app/APP?open=&at=              an application's graph
 //   #/app/APP/nodes/NODE?...         records of a node (the API's parameters)
-//   #/app/APP/trace?...              a record's way (the API's parameters)
-//   #/lag                            how far the stores are behind
+//   #/app/APP/trace?...              the trace of a record (the API's parameters)
+//   #/lag                            the lag
 // Parameters that a view does not know are left alone: old links keep working.
 
 export type Direction = "both" | "backward" | "forward";
@@ -39,7 +39,7 @@ export interface TraceRoute {
   start: Start;
   direction: Direction;
   whole: boolean;
-  /** What else stands in the address: the view's own. */
+  /** The other parameters of the address, which belong to the view. */
   query: URLSearchParams;
 }
 
@@ -84,7 +84,7 @@ export function parse(hash: string): Route {
 function traceRoute(application: string, query: URLSearchParams): TraceRoute | NoRoute {
   const start = startOf(query);
   if (start === null) {
-    return { view: "nowhere", reason: "This address of a trace does not say which record it starts at." };
+    return { view: "nowhere", reason: "This address of a trace does not name the record at which it starts." };
   }
   const requested = query.get("direction");
   const direction = requested === "backward" || requested === "forward" ? requested : "both";
@@ -151,6 +151,6 @@ export const applicationHref = (application: string, query = new URLSearchParams
 export const recordsHref = (application: string, node: string | number, query = new URLSearchParams()): string =>
   href({ view: "records", application, node: String(node), query });
 
-/** The way of one record, both sides. */
+/** The address of a record's trace in both directions. */
 export const traceHref = (application: string, start: Start, query = new URLSearchParams()): string =>
   href({ view: "trace", application, start, direction: "both", whole: false, query });

@@ -1,4 +1,4 @@
-// What stands in the place of every view until the service's token is there.
+// The form that asks for the service's token, in place of the view.
 
 import { type Problem, storeToken } from "./client";
 import { h, replace } from "./dom";
@@ -14,7 +14,7 @@ export function signIn(container: HTMLElement, problem: Problem, onToken: () => 
   });
   replace(
     container,
-    h("h1", { tabindex: -1 }, "This service asks for its token"),
+    h("h1", { tabindex: -1 }, "This service requires a token"),
     problem.message.startsWith("That is not") && notice("failure", problem.message),
     h(
       "p",
@@ -34,7 +34,7 @@ export function signIn(container: HTMLElement, problem: Problem, onToken: () => 
         },
       },
       h("label", {}, h("span", {}, "Token"), input),
-      h("button", { type: "submit" }, "Go on"),
+      h("button", { type: "submit" }, "Continue"),
     ),
   );
   input.focus();

@@ -1,13 +1,13 @@
-// Much work in small pieces, so that the page answers in between.
+// Divides work into small tasks, so that the page stays responsive.
 
-/** Lets the browser draw and hear what waits. */
+/** Lets the browser draw and handle waiting events. */
 export const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
-/** After the frame that draws what has changed; a page that is not seen draws none. */
+/** Waits for the next frame; a hidden page draws none. */
 export const frame = (): Promise<void> =>
   document.hidden ? pause() : new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 
-/** Does the work slice by slice, with a pause after each but the last; stops where the signal says so. */
+/** Does the work slice by slice, with a pause between slices; stops when the signal aborts. */
 export async function inSlices<Item>(
   items: readonly Item[],
   size: number,

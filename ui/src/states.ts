@@ -3,14 +3,14 @@
 import { isAbort, Problem } from "./client";
 import { type Child, h, replace } from "./dom";
 
-/** A sentence that the reader must not miss. */
-export const notice = (kind: "care" | "failure" | "empty", ...children: Child[]): HTMLElement =>
+/** A sentence that must not be missed. */
+export const notice = (kind: "caution" | "failure" | "empty", ...children: Child[]): HTMLElement =>
   h("p", { class: `notice ${kind}`, role: kind === "failure" ? "alert" : null }, ...children);
 
-/** What stands in a place until its answer is there. It appears only after a moment (style.css). */
+/** Shown until the result is there. It appears only after a moment (style.css). */
 export const loading = (what = "Loading …"): HTMLElement => h("p", { class: "loading", role: "status" }, what);
 
-/** Told to the shell, which asks for the token in the place of the view. */
+/** Event for the shell, which then asks for the token in place of the view. */
 export class TokenNeeded extends Event {
   constructor(readonly problem: Problem) {
     super("token-needed", { bubbles: true });
@@ -18,8 +18,8 @@ export class TokenNeeded extends Event {
 }
 
 /**
- * Shows a failure in a place, with a button to try again. A 401 goes up to the shell instead; an answer that nobody
- * waits for any more is nothing.
+ * Shows a failure, with a button to try again. A 401 goes to the shell instead; an aborted request is no
+ * failure.
  */
 export function showFailure(container: HTMLElement, error: unknown, retry: () => void): void {
   if (isAbort(error)) return;
@@ -38,7 +38,7 @@ export function showFailure(container: HTMLElement, error: unknown, retry: () =>
       notice("failure", message),
       error instanceof Problem &&
         error.retryAfter !== null &&
-        h("p", {}, `The service asks for patience: ${error.retryAfter} s.`),
+        h("p", {}, `The service can be asked again in ${error.retryAfter} s.`),
       h("button", { type: "button", click: retry }, "Try again"),
     ),
   );

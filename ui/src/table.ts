@@ -4,7 +4,7 @@ import { type Child, h } from "./dom";
 import { enableArrowKeys, enableRowClick } from "./keys";
 import { frame, inSlices } from "./slices";
 
-/** Rows that are made at a time: the page answers in between. */
+/** Rows that are made in one task: the page stays responsive. */
 const SLICE = 30;
 
 export interface Column<Row> {
@@ -12,7 +12,7 @@ export interface Column<Row> {
   /** Of the cells: `count` for numbers, `narrow` for what must not wrap. */
   kind?: "count" | "narrow";
   cell(row: Row): Child;
-  /** Left out where no row fills it. */
+  /** False if no row has it: the column is omitted. */
   isUsed?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Light or dark: the reader's system decides until the reader does. Kept in this browser.
+// Light or dark: the system decides until the user does. The choice is stored in this browser.
 
 const STORAGE_KEY = "lineage-theme";
 
@@ -6,7 +6,7 @@ export type Theme = "system" | "light" | "dark";
 
 const ORDER: Theme[] = ["system", "light", "dark"];
 
-/** Makes the button switch the theme, and sets the one that was chosen before. `changed` hears of every change. */
+/** Makes the button switch the theme, and sets the stored one. The document gets an event `theme` at every change. */
 export function startTheme(button: HTMLButtonElement): void {
   let theme = storedTheme();
   const set = () => {
@@ -21,7 +21,7 @@ export function startTheme(button: HTMLButtonElement): void {
     localStorage.setItem(STORAGE_KEY, theme);
     set();
   });
-  // Drawings are told as well when the system changes.
+  // Drawings follow a change of the system, too.
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     document.dispatchEvent(new Event("theme")),
   );
@@ -33,7 +33,7 @@ function storedTheme(): Theme {
   return stored === "light" || stored === "dark" ? stored : "system";
 }
 
-/** What a custom property like `--ink` is now, as a colour that a canvas takes. */
+/** The current value of a custom property such as `--ink`, as a colour for a canvas. */
 export function colour(name: string): string {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;

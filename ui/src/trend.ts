@@ -1,4 +1,4 @@
-// A number over the last minutes, as a small line. The points are pure; the element is drawn anew on each look.
+// A number over the last minutes, as a small line. The points are pure; the element is recreated at each update.
 
 import { s } from "./dom";
 
@@ -10,7 +10,7 @@ export interface Sample {
 
 const [WIDTH, HEIGHT] = [160, 36];
 
-/** Those of the looks that are not older than `span` milliseconds before the newest. */
+/** The samples of the last `span` milliseconds before the newest one. */
 export function recent(samples: readonly Sample[], span: number): Sample[] {
   const newest = samples.at(-1)?.at ?? 0;
   return samples.filter(({ at }) => at >= newest - span);

@@ -32,7 +32,7 @@ export interface Drawing {
 const MARGIN = 16;
 /** What a box takes beyond its size. */
 const BORDER = 1.5;
-/** Text below this size on the screen is not read; the drawing then starts at its top instead of as a whole. */
+/** Text below this size on the screen is unreadable; the drawing then starts at its top instead of as a whole. */
 const READABLE = 0.8;
 const ZOOM = { minZoom: 0.05, maxZoom: 2.5 };
 
@@ -283,7 +283,7 @@ function styles(): StylesheetJson {
       selector: ".broken",
       style: { "background-color": colourOf("failure-fill"), "border-color": colourOf("failure"), "border-width": 2 },
     },
-    { selector: ".inexact", style: { "border-style": "dashed", "border-color": colourOf("care") } },
+    { selector: ".inexact", style: { "border-style": "dashed", "border-color": colourOf("caution") } },
     {
       selector: ".closed",
       style: { "background-color": colourOf("stage-fill"), "border-style": "double", "border-width": 4 },

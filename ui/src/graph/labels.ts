@@ -1,4 +1,4 @@
-// What stands on boxes and lines of the drawing, and how much room it takes. Pure.
+// The labels of boxes and lines in the drawing, and their size. Pure.
 
 import { callSite, expressionText, fileName, share, short } from "../format";
 import { type DrawnBox, type DrawnLine, type Picture, summaryOf } from "./model";
@@ -7,7 +7,7 @@ import type { LayoutRequest } from "./placement";
 const WIDTH = 196;
 const LINE = 15;
 const PADDING = 16;
-/** As many characters of the drawing's font as are sure to fit. */
+/** Number of characters of the drawing's font that always fit. */
 const CHARACTERS = 29;
 /** Of expressions, which have more capitals and wide signs than names. */
 const EXPRESSION = 26;
@@ -54,7 +54,7 @@ export function sizeOf(box: DrawnBox): Size {
   return { width: WIDTH, height: PADDING + LINE * labelOf(box).split("\n").length };
 }
 
-/** The question for the layout: closed groups and operations are boxes, open groups hold theirs. */
+/** The request for the layout: closed groups and operations are boxes; open groups contain theirs. */
 export function layoutRequestOf(picture: Picture): LayoutRequest {
   return {
     boxes: picture.boxes.map((box) => ({

@@ -35,7 +35,7 @@ describe("stages", () => {
     ]);
   });
 
-  test("are told by the longest way: what is read again without a shuffle stays above", () => {
+  test("follow the longest path: what is read again without a shuffle stays above", () => {
     const graph = graphOf("0 1, 0 = 2, 1 3, 2 3");
     expect(depths(graph)).toEqual(
       new Map([

@@ -17,9 +17,9 @@ import { passedRows } from "../passthrough";
 export const LIMIT = 500;
 /** Operations of a group; larger stages come in parts. */
 const PART = 80;
-/** Groups at the first sight. */
+/** Groups that are drawn at most. */
 const GROUPS = 120;
-/** What is opened by itself: more than these are not read at a glance. */
+/** Graphs up to this size are opened at first: larger ones cannot be read at a glance. */
 const AT_A_GLANCE = 150;
 
 export interface Group {
@@ -33,7 +33,7 @@ export interface OperationBox {
   type: "operation";
   id: string;
   operation: Operation;
-  /** Rows that went on from it, where they only pass it and are counted. */
+  /** Rows that pass the operation, if they are counted. */
   passedRows: number | null;
   /** The open group that holds it. */
   group: string | null;
@@ -52,7 +52,7 @@ export interface DrawnLine {
   id: string;
   source: string;
   target: string;
-  /** Of all edges that it stands for; null where none of them was counted. */
+  /** Sum over its edges; null if none of them was counted. */
   flows: number | null;
   edges: number;
   isShuffle: boolean;
@@ -63,13 +63,13 @@ export interface Picture {
   lines: DrawnLine[];
   /** Groups that are open, in the order in which they were opened. */
   open: string[];
-  /** Groups that were asked to be open and are not, since all would be too much. */
+  /** Groups that were asked to be open and stay closed, because all of them would be too much. */
   closed: string[];
-  /** Lines that are left out since there are too many. */
+  /** Number of lines that are omitted because there are too many. */
   lineless: number;
 }
 
-/** How many shuffles are above each operation at most. Along a cycle, which no job has, it stays as it is found. */
+/** The most shuffles above each operation. On a cycle, which no job has, the depth stays at its first value. */
 export function depths(graph: Graph): Map<string, number> {
   const depth = new Map(graph.nodes.map(({ node_id }) => [node_id, 0]));
   const inDegree = new Map<string, number>(graph.nodes.map(({ node_id }) => [node_id, 0]));
@@ -153,13 +153,13 @@ const makeGroup = (members: Operation[], name: string): Group => ({
   members,
 });
 
-/** Which groups are open where nobody chose: all, where that is read at a glance. */
+/** Which groups are open at first: all, if that can be read at a glance. */
 export function initiallyOpen(all: Group[], graph: Graph): string[] {
   const size = graph.nodes.length + graph.edges.length;
   return size <= AT_A_GLANCE ? all.map(({ id }) => id) : [];
 }
 
-/** The picture with these groups open; where that is too much, those that were opened first are closed again. */
+/** The picture with these groups open; if that is too much, those that were opened first are closed again. */
 export function pictureOf(graph: Graph, all: Group[], open: string[], limit = LIMIT): Picture {
   const openIds = open.filter((id) => all.some((group) => group.id === id));
   const edges = edgesOf(graph);
@@ -196,7 +196,7 @@ function drawingOf(
   rows: ReadonlyMap<string, number>,
 ): { boxes: DrawnBox[]; lines: DrawnLine[] } {
   const boxes: DrawnBox[] = [];
-  /** What an operation is drawn as. */
+  /** The box in which an operation is drawn. */
   const boxIds = new Map<string, string>();
   for (const group of all) {
     // One operation by itself needs no frame.
@@ -232,7 +232,7 @@ function drawingOf(
   return { boxes, lines: [...lines.values()] };
 }
 
-/** What of a group stands on its closed box. */
+/** The contents of a closed group's box. */
 export interface Summary {
   operations: number;
   sources: number;

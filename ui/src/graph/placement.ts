@@ -1,7 +1,7 @@
 // A layered layout, top to bottom (dagre: Sugiyama's method). Pure, and slow for large graphs: the page runs it in a
 // worker (layout.ts).
 //
-// Boxes within a box are laid out by themselves first; then the outer ones, each as large as what it holds. That keeps
+// Boxes within a box are laid out first; then the outer ones, each as large as its contents. That keeps
 // the pieces small, so that hundreds of boxes take a moment, and boxes of one holder together. Lines from holder to
 // holder all take the bends of one line between the two.
 
@@ -49,10 +49,10 @@ interface Piece extends Placement {
   height: number;
 }
 
-/** Around what a holder holds; at the top, room for its name. */
+/** Padding of a holder; at the top, room for its name. */
 const PADDING = 18;
 const TITLE = 20;
-/** Beyond so many boxes the layers are found in a simpler way, which takes half of the time. */
+/** Beyond this many boxes a simpler ranking is used, which takes half of the time. */
 const LARGE = 60;
 
 export function placementOf({ boxes, lines, gap = { x: 32, y: 40 } }: LayoutRequest): Placement {
@@ -154,7 +154,7 @@ function dagrePlacement(boxes: Box[], lines: Line[], gap: { x: number; y: number
   return placed;
 }
 
-/** Row by row: each box below all that it reads, in the order in which it was given. Lines are straight. */
+/** Row by row: each box below all that it reads, otherwise in the given order. Lines are straight. */
 export function rowPlacement(boxes: Box[], lines: Line[], gap: { x: number; y: number }): Placement {
   const row = new Map(boxes.map(({ id }) => [id, 0]));
   // Settled after as many rounds as there are boxes; more would mean a cycle, which then stays flat.

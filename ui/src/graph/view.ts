@@ -27,8 +27,8 @@ import { cut, layoutRequestOf } from "./labels";
 import { type DrawnBox, type Group, groupsOf, initiallyOpen, type Picture, pictureOf, summaryOf } from "./model";
 
 const HELP =
-  "Arrow keys go from operation to operation, Enter opens one or a stage, + and - zoom, 0 shows all, Escape leaves. " +
-  "The table beside it holds the same.";
+  "Arrow keys move between operations, Enter opens an operation or a stage, + and - zoom, 0 shows all, Escape clears the selection. " +
+  "The table beside it has the same content.";
 /** Of an expression in the table; one that points at it reads all of it. */
 const MOST_CHARACTERS = 120;
 
@@ -176,7 +176,7 @@ export function graphView(
     replace(
       details,
       drawnBox === null
-        ? h("span", { class: "soft" }, "Point at an operation to read about it; a click opens its records.")
+        ? h("span", { class: "soft" }, "Point at an operation to see its details; click it to see its records.")
         : detailsOf(drawnBox),
     );
     if (drawnBox !== null && byKey) context.announce(details.textContent ?? "");
@@ -211,17 +211,17 @@ function omissionsOf(picture: Picture, graph: Graph, all: Group[]): Child {
       h(
         "p",
         { class: "soft" },
-        `${number(drawn)} of ${count(graph.nodes.length, "operation")} are drawn by themselves; the others are in closed stages. A click on a stage opens it.`,
+        `${number(drawn)} of ${count(graph.nodes.length, "operation")} are drawn individually; the others are in closed stages. Click a stage to open it.`,
       ),
     picture.closed.length > 0 &&
       notice(
-        "care",
-        `Not all of ${count(all.length, "stage")} fit into one drawing: ${count(picture.closed.length, "stage")} stayed closed.`,
+        "caution",
+        `The drawing has no room for all of ${count(all.length, "stage")}: ${count(picture.closed.length, "stage")} stayed closed.`,
       ),
     picture.lineless > 0 &&
       notice(
-        "care",
-        `${count(picture.lineless, "line")} with few flows are left out of the drawing; the table has them.`,
+        "caution",
+        `${count(picture.lineless, "line")} with few flows are omitted from the drawing; the table has them.`,
       ),
   ];
 }
@@ -314,10 +314,10 @@ function facts(application: Application, retry: () => void): Child {
       ),
     !complete &&
       notice(
-        "care",
+        "caution",
         state === "running"
-          ? "This application still runs: counts grow until it has ended."
-          : "Not all lineage of this application is here: answers about it may lack records.",
+          ? "This application is still running: its counts grow until it ends."
+          : "The lineage of this application is incomplete: records may be missing from results.",
         missing !== "" && ` What is missing: ${missing}.`,
         " ",
         retryButton(retry),
@@ -335,7 +335,7 @@ function retryButton(retry: () => void): HTMLElement {
         retry();
       },
     },
-    "Look again",
+    "Refresh",
   );
   return button;
 }

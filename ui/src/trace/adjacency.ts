@@ -1,16 +1,16 @@
-// Up and down from a record: all that it came from and all that became of it, among the flows that are known.
-// What is up of one is down of the other.
+// Which records flow into which, among the listed flows: inputs and outputs, ancestors and descendants.
+// x is an ancestor of y if and only if y is a descendant of x.
 
 import type { Flow } from "./results";
 
 export interface Adjacency {
-  /** What the record came from, itself among it. */
+  /** The record and all that it came from. */
   ancestors(hash: string): ReadonlySet<string>;
-  /** What became of the record, itself among it. */
+  /** The record and all that became of it. */
   descendants(hash: string): ReadonlySet<string>;
-  /** Both. */
+  /** Ancestors and descendants. */
   connected(hash: string): ReadonlySet<string>;
-  /** The records one step up and one step down. */
+  /** The records that flow directly into it, and directly out of it. */
   inputs(hash: string): readonly string[];
   outputs(hash: string): readonly string[];
 }

@@ -1,5 +1,5 @@
-// The drawing of a way: Cytoscape puts a picture's elements where its placement says. Pointing, clicking and keys are
-// told to the view; everything drawn here also stands in the list beside it.
+// Draws a record's lineage: Cytoscape puts a picture's elements where its placement says. The view hears of pointing,
+// clicks and keys; the list below the drawing has the same records.
 
 import cytoscape, { type Core, type EdgeSingular, type ElementDefinition, type NodeSingular } from "cytoscape";
 import { addElements, allowStyles } from "../cytoscape";
@@ -20,14 +20,14 @@ import { shortened } from "./texts";
 import { type Bounds, boundsOf, fitAll, fitAround, reveal, type Viewport } from "./viewport";
 
 const STEP = 1.3;
-/** Elements that are marked at a time, so that nothing waits long meanwhile. */
+/** Elements that are marked in one task, so that the page stays responsive. */
 const MARK_SLICE = 80;
-/** So many elements could not be painted in one frame. */
+/** More elements than this cannot be painted in one frame. */
 const MANY = 150;
-/** Width of a heading's character, about. */
+/** Approximate width of a character of a heading. */
 const CHARACTER = 6.4;
 
-/** What a click or Enter on something drawn asks for. */
+/** What a click or Enter on an element asks for. */
 export type Choice =
   | { kind: "record"; hash: string }
   | { kind: "more"; node: string }
@@ -38,45 +38,45 @@ type Mark = "lit" | "dim";
 
 export interface DrawingListener {
   onChoose(choice: Choice): void;
-  /** A record is pointed at, or none any more. */
+  /** The pointer is on a record, or on none any more. */
   onPoint(hash: string | null): void;
-  /** The keys came to a record, or to something else that is called so. */
+  /** The arrow keys moved to an element. */
   onFocus(name: string, label: string): void;
   /** Escape. */
   onLeave(): void;
 }
 
 export interface Drawing {
-  /** What was shown stays until it is known where everything stands. Rejects where that cannot be found. */
+  /** The previous picture stays until the placement is there. Rejects if the layout fails. */
   show(lineage: RecordLineage, adjacency: Adjacency, picture: Picture): Promise<void>;
-  /** Lights up these records and what joins them; null: nothing special. */
+  /** Highlights these records and the links between them; null: none. */
   light(hashes: ReadonlySet<string> | null, current: string | null): void;
   close(): void;
 }
 
-/** Fills the stage, which stands in the page already: Cytoscape measures it. */
+/** Fills the stage, which must be in the page already: Cytoscape measures it. */
 export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Drawing {
   allowStyles();
-  const canvas = h("div", { class: "way-canvas" });
+  const canvas = h("div", { class: "trace-canvas" });
   const holder = h("div", {
-    class: "way-drawing",
+    class: "trace-drawing",
     tabindex: 0,
     role: "application",
     "aria-label":
-      "Drawing of the way. Arrow keys go from record to record, Enter goes to the way of one, Escape shows all. The records stand in the list below, too.",
+      "Drawing of the trace. Arrow keys move between records, Enter opens the trace of a record, Escape shows all. The tables below list the same records.",
   });
   const button = (label: string, title: string, does: () => void) =>
     h("button", { type: "button", title, "aria-label": title, click: does }, label);
   replace(holder, canvas);
   const frameElement = h(
     "div",
-    { class: "way-frame" },
+    { class: "trace-frame" },
     holder,
     h(
       "div",
-      { class: "way-zoom", role: "group", "aria-label": "Zoom" },
-      button("+", "Larger", () => zoom(STEP)),
-      button("−", "Smaller", () => zoom(1 / STEP)),
+      { class: "trace-zoom", role: "group", "aria-label": "Zoom" },
+      button("+", "Zoom in", () => zoom(STEP)),
+      button("−", "Zoom out", () => zoom(1 / STEP)),
       button("All", "Show all", () => showAll()),
     ),
   );
@@ -209,7 +209,7 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
       marks.clear();
       graph.elements().remove();
       const elements = elementsOf(lineage, picture, placement);
-      // Many are drawn as far away as Escape goes: painted for that size here, some in a frame, not all in one later.
+      // Many elements are shown as a whole first: painted at that size here, a few in each frame, not all in one later.
       if (elements.length > MANY) showAll();
       else resetViewport();
       await addElements(graph, elements, signal);
@@ -232,7 +232,7 @@ export function makeDrawing(stage: HTMLElement, listener: DrawingListener): Draw
           markOf(edge.data("source")) === "lit" ? markOf(edge.data("target")) : markOf(edge.data("source")),
         ]);
       });
-      // Only what changes is styled anew: of hundreds of elements a step of the keys changes few. The way at first.
+      // Only what changes is styled anew: of hundreds of elements a step of the keys changes few. What is lit comes first.
       const changed = marked.filter(([element, mark]) => (marks.get(element.id()) ?? null) !== mark);
       changed.sort(([, one], [, other]) => Number(other === "lit") - Number(one === "lit"));
       graph.batch(() => {
@@ -306,13 +306,13 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
   }
   for (const [side, nodes] of picture.folded) {
     add(foldedName(side), "stub", {
-      label: `${number(nodes.length)} more operations\nin the list below`,
+      label: `${number(nodes.length)} more operations\nin the tables below`,
       kind: "folded",
       markOf: side,
     });
   }
   for (const side of picture.further) {
-    const label = side === "backward" ? "↑ one operation further back" : "↓ one operation further on";
+    const label = side === "backward" ? "↑ one operation back" : "↓ one operation forward";
     add(furtherName(side), "stub", { label, kind: "further", markOf: side });
   }
   const ids = new Set(elements.map((element) => element.data.id));

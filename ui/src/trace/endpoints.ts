@@ -1,4 +1,4 @@
-// Where a way begins and ends: the files that its records came from and went to, and the applications it passes.
+// The endpoints of a trace: the files in which it ends, and the applications that it passes.
 
 import { applicationOf, nodeNumber } from "../format";
 import type { DirectedTrace, Direction } from "./model";
@@ -14,11 +14,11 @@ export interface Endpoint {
 
 export interface Endpoints {
   readonly direction: Direction;
-  /** Sources of a backward way, sinks of a forward one; those with most records first. */
+  /** Sources of a backward trace, sinks of a forward one; those with most records first. */
   readonly endpoints: readonly Endpoint[];
-  /** Operations on the way, the record's own and the ends not among them. */
+  /** Number of operations between the record's own and the endpoints. */
   readonly intermediate: number;
-  /** Other applications on the way. */
+  /** Other applications in the trace. */
   readonly applications: readonly string[];
   readonly isPartial: boolean;
 }
@@ -48,7 +48,7 @@ export function endpointsOf(trace: DirectedTrace): Endpoints {
   };
 }
 
-/** Whether the whole way has operations that this part of it has not. Null: not known. */
+/** Whether the whole trace has operations that this part of it lacks. Null: unknown. */
 export function continuesBeyond(part: DirectedTrace, whole: DirectedTrace | null): boolean | null {
   if (whole === null) return null;
   const partNodes = new Set(part.nodes.map((node) => node.node_id));

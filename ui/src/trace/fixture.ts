@@ -1,4 +1,4 @@
-// Traces made up for tests: a layered graph of operations with records and flows between them, from a seed.
+// Random traces for tests: a layered graph of operations with records and flows between them, from a seed.
 
 import {
   type DirectedTrace,

@@ -1,5 +1,5 @@
-// Everything that is drawn, as tables, operation by operation in the order of the data: for those who cannot see the
-// drawing, and for those who want to copy from it.
+// Everything that is drawn, as tables by operation, in the order of the data: for those who cannot see the
+// drawing, and to copy from.
 
 import { h, replace } from "../dom";
 import { count, number } from "../format";
@@ -27,7 +27,7 @@ export interface List {
 }
 
 export function makeList(listener: ListListener): List {
-  const element = h("section", { class: "way-list", "aria-label": "The drawn records as tables" });
+  const element = h("section", { class: "trace-list", "aria-label": "The drawn records as tables" });
   const rows = new Map<string, Element>();
   const point = (event: Event): void => {
     const row = event.target instanceof Element ? event.target.closest("[data-key]") : null;
@@ -85,7 +85,7 @@ function sectionOf(
         { class: "soft" },
         ` · ${boxes.length < node.total ? `${number(boxes.length)} of ${count(node.total, "record")}` : count(node.total, "record")}`,
         dataset ? ` · ${dataset}` : "",
-        node.side === "centre" ? " · the record itself" : "",
+        node.side === "centre" ? " · the selected record" : "",
       ),
       isForeign && [
         " · in another application: ",

@@ -7,21 +7,21 @@ import type { Edge, Flow, Trace, TracedNode, TraceRecord } from "./results";
 export type Direction = "backward" | "forward";
 export type Side = Direction | "centre";
 
-/** All that was answered about one direction of a way. */
+/** The result in one direction. */
 export interface DirectedTrace {
   readonly direction: Direction;
   readonly startNode: string;
   readonly start: readonly TraceRecord[];
   readonly complete: boolean;
   readonly exact: boolean;
-  /** The time was spent before all was found. */
+  /** The time budget was spent before all was found. */
   readonly isPartial: boolean;
-  /** In the order of the way, the start's node among them. Records are by partition and offset. */
+  /** In the order of the trace, the start's node among them. Records are by partition and offset. */
   readonly nodes: readonly TracedNode[];
   readonly flows: readonly Flow[];
 }
 
-/** One operation of the way, in its layer: 0 is the record's own, -1 is what it came from, 1 what became of it. */
+/** One operation in its layer: 0 is the record's own, -1 is what it came from, 1 what became of it. */
 export interface LineageNode {
   readonly id: string;
   readonly name: string;
@@ -41,7 +41,7 @@ export interface RecordLineage {
   readonly nodes: readonly LineageNode[];
   readonly centre: LineageNode;
   readonly flows: readonly Flow[];
-  /** Which operation sends records to which, as far as both are on the way: [from, to]. */
+  /** Which operation sends records to which, if both are in the lineage: [from, to]. */
   readonly links: readonly (readonly [string, string])[];
   /** Each listed record by its hash, `NODE_ID#RECORD_ID`. */
   readonly recordsByHash: ReadonlyMap<string, TracedRecord>;
@@ -52,7 +52,7 @@ export interface TracedRecord {
   readonly record: TraceRecord;
 }
 
-/** What of a graph's edge is looked at here. */
+/** The part of a graph's edge that is used here. */
 export type NodeLink = Pick<Edge, "source" | "target">;
 
 export const hashOf = (nodeId: string, record: TraceRecord): string => `${nodeId}#${record.record_id}`;
@@ -82,10 +82,10 @@ function union(first: readonly TraceRecord[], second: readonly TraceRecord[]): T
   return [...records.values()].sort((a, b) => a.partition - b.partition || a.offset - b.offset);
 }
 
-/** The legs of one record as one picture. `edges` are of the applications' graphs, as far as they are known. */
+/** The traces of one record as one lineage. `edges` are those of the applications' graphs, as far as they are loaded. */
 export function lineageOf(traces: readonly DirectedTrace[], edges: readonly NodeLink[]): RecordLineage {
   const first = traces[0];
-  if (first === undefined) throw new Error("a way has at least one direction");
+  if (first === undefined) throw new Error("a lineage has at least one trace");
   const start = first.nodes.find((node) => node.node_id === first.startNode);
   const centre: LineageNode = {
     ...lineageNodeOf(
@@ -132,7 +132,7 @@ function lineageNodeOf(node: TracedNode, side: Side, layer: number): LineageNode
   return { ...rest, id, application: applicationOf(id), number: nodeNumber(id), side, layer };
 }
 
-/** From the graphs, and from the listed records' own flows where a way leads from application to application. */
+/** From the graphs; between applications, from the flows of the listed records. */
 function linksOf(
   ids: readonly string[],
   sides: ReadonlyMap<string, TracedNode>,
@@ -159,7 +159,7 @@ function linksOf(
   return [...pairs.values()];
 }
 
-/** Longest path to the record, on each side by itself; a node that no step joins stands one beyond the one before it. */
+/** Longest path to the record, on each side by itself; a node without links is one layer beyond the previous one. */
 function layersOf(
   centre: string,
   nodes: readonly (TracedNode & { side: Side })[],

@@ -5,7 +5,7 @@ import type { Arrow } from "../keys";
 import type { Adjacency } from "./adjacency";
 import type { Placement } from "./placement";
 
-/** The name of the record, or of what stands for others; null where there is nothing that way. */
+/** The name of the record or stub; null if there is none in that direction. */
 export function neighbour(placement: Placement, adjacency: Adjacency, from: string, arrow: Arrow): string | null {
   const layer = placement.rows.findIndex((row) => row.includes(from));
   const row = placement.rows[layer];

@@ -1,7 +1,7 @@
-// Rows that are far from all the others: the reading of 1048 among readings below 43. A remark for people, no proof.
+// Rows that are far from all others: the reading of 1048 among readings below 43. A hint for people, no proof.
 //
-// Rows are split at the delimiter that most of them share. In each column of numbers, a few values (at most FEW) are
-// odd when each is FAR times as far from the median as any other. Knows nothing of what the columns mean.
+// Rows are split at the delimiter that most of them share. In each column of numbers, at most MAX_OUTLIERS values are
+// outliers if each is DISTANCE_RATIO times as far from the median as any other. Knows nothing of what the columns mean.
 
 const DELIMITERS = ["\t", ";", "|", ",", " "];
 const MIN_ROWS = 8;
@@ -21,7 +21,7 @@ export interface Outlier {
   readonly most: number;
 }
 
-/** The oddest rows first, each once. */
+/** The farthest rows first, each once. */
 export function outliersOf(texts: readonly string[]): readonly Outlier[] {
   if (texts.length < MIN_ROWS) return [];
   const rows = splitRows(texts);

@@ -1,5 +1,5 @@
-// What stands beside the drawing: the record that is pointed at, where the way begins and ends, and what the record
-// looked like on its way.
+// The panel beside the drawing: the selected record, the endpoints of its trace, and the record's values
+// along the trace.
 
 import { type Child, h, replace } from "../dom";
 import { nodeNumber, number } from "../format";
@@ -14,7 +14,7 @@ import { textOf } from "./texts";
 
 export interface Panel {
   readonly element: HTMLElement;
-  /** Parts to fill with a failure. */
+  /** Elements in which a failure can be shown. */
   readonly endpointsContainer: (direction: Direction) => HTMLElement;
   readonly valuesContainer: HTMLElement;
   record(
@@ -31,18 +31,18 @@ export interface Panel {
     resume: () => void,
   ): void;
   values(values: Values | null): void;
-  /** Which directions are looked at. */
+  /** Which directions are shown. */
   directions(all: readonly Direction[]): void;
 }
 
-/** Values of an operation that are shown before anyone asks for more. */
+/** Values of an operation that are shown at first. */
 const FIRST_VALUES = 3;
 
 const TITLES: { [D in Direction]: string } = { backward: "Where it came from", forward: "What became of it" };
 
 export function makePanel(): Panel {
   const record = h("section", { class: "pointed" });
-  const places = { backward: h("div", { class: "ends" }), forward: h("div", { class: "ends" }) };
+  const places = { backward: h("div", { class: "endpoints" }), forward: h("div", { class: "endpoints" }) };
   const parts = {
     backward: h("section", {}, h("h2", {}, TITLES.backward), places.backward),
     forward: h("section", {}, h("h2", {}, TITLES.forward), places.forward),
@@ -50,11 +50,11 @@ export function makePanel(): Panel {
   const values = h("div", { class: "values" });
   const element = h(
     "aside",
-    { class: "way-panel", "aria-label": "About the record" },
+    { class: "trace-panel", "aria-label": "About the record" },
     record,
     parts.backward,
     parts.forward,
-    h("section", {}, h("h2", {}, "Its values on the way"), values),
+    h("section", {}, h("h2", {}, "Values along the trace"), values),
   );
   return {
     element,
@@ -87,7 +87,7 @@ export function makePanel(): Panel {
                 ),
               ),
               endpoints.applications.length > 0 && [
-                h("p", {}, "Other applications on the way:"),
+                h("p", {}, "Other applications in the trace:"),
                 h(
                   "ul",
                   { class: "foreign" },
@@ -98,10 +98,10 @@ export function makePanel(): Panel {
               ],
               endpoints.isPartial &&
                 notice(
-                  "care",
+                  "caution",
                   sentences.stopped(direction),
                   " ",
-                  h("button", { type: "button", click: resume }, "Go on looking"),
+                  h("button", { type: "button", click: resume }, "Continue the trace"),
                 ),
             ],
       );
@@ -131,12 +131,12 @@ function oneRecord(
   const isForeign = node.application !== lineage.centre.application;
   const fact = (name: string, ...value: Child[]): Child => h("div", {}, h("dt", {}, name), h("dd", {}, value));
   return [
-    h("h2", {}, node.side === "centre" ? "The record" : "On its way"),
+    h("h2", {}, node.side === "centre" ? "The record" : "In the trace"),
     record.source ? sourceText(record) : h("code", {}, textOf(record)),
     h(
       "dl",
       { class: "facts" },
-      record.source && fact("Where", record.source.path, `, line ${record.source.line}`),
+      record.source && fact("Location", record.source.path, `, line ${record.source.line}`),
       fact("Record", record.record_id),
       fact("Operation", h("a", { href: recordsHref(node.application, node.number) }, sentences.operationLabel(node))),
       operation !== undefined && operation.call_site !== "" && fact("Called at", operation.call_site),
@@ -146,7 +146,7 @@ function oneRecord(
         fact(`Value (${record.value_type ?? "?"})`, h("code", {}, record.value)),
       isForeign && fact("Application", h("a", { href: applicationHref(node.application) }, node.application)),
     ),
-    node.side !== "centre" && h("p", {}, h("a", { href: recordHref(node.id, record) }, "Go to its own way")),
+    node.side !== "centre" && h("p", {}, h("a", { href: recordHref(node.id, record) }, "Go to its own trace")),
   ];
 }
 
@@ -175,6 +175,6 @@ function valueItems({ steps, captured, how }: Values): Child {
     ]),
     how !== "" && h("p", { class: "how" }, `${how.charAt(0).toUpperCase()}${how.slice(1)}`),
     !captured && how === "" && h("p", {}, "No values of intermediate records were captured."),
-    steps.length === 0 && captured && how === "" && h("p", {}, "No values lie on its way."),
+    steps.length === 0 && captured && how === "" && h("p", {}, "There are no values along the trace."),
   ];
 }

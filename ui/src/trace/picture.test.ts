@@ -21,7 +21,7 @@ const SHAPES: [string, Shape][] = [
   ["dense", { depth: 4, wide: 3, records: 100, fan: 60 }],
 ];
 
-describe.each(SHAPES)("a way that is %s", (_, shape) => {
+describe.each(SHAPES)("a lineage that is %s", (_, shape) => {
   test.each([1, 2, 3, 4])("is never more than 500 elements, whatever is asked for (seed %i)", (seed) => {
     const { lineage } = randomTrace(seed, shape);
     const everyNode = new Map(lineage.nodes.map((traced) => [traced.id, 200]));

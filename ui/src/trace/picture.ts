@@ -1,14 +1,14 @@
-// What of a way is drawn: a sample of each operation's records, "+n more" for the others, and the flows between those
-// drawn. Never more than MOST_DRAWN elements in all: then fewer records of each operation, flows as one link between
-// two operations, and at last operations in the middle as one element. Knows nothing of where anything is drawn.
+// What is drawn of a lineage: a sample of each operation's records, "+n more" for the others, and the flows between those
+// drawn. Never more than MAX_DRAWN elements: else fewer records of each operation, then flows as one link between
+// two operations, and at last operations in the middle as one element. Knows nothing of positions.
 
 import type { Adjacency } from "./adjacency";
 import { hashOf, type LineageNode, pairKey, type RecordLineage, type Side } from "./model";
 import { placeOf, shortened, textOf } from "./texts";
 
-/** Elements in a drawing: operations, records, links, and what stands for others. */
+/** Elements of a drawing: operations, records, links and stubs. */
 export const MAX_DRAWN = 500;
-/** Records of an operation that are drawn before anyone asks for more: one line of them. */
+/** Records of an operation that are drawn at first: one line of them. */
 export const FIRST_DRAWN = 4;
 /** How many each "+n more" adds. */
 export const MORE_DRAWN = 20;
@@ -16,7 +16,7 @@ const MAX_GROUPS = 80;
 const TEXT_CHARACTERS = 27;
 const PLACE_CHARACTERS = 30;
 
-/** Names of what stands for other things. */
+/** Names of headings and stubs. */
 export const headName = (nodeId: string): string => `head ${nodeId}`;
 export const moreName = (nodeId: string): string => `more ${nodeId}`;
 export const furtherName = (side: Side): string => `further ${side}`;
@@ -35,15 +35,15 @@ export interface Box {
 export interface Group {
   readonly node: LineageNode;
   readonly boxes: readonly Box[];
-  /** Reached and not drawn. */
+  /** Number of records that were reached and are not drawn. */
   readonly more: number;
 }
 
-/** Between records (by hash) or, where it stands for several flows, between operations (by node id). */
+/** Between records (by hash) or, for several flows, between operations (by node id). */
 export interface Link {
   readonly from: string;
   readonly to: string;
-  /** Listed flows that it stands for; 0 where records flow that are not listed. */
+  /** Number of listed flows; 0 if only records flow that are not listed. */
   readonly flows: number;
 }
 
@@ -52,9 +52,9 @@ export interface Picture {
   readonly groups: readonly Group[];
   readonly links: readonly Link[];
   readonly bundles: readonly Link[];
-  /** Operations that are not drawn by themselves, side by side: one element each side that has any. */
+  /** Operations that are not drawn individually, by side: one element for each side that has any. */
   readonly folded: ReadonlyMap<Side, readonly LineageNode[]>;
-  /** The way goes on there, and nobody asked for more yet. */
+  /** The sides on which the trace continues. */
   readonly further: ReadonlySet<Side>;
   /** How many elements all that is, at most MOST_DRAWN. */
   readonly elements: number;

@@ -1,6 +1,6 @@
-// Where everything of a picture stands: layers from top to bottom as the data went, the operations of a layer side by
-// side, their records in lines. The same picture always stands the same way. Lengths are in the drawing's own units.
-// Pure; the page runs it in a worker (layout.ts), to which only names and layers go, and no records.
+// Positions of a picture's elements: layers from top to bottom along the data, the operations of a layer side by
+// side, their records in lines. The same picture always has the same positions. Lengths are in units of the drawing.
+// Pure; the page runs it in a worker (layout.ts), which gets names and layers, and no records.
 
 import { groupBy } from "../groups";
 import type { Side } from "./model";
@@ -13,10 +13,10 @@ const PAD = 7;
 const BETWEEN_GROUPS = 30;
 const BETWEEN_LAYERS = 40;
 const COLUMNS = 4;
-/** Of an operation, before it gets wider. */
+/** Lines of an operation before it gets wider. */
 const LINES = 3;
 const MAX_WIDTH = 1900;
-/** What a laptop shows at once of a drawing that can be read. */
+/** Width of a readable drawing that a laptop shows at once. */
 const VISIBLE_WIDTH = 1180;
 
 /** Centre and size, as Cytoscape has them. */
@@ -110,7 +110,7 @@ export function placementOf(request: PlacementRequest): Placement {
   const further = (side: Side): void => {
     if (request.further.includes(side)) placeStub(furtherName(side));
   };
-  // What is folded stands where most of it was: on the record's side of it are only its neighbours.
+  // The stub of the folded operations is where most of them were: between it and the record are only neighbours.
   const folded = request.folded.map(({ side, layers: all }) => ({
     side,
     before: side === "backward" ? Math.max(...all) + 0.5 : Math.min(...all) - 0.5,
@@ -134,7 +134,7 @@ export function placementOf(request: PlacementRequest): Placement {
   return { spots, rows };
 }
 
-/** So few that all operations of a layer are seen side by side, as long as they have two columns each. */
+/** Few enough that all operations of a layer fit side by side, but at least two. */
 function columnsFor(groups: number): number {
   const room = (VISIBLE_WIDTH + BETWEEN_GROUPS) / groups - BETWEEN_GROUPS - 2 * PAD;
   return Math.max(2, Math.min(COLUMNS + 1, Math.floor((room + GAP) / (BOX.width + GAP))));

@@ -1,4 +1,4 @@
-// Asks the API for a way. A trace that takes too long (504) becomes what was found so far.
+// Queries for traces. One that exceeds its time budget (504) returns what was found so far.
 
 import { type Client, isAbort, Problem } from "../client";
 import type { Start } from "../route";
@@ -48,7 +48,7 @@ export async function fetchDirectedTrace(
   return directedTraceOf(trace, isPartial);
 }
 
-/** The graphs of applications, each asked for once. One that cannot be had is left out: layers do without it. */
+/** The graphs of applications, each requested once. A graph that cannot be loaded is omitted: the layers do without it. */
 export class Graphs {
   readonly graphs = new Map<string, Promise<Graph | null>>();
 

@@ -1,3 +1,3 @@
-// The API's answers that this view reads, under names that clash with nothing here.
+// The API's results that this view reads, under names that do not clash with others.
 
 export type { Edge, Flow, Graph, Materialized, Trace, TracedNode, Record as TraceRecord, Values } from "../api";

@@ -1,4 +1,4 @@
-// Records as rows of a table, as this view lists them: the link to each one's own way, what it holds, where it stands.
+// Records as rows of a table: the link to the trace of each, its contents and its location.
 
 import { type Child, h } from "../dom";
 import { fileName, nodeNumber } from "../format";
@@ -7,7 +7,7 @@ import { table } from "../table";
 import { hashOf } from "./model";
 import type { TraceRecord } from "./results";
 
-/** Where the way of a record is. It is drawn as this one is: the same directions, whole or not. */
+/** The address of a record's trace, in the same directions and extent as this one. */
 export type RecordHref = (nodeId: string, record: TraceRecord) => string;
 
 export const startOf = (nodeId: string, record: TraceRecord): Start => ({
@@ -37,7 +37,7 @@ export function recordTable(
       },
       { name: "Row", isUsed: has("source"), cell: sourceText },
       {
-        name: "Where",
+        name: "Location",
         kind: "narrow",
         isUsed: has("source"),
         cell: ({ source }) => source && h("span", { title: source.path }, `${fileName(source.path)}:${source.line}`),
@@ -53,7 +53,7 @@ const text = (value: string | null | undefined): Child => value != null && h("co
 export function sourceText({ source }: TraceRecord): Child {
   if (source == null) return null;
   return [
-    source.text === null ? h("em", {}, "no text to show") : h("code", {}, source.text),
+    source.text === null ? h("em", {}, "no text") : h("code", {}, source.text),
     source.warning !== null && h("div", { class: "warning" }, `⚠ ${source.warning}`),
   ];
 }

@@ -140,7 +140,7 @@ describe("in words", () => {
         kind: "operator" as const,
         call_site: "",
         exact: false,
-        reason: "any row of the split",
+        reason: "any row of the partition",
         dataset: null,
         records: 9,
         has_values: false,
@@ -163,7 +163,7 @@ describe("in words", () => {
     );
   });
 
-  test("the ends of the way are counted, its operations and other applications too", () => {
+  test("the endpoints of a trace are counted, its operations and other applications too", () => {
     const endpoints = endpointsOf(directed);
     expect(sentences.endpointsText(endpoints)).toBe("From these, through 1 operation:");
     expect(endpoints.endpoints.map((endpoint) => sentences.endpointText(endpoint, operations))).toEqual([
@@ -186,7 +186,7 @@ describe("in words", () => {
     const [incomplete, inexact] = sentences.cautions([weak], operations);
     expect(incomplete).toMatch(/^Incomplete: /);
     expect(inexact).toMatch(
-      /^Not exact: the way through mapPartitions \(1: any row of the split\) is known only as a bound/,
+      /^Not exact: the trace through mapPartitions \(1: any row of the partition\) is an upper bound/,
     );
     expect(sentences.cautions([directed], operations)).toEqual([]);
   });
@@ -194,11 +194,11 @@ describe("in words", () => {
   test("those who cannot see hear the record, where it stands and how it is joined", () => {
     const tracedRecord = lineage.recordsByHash.get("app#1#0#0");
     expect(tracedRecord && sentences.spoken(tracedRecord, adjacencyOf(flows))).toBe(
-      "0#0, map1 (1); 1 in, 1 out among those listed",
+      "0#0, map1 (1); 1 input, 1 output among the listed records",
     );
   });
 
-  test("a part of a way goes on where the whole has operations that it has not", () => {
+  test("a part of a trace continues if the whole has operations that it lacks", () => {
     const part = directedTraceOf(trace("backward", [centre, middle], []));
     expect(continuesBeyond(part, directed)).toBe(true);
     expect(continuesBeyond(directed, directed)).toBe(false);

@@ -1,4 +1,4 @@
-// What is said of a way in words: what is drawn of it, where it begins and ends, and what keeps one from relying on it.
+// Sentences about a record's lineage: what is drawn of it, its endpoints, and the limits of what it promises.
 
 import { count, errorText, fileName, number, share } from "../format";
 import type { Adjacency } from "./adjacency";
@@ -14,7 +14,7 @@ const SPOKEN_CHARACTERS = 200;
 /** Formats of files whose records are rows. */
 const ROWS = /^(text|csv|json|parquet|orc|avro)/;
 
-/** The operations of the graphs that are known, by node id. */
+/** The operations of these graphs, by node id. */
 export type Operations = ReadonlyMap<string, Graph["nodes"][number]>;
 
 export const operationsOf = (graphs: readonly Graph[]): Operations =>
@@ -33,18 +33,18 @@ export function title(lineage: RecordLineage): string {
     : `${count(lineage.centre.total, "record")} with the key ${shortened(key, TITLE_CHARACTERS)}`;
 }
 
-/** Whose record it is and where it stands. */
+/** The record's location, id and operation. */
 export function subtitle(lineage: RecordLineage): string {
   const [record] = lineage.centre.records;
-  const whose = `of ${operationLabel(lineage.centre)}`;
-  if (record === undefined || lineage.centre.total > 1) return whose;
-  const tracedRecord = placeOf(record);
-  return tracedRecord === record.record_id
-    ? `Record ${tracedRecord} ${whose}`
-    : `${tracedRecord}, record ${record.record_id} ${whose}`;
+  const owner = `of ${operationLabel(lineage.centre)}`;
+  if (record === undefined || lineage.centre.total > 1) return owner;
+  const location = placeOf(record);
+  return location === record.record_id
+    ? `Record ${location} ${owner}`
+    : `${location}, record ${record.record_id} ${owner}`;
 }
 
-/** What of the way is drawn. */
+/** How much of the lineage is drawn. */
 export function drawn(picture: Picture): string {
   const folded = [...picture.folded.values()].reduce((sum, nodes) => sum + nodes.length, 0);
   const parts = [
@@ -55,18 +55,18 @@ export function drawn(picture: Picture): string {
   const flows = picture.bundles.reduce((sum, bundle) => sum + bundle.flows, 0);
   const lines =
     flows > 0
-      ? ` ${count(flows, "flow")} between them stand as ${count(picture.bundles.filter((bundle) => bundle.flows > 0).length, "line")} between operations.`
+      ? ` ${count(flows, "flow")} between them are drawn as ${count(picture.bundles.filter((bundle) => bundle.flows > 0).length, "line")} between operations.`
       : "";
   const which = picture.drawn < picture.total ? ", from the first ones of each" : "";
   return `${parts.join(" ")}${which}.${lines}`;
 }
 
-/** What must be known before anyone relies on the way. */
+/** Why the lineage may be incomplete or inexact. */
 export function cautions(traces: readonly DirectedTrace[], operations: Operations): string[] {
   const texts: string[] = [];
   if (traces.some((trace) => !trace.complete)) {
     texts.push(
-      "Incomplete: an application still runs, some of its lineage has not arrived or was dropped, or a query that was not followed read these records. Records may be missing here.",
+      "Incomplete: an application is still running, some of its lineage has not arrived or was dropped, or a query that was not followed read these records. Records may be missing here.",
     );
   }
   if (traces.some((trace) => !trace.exact)) {
@@ -76,7 +76,7 @@ export function cautions(traces: readonly DirectedTrace[], operations: Operation
     for (const node of inexact.filter(hasFailed)) {
       const error = operations.get(node.node_id)?.error ?? null;
       texts.push(
-        `${node.name} failed${error === null ? "" : `: ${errorText(error)}`}. These are records of tasks that had ended before.`,
+        `${node.name} failed${error === null ? "" : `: ${errorText(error)}`}. These records come from tasks that had ended before.`,
       );
     }
     const bounds = inexact.filter((node) => !hasFailed(node));
@@ -87,14 +87,14 @@ export function cautions(traces: readonly DirectedTrace[], operations: Operation
     });
     const through = names.length > 0 ? ` through ${names.join(", ")}` : "";
     texts.push(
-      `Not exact: the way${through} is known only as a bound. What is listed may have taken part; nothing else has.`,
+      `Not exact: the trace${through} is an upper bound. The listed records may have taken part; no others have.`,
     );
   }
   return texts;
 }
 
 export const stopped = (direction: Direction): string =>
-  `Not all: the time of the question was spent on the way ${direction === "backward" ? "back" : "forward"}. This is what was found so far; the service goes on where it stopped.`;
+  `Partial: the time budget of the ${direction} trace is spent. This is what was found so far; the service continues where it stopped.`;
 
 /** "669 rows of weather.csv". */
 export function endpointText(endpoint: Endpoint, operations: Operations): string {
@@ -104,7 +104,7 @@ export function endpointText(endpoint: Endpoint, operations: Operations): string
     : `${count(endpoint.total, "record")} of ${operationLabel(endpoint)}`;
 }
 
-/** Where the way begins or ends, in one sentence before the list of its ends. */
+/** The sentence before the list of a trace's endpoints. */
 export function endpointsText({ direction, endpoints: all, intermediate, applications, isPartial }: Endpoints): string {
   const isBackward = direction === "backward";
   if (all.length === 0 && intermediate === 0) {
@@ -113,23 +113,24 @@ export function endpointsText({ direction, endpoints: all, intermediate, applica
   }
   const through = intermediate > 0 ? `through ${count(intermediate, "operation")}` : "directly";
   const across = applications.length > 0 ? ` and ${count(applications.length, "other application")}` : "";
-  if (all.length === 0) return `It goes ${through}${across}; no ${isBackward ? "input" : "output"} file was reached.`;
-  return `${isPartial ? "At least, " : ""}${isBackward ? "from" : "into"} these, ${through}${across}:`.replace(
+  if (all.length === 0)
+    return `The trace goes ${through}${across}; no ${isBackward ? "input" : "output"} file was reached.`;
+  return `${isPartial ? "So far, " : ""}${isBackward ? "from" : "into"} these, ${through}${across}:`.replace(
     /^./,
     (first) => first.toUpperCase(),
   );
 }
 
-/** A remark about a row that is far from the others. */
+/** The sentence about an outlier. */
 export function outlierText(outlier: Outlier, line: string): string {
   return `${line} is far from the others: ${outlier.value} in column ${outlier.column}, where they have ${outlier.least} to ${outlier.most}.`;
 }
 
-/** A record as it is said to those who hear the page. */
+/** The announcement of a record to screen readers. */
 export function spoken(tracedRecord: TracedRecord, adjacency: Adjacency): string {
   const text = shortened(textOf(tracedRecord.record), SPOKEN_CHARACTERS);
   const where = placeOf(tracedRecord.record);
   const hash = `${tracedRecord.node.id}#${tracedRecord.record.record_id}`;
   const [into, outOf] = [adjacency.inputs(hash).length, adjacency.outputs(hash).length];
-  return `${text}${where === text ? "" : `, ${where}`}, ${operationLabel(tracedRecord.node)}; ${number(into)} in, ${number(outOf)} out among those listed`;
+  return `${text}${where === text ? "" : `, ${where}`}, ${operationLabel(tracedRecord.node)}; ${count(into, "input")}, ${count(outOf, "output")} among the listed records`;
 }

@@ -1,4 +1,4 @@
-// What the address of a way says beside where it begins: how far it is drawn, and of what more is shown. Everything
+// The state in a trace's address beside its start: how far it is drawn, and of what more is shown. Everything
 // that is not as at first is in the address, so that what one sees can be sent to a colleague.
 
 /** Records of each operation that the API is asked for. */
@@ -9,7 +9,7 @@ const MAX_TOTAL = 4000;
 const MAX_HOPS = 10_000;
 
 export interface TraceState {
-  /** Operations to follow in each direction, where not the whole way is wanted. */
+  /** Operations to follow in each direction, unless the whole trace is shown. */
   readonly up: number;
   readonly down: number;
   /** Records to draw, by node id. */
@@ -44,7 +44,7 @@ function hops(text: string | null): number {
 
 /**
  * How many records of each operation to ask for, so that those to draw are among them; `operations` is how many the
- * answer may have. An answer stays small enough to be read in no time, however long the way.
+ * result may have. A result stays small, however long the trace.
  */
 export function limitOf(state: TraceState, operations: number): number {
   const largest = Math.max(FIRST_LIMIT, ...state.more.values());

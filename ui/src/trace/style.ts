@@ -1,4 +1,4 @@
-// What the elements of a way's drawing look like, in the colours of the page (style.css) as they are now.
+// The style of the elements in a lineage's drawing, in the current colours of the page (style.css).
 
 import type { StylesheetJson } from "cytoscape";
 import { colour } from "../theme";
@@ -6,7 +6,7 @@ import { colour } from "../theme";
 export function stylesheet(): StylesheetJson {
   const [ink, soft, line, card, raised] = ["--ink", "--soft", "--line", "--card", "--raised"].map(colour);
   const rule = colour("--rule");
-  // Nobody reads text of a few pixels, and to draw hundreds of them in a frame would hold the page up.
+  // Text of a few pixels is unreadable, and drawing hundreds of them in a frame would block the page.
   const fonts = { "font-family": "ui-monospace, monospace", "font-size": 11, "min-zoomed-font-size": 5 };
   return [
     {

@@ -1,5 +1,5 @@
-// All records of one operation on a way, page by page: the same answers as the drawing's, whatever their number. It
-// fetches a thousand at a time and shows a hundred, and remarks on rows that are far from the others.
+// All records of one operation in a trace, page by page, whatever their number. It
+// fetches a thousand at a time and shows a hundred, and points out outliers.
 
 import { type Client, save } from "../client";
 import { type Child, h, replace } from "../dom";
@@ -18,7 +18,7 @@ const PAGE_SIZE = 100;
 export interface TableSubject {
   readonly nodeId: string;
   readonly name: string;
-  /** Of the file or folder, where it has one. */
+  /** Path of its file or folder, if it has one. */
   readonly path: string | null;
   readonly query: TraceQuery;
 }
@@ -36,7 +36,7 @@ export interface TableContext {
 }
 
 export function makeTable(subject: TableSubject, { client, closeHref, recordHref, announce }: TableContext): Table {
-  const element = h("section", { class: "way-table", "aria-label": `All records of ${subject.name}` });
+  const element = h("section", { class: "trace-table", "aria-label": `All records of ${subject.name}` });
   const requests = new AbortController();
   const records: TraceRecord[] = [];
   const heading = h("h2", { tabindex: -1 }, subject.name);
@@ -88,10 +88,10 @@ export function makeTable(subject: TableSubject, { client, closeHref, recordHref
       h("button", { type: "button", disabled: isOff, click: () => void goTo(to) }, label);
     replace(
       body,
-      isPartial && notice("care", sentences.stopped(subject.query.direction)),
+      isPartial && notice("caution", sentences.stopped(subject.query.direction)),
       page.length > 0
         ? recordTable(subject.nodeId, page, range(), recordHref)
-        : notice("empty", "No records were reached there."),
+        : notice("empty", "The trace reached no records there."),
       h(
         "nav",
         { class: "pages", "aria-label": "Pages of the table" },
@@ -110,7 +110,7 @@ export function makeTable(subject: TableSubject, { client, closeHref, recordHref
         ? null
         : h(
             "p",
-            { class: "notice odd" },
+            { class: "notice outlier" },
             h("a", { href: recordHref(subject.nodeId, record) }, sentences.outlierText(outlier, placeOf(record))),
             " ",
             h("code", {}, textOf(record)),
@@ -118,7 +118,7 @@ export function makeTable(subject: TableSubject, { client, closeHref, recordHref
     });
     const coverage =
       records.length < total
-        ? h("p", { class: "soft" }, `Looked at: the first ${number(records.length)} of ${number(total)}.`)
+        ? h("p", { class: "soft" }, `Checked: the first ${number(records.length)} of ${number(total)}.`)
         : null;
     replace(outlierNotices, lines, outliers.length > 0 && coverage);
   };

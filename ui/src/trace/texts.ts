@@ -1,19 +1,19 @@
-// How a record is called: the row of its file, else its value, else its key, else its id.
+// The text of a record: the row of its file, else its value, else its key, else its id.
 
 import { fileName } from "../format";
 import type { TraceRecord } from "./results";
 
-/** What people know the record by. */
+/** The text by which users know the record. */
 export function textOf(record: TraceRecord): string {
   return record.source?.text ?? record.value ?? record.key ?? record.record_id;
 }
 
-/** Where it stands: file and line where it has them, else its id. */
+/** Its location: file and line if it has them, else its id. */
 export function placeOf(record: TraceRecord): string {
   return record.source ? `${fileName(record.source.path)}:${record.source.line}` : record.record_id;
 }
 
-/** Whole characters, and an ellipsis where it is cut; line ends and tabs as one blank. */
+/** At most this many whole characters, with an ellipsis where it is cut; line ends and tabs become one blank. */
 export function shortened(text: string, most: number): string {
   const oneLine = text
     .slice(0, 4 * most)

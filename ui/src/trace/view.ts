@@ -1,5 +1,5 @@
-// The view of a record's way: the record in the middle, what it came from above, what became of it below. One
-// operation each way at first, more on demand. The address says all that is shown (state.ts).
+// The view of a record's lineage: the record in the centre, its sources above, its results below. One
+// operation in each direction at first, more on demand. The address holds the whole state (state.ts).
 
 import "./trace.css";
 import { isAbort } from "../client";
@@ -21,10 +21,10 @@ import * as sentences from "./sentences";
 import { FIRST_STATE, limitOf, MAX_LIMIT, readState, stateQuery, type TraceState } from "./state";
 import { makeTable, type Table } from "./table";
 
-/** What was answered about the way that is shown. */
+/** What the API answered about the lineage that is shown. */
 interface LoadedTrace {
   readonly traces: readonly DirectedTrace[];
-  /** The whole way's counts, direction by direction, as far as they are there. */
+  /** The whole traces, by direction, with counts only; those that have arrived. */
   readonly whole: Map<Direction, DirectedTrace>;
   readonly lineage: RecordLineage;
   readonly adjacency: Adjacency;
@@ -32,19 +32,19 @@ interface LoadedTrace {
 }
 
 export function traceView(container: HTMLElement, context: ViewContext, first: TraceRoute): View<TraceRoute> {
-  const heading = h("h1", { tabindex: -1 }, "A record's way");
-  const subtitle = h("p", { class: "soft under" });
-  const tabs = h("nav", { class: "way-tabs", "aria-label": "How much of the way" });
-  const notices = h("div", { class: "way-notices" });
+  const heading = h("h1", { tabindex: -1 }, "Trace of a record");
+  const subtitle = h("p", { class: "soft subtitle" });
+  const tabs = h("nav", { class: "trace-tabs", "aria-label": "Extent of the trace" });
+  const notices = h("div", { class: "trace-notices" });
   const status = h("p", { class: "soft" });
-  const stage = h("div", { class: "way-stage" });
+  const stage = h("div", { class: "trace-stage" });
   const tools = h("div", { class: "tools" });
   const tableContainer = h("div", {});
   const panel = makePanel();
   const list = makeList({ onMore: (node) => onChoose({ kind: "more", node }), onPoint });
-  const left = h("div", { class: "way-left" }, status, stage, tools, tableContainer, list.element);
-  const main = h("div", { class: "way-main" }, left, panel.element);
-  const content = h("div", { class: "way" }, notices, main);
+  const left = h("div", { class: "trace-left" }, status, stage, tools, tableContainer, list.element);
+  const main = h("div", { class: "trace-main" }, left, panel.element);
+  const content = h("div", { class: "trace-content" }, notices, main);
   replace(container, heading, subtitle, tabs, content);
   main.hidden = true; // until there is something to show
 
@@ -58,7 +58,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
   let drawing: Drawing | null = null;
   let drawn: { trace: LoadedTrace; key: string } | null = null;
   let table: { key: string; table: Table } | null = null;
-  let operations = 1; // of the application, as far as the whole way needs it
+  let operations = 1; // of the application, if the whole trace is shown
   let isClosed = false;
 
   const directions = (): readonly Direction[] =>
@@ -82,7 +82,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     });
   const listHref = (nodeId: string): string => href(routeWith({ list: nodeId }));
 
-  // -- asking ----------------------------------------------------------------------------------------
+  // -- loading ---------------------------------------------------------------------------------------
 
   async function load(): Promise<void> {
     requests.abort();
@@ -126,7 +126,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     }
   }
 
-  /** How many operations an answer may have; a way of few hops has few. */
+  /** How many operations a result may have at most. */
   async function operationsToCome(signal: AbortSignal): Promise<number> {
     if (!route.whole) return state.up + state.down;
     const [graph] = await graphs.of([route.application], signal);
@@ -134,7 +134,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     return operations;
   }
 
-  /** The heading says the record's own text, and those who cannot see hear where they are. */
+  /** The heading is the record's own text, which screen readers announce. */
   function announceRecord(): void {
     if (loaded === null) return;
     const title = sentences.title(loaded.lineage);
@@ -151,7 +151,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     context.announce(`${title}, ${sentences.subtitle(loaded.lineage)}`);
   }
 
-  /** Where the whole way leads, also where only a part of it is drawn. Counts only: no records are listed. */
+  /** The endpoints of the whole trace, even where only a part of it is drawn. Counts only: no records are listed. */
   async function loadEndpoints(direction: Direction, signal: AbortSignal): Promise<void> {
     const current = loaded;
     if (current === null) return;
@@ -178,7 +178,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     const current = loaded;
     const [record] = current?.lineage.centre.records ?? [];
     if (current === null || record === undefined || current.lineage.centre.total > 1) {
-      replace(panel.valuesContainer, h("p", {}, "Choose one of the records to see its values."));
+      replace(panel.valuesContainer, h("p", {}, "Select one of the records to see its values."));
       return;
     }
     panel.values(null);
@@ -199,7 +199,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     return continuesBeyond(trace, loaded.whole.get(trace.direction) ?? null) ?? trace.nodes.length > hops;
   }
 
-  /** All that depends on what is known and on the address; the drawing only where something of it is another. */
+  /** Shows all that depends on the results and the address; draws only what has changed. */
   function show(): void {
     if (loaded === null || drawing === null) return;
     const sides = new Set<Side>(loaded.traces.filter(further).map((trace) => trace.direction));
@@ -224,15 +224,15 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     replace(status, sentences.drawn(picture));
     replace(
       notices,
-      sentences.cautions(traces, operations).map((text) => notice("care", text)),
+      sentences.cautions(traces, operations).map((text) => notice("caution", text)),
       traces
         .filter((trace) => trace.isPartial)
         .map((trace) =>
           notice(
-            "care",
+            "caution",
             sentences.stopped(trace.direction),
             " ",
-            h("button", { type: "button", click: () => void load() }, "Go on looking"),
+            h("button", { type: "button", click: () => void load() }, "Continue the trace"),
           ),
         ),
     );
@@ -247,7 +247,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     const { direction, whole } = route;
     replace(
       tabs,
-      link("Both ways", { ...route, direction: "both" }, direction === "both"),
+      link("Both directions", { ...route, direction: "both" }, direction === "both"),
       link("Where it came from", { ...route, direction: "backward" }, direction === "backward"),
       link("What became of it", { ...route, direction: "forward" }, direction === "forward"),
       h("span", { class: "gap" }),
@@ -256,9 +256,9 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
         { ...route, whole: false, query: firstQuery },
         !whole && state.up === 1 && state.down === 1,
       ),
-      sides.has("backward") && link("One further back", routeWith({ up: state.up + 1 }), false),
-      sides.has("forward") && link("One further on", routeWith({ down: state.down + 1 }), false),
-      link("The whole way", { ...route, whole: true, query: stateQuery({ ...state, up: 1, down: 1 }) }, whole),
+      sides.has("backward") && link("One operation back", routeWith({ up: state.up + 1 }), false),
+      sides.has("forward") && link("One operation forward", routeWith({ down: state.down + 1 }), false),
+      link("Whole trace", { ...route, whole: true, query: stateQuery({ ...state, up: 1, down: 1 }) }, whole),
     );
   }
 
@@ -301,7 +301,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     newTable.element.querySelector("h2")?.focus({ preventScroll: true });
   }
 
-  /** On which side an operation is; undefined while nobody knows. */
+  /** The direction in which an operation lies; undefined while it is unknown. */
   function directionOf(nodeId: string): Direction | undefined {
     const traces = [...(loaded?.whole.values() ?? []), ...(loaded?.traces ?? [])];
     return traces.find((trace) => trace.nodes.some((node) => node.node_id === nodeId))?.direction;
@@ -320,7 +320,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
           const result = await context.client.materialize(route.application, { ...route.start, direction });
           const all = result.truncated ? ", which is not all of them" : "";
           lines.push(
-            `${count(result.records, "record")} and ${count(result.links, "link")} stand in Neo4j${all}. Show them in its Browser: `,
+            `${count(result.records, "record")} and ${count(result.links, "link")} are in Neo4j${all}. To show them in Neo4j Browser: `,
           );
           lines.push(h("code", {}, result.query), " ");
         }
@@ -333,12 +333,12 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     };
     replace(
       tools,
-      h("button", { type: "button", click: (event: Event) => void putIntoNeo4j(event) }, "Put into Neo4j"),
+      h("button", { type: "button", click: (event: Event) => void putIntoNeo4j(event) }, "Write to Neo4j"),
       message,
     );
   }
 
-  // -- what people do --------------------------------------------------------------------------------
+  // -- user actions ----------------------------------------------------------------------------------
 
   function onPoint(hash: string | null): void {
     if (loaded === null) return;
@@ -350,7 +350,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     if (tracedRecord !== undefined) panel.record(tracedRecord, lineage, operations, recordHref); // and stays, for its links
   }
 
-  /** Back to the record itself. */
+  /** Selects the record itself again. */
   function resetSelection(): void {
     if (loaded === null) return;
     const { lineage, operations } = loaded;
@@ -389,7 +389,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
         more: new Map(state.more).set(choice.node, Math.min(MAX_LIMIT, drawn + MORE_DRAWN)),
       };
       const limit = limitOf(newState, route.whole ? operations : state.up + state.down);
-      // What is beyond the drawing's measure stands in the table.
+      // The table has what does not fit into the drawing.
       if (node === undefined || drawn >= Math.min(limit, node.total))
         context.navigate(routeWith({ list: choice.node }));
       else context.navigate(routeWith({ more: newState.more }));

@@ -1,4 +1,4 @@
-// Which part of a placement is seen, and how large. Pure: a sight is Cytoscape's zoom and pan.
+// Which part of a placement is visible, and at which size: Cytoscape's zoom and pan. Pure.
 
 import type { Placement, Spot } from "./placement";
 
