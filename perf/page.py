@@ -45,7 +45,7 @@ def _rows(page: Page) -> None:
 def _open_all(page: Page) -> None:
     _drawn(page)
     page.get_by_role("button", name="Open all stages").click()
-    page.locator(".notice.care").wait_for()
+    page.locator(".notice.caution").wait_for()
 
 
 def _walk(page: Page) -> None:
@@ -57,7 +57,7 @@ def _walk(page: Page) -> None:
 
 def _counted(page: Page) -> None:
     _drawn(page)
-    page.locator(".way-panel .ends").first.get_by_role("listitem").wait_for()
+    page.locator(".trace-panel .endpoints").first.get_by_role("listitem").wait_for()
 
 
 def _walk_way(page: Page) -> None:
@@ -68,7 +68,7 @@ def _walk_way(page: Page) -> None:
 
 
 def _save(page: Page) -> None:
-    page.locator(".way-table tbody tr").first.wait_for()
+    page.locator(".trace-table tbody tr").first.wait_for()
     with page.expect_download():
         page.get_by_role("button", name="All as CSV").click()
 

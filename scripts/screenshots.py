@@ -93,7 +93,7 @@ PICTURES = (
     Picture(
         name="lag",
         address="{page}#/lag",
-        until="How far the stores are behind",
+        until="Lag of the stores",
         steps=lambda page, places: page.wait_for_timeout(6_000),  # rates are known after a second look
     ),
     Picture(name="neo4j-browser", address="{browser}", until="", steps=_drawn("tweet_way")),

@@ -90,12 +90,12 @@ def test_what_waits_is_seen_to_be_consumed_and_the_application_to_arrive(page, s
         ),
     )
     page.goto(f"{service.address()}/#/lag")
-    expect(page.locator("main")).to_contain_text("Nobody consumes, and messages wait")
-    expect(page.locator("main")).to_contain_text("2 messages wait")
+    expect(page.locator("main")).to_contain_text("No consumer is running, and messages are waiting")
+    expect(page.locator("main")).to_contain_text("2 messages are waiting")
     consuming = service.run("consume")
     try:
-        expect(page.locator("main")).to_contain_text("Nothing waits", timeout=_CONSUMED_MS)
-        expect(page.locator("main")).not_to_contain_text("Nobody consumes", timeout=_CONSUMED_MS)
+        expect(page.locator("main")).to_contain_text("No messages are waiting", timeout=_CONSUMED_MS)
+        expect(page.locator("main")).not_to_contain_text("No consumer is running", timeout=_CONSUMED_MS)
         expect(page.get_by_role("link", name="Seen to arrive")).to_be_visible()
         page.locator("#places").get_by_role("link", name="Applications").click()
         expect(page.locator("tbody tr", has_text=APP)).to_contain_text("running")

@@ -1,4 +1,4 @@
-"""A real browser on the page: every view but a record's way, over the API with the in-memory twin."""
+"""A real browser on the page: every view but the trace of a record, over the API with the in-memory twin."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_from_the_list_to_the_records_and_back(page, url):
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
-def test_a_row_of_a_record_leads_to_its_way(page, url):
+def test_a_row_of_a_record_leads_to_its_trace(page, url):
     page.goto(f"{url}#/app/{APP}/nodes/8")
     page.locator("td code").nth(1).click()
     expect(page).to_have_url(re.compile(r"#/app/.*/trace\?node=8&partition=\d+&offset=\d+$"))
@@ -63,7 +63,7 @@ def test_a_row_of_a_record_leads_to_its_way(page, url):
         ("#/?text=tweet", "tweets"),
         ("#/?state=ended", "delays.py"),
         (f"#/app/{APP}", "saveAsTextFile"),
-        (f"#/app/{APP}?open=none", "operations are drawn by themselves"),
+        (f"#/app/{APP}?open=none", "operations are drawn individually"),
         (f"#/app/{APP}/nodes/0?text=UA1001%2C", "1 match"),
         (f"#/app/{APP}/nodes/0?partition=1&offset=130", "read#1#"),
         ("#/nowhere", "This page has no such view."),
@@ -91,7 +91,7 @@ def test_applications_are_searched_as_one_types(page, url):
     expect(page.locator("tbody tr")).to_have_count(1)
     assert "text=twe" in page.url
     page.get_by_label("Name or id").fill("nothing is called so")
-    expect(page.locator("main")).to_contain_text("No application is like that.")
+    expect(page.locator("main")).to_contain_text("No application matches.")
     page.get_by_label("Name or id").fill("")
     expect(page.locator("tbody tr")).to_have_count(2)
     page.get_by_label("Lineage").select_option("complete")
@@ -128,11 +128,11 @@ def test_stages_close_and_open_again(page, url):
 
 def test_an_application_says_what_is_missing(page, url):
     page.goto(f"{url}#/app/{RUNNING}")
-    expect(page.locator(".notice.care")).to_contain_text("its end has not arrived")
+    expect(page.locator(".notice.caution")).to_contain_text("its end has not arrived")
     expect(page.locator("main")).to_contain_text("still running")
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
     with page.expect_response("**/graph"):
-        page.get_by_role("button", name="Look again").click()
+        page.get_by_role("button", name="Refresh").click()
     expect(page.locator(".canvas[data-elements]")).to_be_visible()
 
 
@@ -140,7 +140,7 @@ def test_an_operation_without_an_exact_relation_says_so(page, url):
     page.goto(f"{url}#/app/{APP}")
     expect(page.locator(".operations")).to_contain_text("not exact: mapPartitions: any output of a split")
     page.goto(f"{url}#/app/{APP}/nodes/9")
-    expect(page.locator(".notice.care")).to_contain_text("Not exact: mapPartitions")
+    expect(page.locator(".notice.caution")).to_contain_text("Not exact: mapPartitions")
 
 
 def test_an_application_without_operations_says_so(page):
@@ -324,7 +324,7 @@ def test_every_view_tells_a_store_that_does_not_answer(page, url, address):
     page.route("**/api/**", unavailable)
     page.goto(url + address)
     expect(page.get_by_role("alert")).to_contain_text("the flow store is away")
-    expect(page.locator("main")).to_contain_text("The service asks for patience: 3 s.")
+    expect(page.locator("main")).to_contain_text("The service can be asked again in 3 s.")
     page.unroute("**/api/**")
     if address != "#/lag":
         page.get_by_role("button", name="Try again").click()
@@ -363,13 +363,13 @@ def test_the_page_asks_for_the_token_once(page):
     token, unauthorized = "the-token-of-a-test", "the server responded with a status of 401 (Unauthorized)"
     with served(create_app(questions(), materialize=materialize, access=Access.of(token))) as url:
         page.goto(f"{url}#/app/{APP}/nodes/8")
-        expect(page.locator("h1")).to_have_text("This service asks for its token")
+        expect(page.locator("h1")).to_have_text("This service requires a token")
         assert violations(page) == []
         page.get_by_label("Token").fill("another-token-than-that")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.get_by_role("alert")).to_contain_text("That is not this service's token.")
         page.get_by_label("Token").fill(f" {token} ")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.locator("main")).to_contain_text("72 records, 50 on this page")
         page.goto(f"{url}#/")
         expect(page.get_by_role("link", name="delays.py")).to_be_visible()

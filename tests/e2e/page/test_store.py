@@ -32,11 +32,11 @@ def elements(page) -> int:
 def test_five_hundred_operations_are_drawn_by_stages_and_listed_whole(page, url):
     page.goto(f"{url}#/app/{LARGE}")
     expect(page.locator(".operations tbody tr")).to_have_count(500)
-    expect(page.locator("main")).to_contain_text("0 of 500 operations are drawn by themselves")
+    expect(page.locator("main")).to_contain_text("0 of 500 operations are drawn individually")
     assert elements(page) <= 500
     assert "incomplete" not in page.locator("main").inner_text()
     page.get_by_role("button", name="Open all stages").click()
-    expect(page.locator("main")).to_contain_text("Not all of 25 stages fit into one drawing")
+    expect(page.locator("main")).to_contain_text("The drawing has no room for all of 25 stages")
     assert 400 < elements(page) <= 500
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
@@ -51,7 +51,7 @@ def test_a_stage_of_many_is_opened_by_the_keys(page, url):
     page.keyboard.press("Enter")
     expect(page.locator(".canvas[data-elements]")).not_to_have_attribute("data-elements", str(before))
     expect(page).to_have_url(re.compile(r"open=0$"))
-    expect(page.locator("main")).to_contain_text("20 of 500 operations are drawn by themselves")
+    expect(page.locator("main")).to_contain_text("20 of 500 operations are drawn individually")
 
 
 def test_records_of_a_real_store_come_with_their_rows(page, url):
@@ -59,14 +59,14 @@ def test_records_of_a_real_store_come_with_their_rows(page, url):
     expect(page.locator("main")).to_contain_text("North,paid,10")
     expect(page.locator("main")).to_contain_text("orders.csv:2")
     page.goto(f"{url}#/app/{api_store.HALF}")
-    expect(page.locator(".notice.care")).to_contain_text("What is missing")
+    expect(page.locator(".notice.caution")).to_contain_text("What is missing")
 
 
 def test_the_lag_is_followed_while_it_is_seen(page, url):
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/api/lag" in request.url else None)
     page.goto(f"{url}#/lag")
-    expect(page.locator("main")).to_contain_text("1 message waits")
+    expect(page.locator("main")).to_contain_text("1 message is waiting")
     expect(page.locator(".figure", has_text="Consumers")).to_contain_text("2")
     expect(page.locator("tbody tr", has_text="Half told")).to_be_visible()
     with page.expect_response("**/api/lag"):  # one more, by itself
@@ -84,7 +84,7 @@ def test_the_lag_is_followed_while_it_is_seen(page, url):
 def test_axe_finds_nothing_serious_on_large_and_live_views(browser, url, theme):
     with opened(browser, color_scheme=theme, reduced_motion="reduce") as page:
         page.goto(f"{url}#/lag")
-        expect(page.locator("main")).to_contain_text("1 message waits")
+        expect(page.locator("main")).to_contain_text("1 message is waiting")
         assert violations(page) == []
         page.goto(f"{url}#/app/{LARGE}")
         expect(page.locator(".canvas[data-elements]")).to_be_visible()

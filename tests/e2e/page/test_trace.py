@@ -1,4 +1,4 @@
-"""A real browser on a record's way: over the in-memory twin, and what is large over a real store."""
+"""A real browser on the trace of a record: over the in-memory twin, and what is large over a real store."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real store with a record of 100,000 sources, and a way of 500 operations."""
+    """A real store with a record of 100,000 sources, and a trace of 500 operations."""
     folder = tmp_path_factory.mktemp("large")
     store = DeltaFlowStore(folder / "flows")
     tell(store, folder, SOURCES)
@@ -60,15 +60,15 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def elements(page: Page) -> int:
-    frame = page.locator(".way-frame[data-elements]")
+    frame = page.locator(".trace-frame[data-elements]")
     expect(frame).to_be_visible()
     return int(frame.get_attribute("data-elements") or -1)
 
 
 def opens(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.locator(".way-frame[data-elements]")).to_be_visible()
-    expect(page.locator(".way-panel")).not_to_contain_text("Counting")
+    expect(page.locator(".trace-frame[data-elements]")).to_be_visible()
+    expect(page.locator(".trace-panel")).not_to_contain_text("Counting")
 
 
 # -- what it shows ------------------------------------------------------------------------------------
@@ -78,47 +78,47 @@ def test_a_record_stands_between_what_it_came_from_and_what_became_of_it(page, u
     opens(page, f"{url}#/app/{APP}/trace?node=7&partition=0&offset=3")
     text = page.locator("h1").inner_text()
     assert "because of" in text
-    parts = page.locator(".way-list .part h3")
+    parts = page.locator(".trace-list .part h3")
     expect(parts).to_contain_text(["join (6)", "map (7)", "saveAsTextFile (8)", "mapPartitions (9)"])
-    expect(parts.nth(1)).to_contain_text("the record itself")
+    expect(parts.nth(1)).to_contain_text("the selected record")
     expect(page.locator("#status")).to_contain_text(text[:40])
     expect(page).to_have_title(f"{text} · Lineage Master")
 
 
 def test_one_operation_more_each_time_and_the_whole_way_on_demand(page, url):
     opens(page, url + SAVED)
-    expect(page.locator(".way-list .part")).to_have_count(2)
-    page.get_by_role("link", name="One further back").click()
-    expect(page.locator(".way-list .part")).to_have_count(3)
+    expect(page.locator(".trace-list .part")).to_have_count(2)
+    page.get_by_role("link", name="One operation back").click()
+    expect(page.locator(".trace-list .part")).to_have_count(3)
     expect(page).to_have_url(re.compile("up=2"))
-    page.get_by_role("link", name="The whole way").click()
-    expect(page.locator(".way-list .part")).to_have_count(9)
-    expect(page.locator(".way-left")).to_contain_text("Drawn: 9 records of 9 operations.")
+    page.get_by_role("link", name="Whole trace").click()
+    expect(page.locator(".trace-list .part")).to_have_count(9)
+    expect(page.locator(".trace-left")).to_contain_text("Drawn: 9 records of 9 operations.")
     page.go_back()
-    expect(page.locator(".way-list .part")).to_have_count(3)
+    expect(page.locator(".trace-list .part")).to_have_count(3)
     page.go_back()
-    expect(page.locator(".way-list .part")).to_have_count(2)
+    expect(page.locator(".trace-list .part")).to_have_count(2)
 
 
 def test_a_click_on_a_record_goes_to_its_way_and_back_returns(page, url):
     opens(page, url + SAVED)
     before = page.locator("h1").inner_text()
-    page.locator(".way-list .part", has_text="map (7)").get_by_role("link").first.click()
-    expect(page.locator(".part", has_text="the record itself")).to_contain_text("map (7)")
+    page.locator(".trace-list .part", has_text="map (7)").get_by_role("link").first.click()
+    expect(page.locator(".part", has_text="the selected record")).to_contain_text("map (7)")
     expect(page.locator("h1")).to_be_focused()
     page.go_back()
-    expect(page.locator(".part", has_text="the record itself")).to_contain_text("saveAsTextFile (8)")
+    expect(page.locator(".part", has_text="the selected record")).to_contain_text("saveAsTextFile (8)")
     expect(page.locator("h1")).to_have_text(before)
 
 
 def test_a_click_into_the_drawing_goes_to_the_record_there(page, url):
     opens(page, url + SAVED)
-    box = page.locator(".way-canvas").bounding_box()
+    box = page.locator(".trace-canvas").bounding_box()
     assert box is not None
     # The drawing is centred: a stub, the operation it came from, the record.
     for share in (0.42, 0.46, 0.5, 0.54):
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * share)
-        if page.locator(".way-canvas.pointing").count():
+        if page.locator(".trace-canvas.pointing").count():
             break
     page.mouse.down()
     page.mouse.up()
@@ -132,7 +132,7 @@ def test_a_click_into_the_drawing_goes_to_the_record_there(page, url):
         (f"{SAVED}&direction=backward", "map (7)"),
         (
             f"#/app/{APP}/trace?path={quote('/data/weather.csv', safe='')}&row=1&whole=1",
-            "Not exact: the way through",
+            "Not exact: the trace through",
         ),
         (f"#/app/{APP}/trace?record=write%230%233&node=8", "saveAsTextFile (8)"),
         (f"#/app/{APP}/trace?node=2&key=ORD%2006h", "with the key ORD 06h"),
@@ -140,21 +140,21 @@ def test_a_click_into_the_drawing_goes_to_the_record_there(page, url):
         (f"{COUNTED}&up=2&more={APP}%237%3A24", "24 records"),
     ],
 )
-def test_an_address_that_was_sent_opens_the_same_way(page, url, address, said):
+def test_an_address_that_was_sent_opens_the_same_trace(page, url, address, said):
     opens(page, url + address)
     expect(page.locator("main")).to_contain_text(said)
 
 
 def test_more_records_are_drawn_when_asked_for_and_all_stand_in_a_table(page, url):
     opens(page, f"{url}{COUNTED}&up=2")
-    part = page.locator(".way-list .part", has_text="map (7)")
+    part = page.locator(".trace-list .part", has_text="map (7)")
     expect(part).to_contain_text("4 of 24 records")
     few = elements(page)
     part.get_by_role("button", name="+20 more").click()
     expect(part.locator("tbody tr")).to_have_count(24)
     assert few < elements(page) <= 500
     page.get_by_role("link", name="24 rows of flights.csv").click()
-    table = page.locator(".way-table")
+    table = page.locator(".trace-table")
     expect(table.locator("tbody tr")).to_have_count(24)
     expect(table.get_by_role("heading")).to_be_focused()
     page.get_by_role("link", name="Close the table").click()
@@ -163,13 +163,13 @@ def test_more_records_are_drawn_when_asked_for_and_all_stand_in_a_table(page, ur
 
 def test_pointing_at_a_record_lights_up_its_way(page, url):
     opens(page, f"{url}#/app/{APP}/trace?node=6&partition=0&offset=0&whole=1")
-    page.locator(".way-list .part", has_text="textFile (0)").locator("tbody tr").first.hover()
-    lit = page.locator(".way-list tr.lit")
+    page.locator(".trace-list .part", has_text="textFile (0)").locator("tbody tr").first.hover()
+    lit = page.locator(".trace-list tr.lit")
     expect(lit.first).to_be_visible()
     keys = lit.evaluate_all("rows => rows.map((row) => row.dataset.key)")
     assert any(each.startswith(f"{APP}#8#write") for each in keys)
     assert not any(each.startswith(f"{APP}#3#read") for each in keys)
-    expect(page.locator(".way-panel")).to_contain_text("On its way")
+    expect(page.locator(".trace-panel")).to_contain_text("In the trace")
 
 
 def test_values_on_the_way_are_told_or_how_to_get_them(page, url):
@@ -177,19 +177,19 @@ def test_values_on_the_way_are_told_or_how_to_get_them(page, url):
     expect(page.locator(".values")).to_contain_text("keyBy (2)")
     page.goto(f"{url}#/app/{RUNNING}/trace?node=1&partition=0&offset=0")
     expect(page.locator(".values")).to_contain_text("spark.lineage.detailed=true")
-    expect(page.locator(".way-notices")).to_contain_text("Incomplete: ")
-    expect(page.locator(".way-list")).to_contain_text("/data/tweets.txt is gone")
+    expect(page.locator(".trace-notices")).to_contain_text("Incomplete: ")
+    expect(page.locator(".trace-list")).to_contain_text("/data/tweets.txt is gone")
 
 
 def test_a_changed_file_is_told_where_its_rows_are_shown(page, url):
     opens(page, f"{url}{SAVED}&whole=1")
-    expect(page.locator(".way-list .part", has_text="textFile (3)")).to_contain_text(CHANGED)
+    expect(page.locator(".trace-list .part", has_text="textFile (3)")).to_contain_text(CHANGED)
 
 
 def test_a_way_goes_into_neo4j_from_the_page(page, url):
     opens(page, f"{url}{SAVED}&direction=backward")
-    page.get_by_role("button", name="Put into Neo4j").click()
-    expect(page.locator("main")).to_contain_text("9 records and 8 links stand in Neo4j")
+    page.get_by_role("button", name="Write to Neo4j").click()
+    expect(page.locator("main")).to_contain_text("9 records and 8 links are in Neo4j")
     expect(page.locator("main")).to_contain_text("MATCH (f:LineageFlow")
 
 
@@ -207,15 +207,15 @@ def test_a_way_that_comes_from_another_application_marks_the_border(page, tmp_pa
     applications.copy("second", 200, tmp_path / "a-0", tmp_path / "b")
     with served(create_app(applications.questions)) as url:
         opens(page, f"{url}#/app/second/trace?node=1&partition=0&offset=1")
-        expect(page.locator(".way-panel .foreign")).to_have_text("first")
-        page.get_by_role("link", name="The whole way").click()
-        expect(page.locator(".way-list .part")).to_have_count(4)
-        border = page.locator(".way-list .part", has_text="in another application: first")
+        expect(page.locator(".trace-panel .foreign")).to_have_text("first")
+        page.get_by_role("link", name="Whole trace").click()
+        expect(page.locator(".trace-list .part")).to_have_count(4)
+        border = page.locator(".trace-list .part", has_text="in another application: first")
         expect(border).to_have_count(2)
         border.first.locator("tbody a").first.click()
         expect(page).to_have_url(re.compile("#/app/first/trace"))
         expect(page.locator("h1")).to_have_text("green")
-        expect(page.locator(".way-panel .foreign")).to_have_text("second")
+        expect(page.locator(".trace-panel .foreign")).to_have_text("second")
 
 
 # -- what is large ------------------------------------------------------------------------------------
@@ -223,9 +223,9 @@ def test_a_way_that_comes_from_another_application_marks_the_border(page, tmp_pa
 
 def test_a_record_with_a_hundred_thousand_sources_is_sampled_counted_listed_and_saved(page, large):
     opens(page, f"{large}#/app/{MANY}/trace?node={SINK}&partition=0&offset=0&whole=1")
-    part = page.locator(".way-list .part", has_text=f"textFile ({SOURCE})")
+    part = page.locator(".trace-list .part", has_text=f"textFile ({SOURCE})")
     expect(part).to_contain_text("4 of 100,000 records")
-    expect(page.locator(".way-left")).to_contain_text(
+    expect(page.locator(".trace-left")).to_contain_text(
         "A sample is drawn: 6 of 100,002 records of 3 operations"
     )
     assert elements(page) <= 500
@@ -234,10 +234,12 @@ def test_a_record_with_a_hundred_thousand_sources_is_sampled_counted_listed_and_
         expect(part.locator("tbody tr")).to_have_count(drawn)
         assert elements(page) <= 500
     page.get_by_role("link", name="100,000 rows of readings.csv").click()
-    table = page.locator(".way-table")
+    table = page.locator(".trace-table")
     expect(table).to_contain_text("1 to 100 of 100,000 records")
-    expect(table.locator(".odd")).to_contain_text("readings.csv:501 is far from the others: 1048 in column 2")
-    expect(table).to_contain_text("Looked at: the first 1,000 of 100,000.")
+    expect(table.locator(".outlier")).to_contain_text(
+        "readings.csv:501 is far from the others: 1048 in column 2"
+    )
+    expect(table).to_contain_text("Checked: the first 1,000 of 100,000.")
     for _ in range(10):
         table.get_by_role("button", name="Next").click()
     expect(table).to_contain_text("1,001 to 1,100 of 100,000 records")
@@ -254,18 +256,18 @@ def test_what_is_beyond_the_drawing_leads_to_the_table(page, large):
     more = quote(f"{MANY}#{SOURCE}:200", safe="")
     opens(page, f"{large}#/app/{MANY}/trace?node={GROUP}&partition=0&offset=0&more={more}")
     assert 400 < elements(page) <= 500
-    part = page.locator(".way-list .part", has_text=f"textFile ({SOURCE})")
+    part = page.locator(".trace-list .part", has_text=f"textFile ({SOURCE})")
     expect(part.locator("tbody tr")).to_have_count(200)
     part.get_by_role("button", name="+99,800 more").click()
-    expect(page.locator(".way-table")).to_contain_text("1 to 100 of 100,000 records")
+    expect(page.locator(".trace-table")).to_contain_text("1 to 100 of 100,000 records")
 
 
 def test_a_way_of_five_hundred_operations_stays_within_the_measure(page, large):
     opens(page, f"{large}#/app/{LARGE}/trace?node=499&partition=0&offset=7&whole=1")
     assert 100 < elements(page) <= 500
-    expect(page.locator(".way-left")).to_contain_text("in the middle as one")
-    expect(page.locator(".way-list")).to_contain_text("Operations that are not drawn")
-    expect(page.locator(".way-panel")).to_contain_text("rows.txt")
+    expect(page.locator(".trace-left")).to_contain_text("in the middle as one")
+    expect(page.locator(".trace-list")).to_contain_text("Operations that are not drawn")
+    expect(page.locator(".trace-panel")).to_contain_text("rows.txt")
     print("tasks of more than 50 ms:", [round(task) for task in long_tasks(page)])
 
 
@@ -287,18 +289,18 @@ def test_a_trace_that_takes_too_long_shows_what_was_found_and_goes_on(page):
     slow = Spent([run(60), still_running()])
     with served(create_app(slow)) as url:
         opens(page, f"{url}{SAVED}&whole=1&direction=backward")
-        expect(page.locator(".way-notices")).to_contain_text("This is what was found so far")
-        expect(page.locator(".way-list .part")).to_have_count(3)
+        expect(page.locator(".trace-notices")).to_contain_text("This is what was found so far")
+        expect(page.locator(".trace-list .part")).to_have_count(3)
         slow.patience = 1
-        page.locator(".way-notices").get_by_role("button", name="Go on looking").click()
-        expect(page.locator(".way-list .part")).to_have_count(9)
-        expect(page.locator(".way-notices")).to_be_empty()
+        page.locator(".trace-notices").get_by_role("button", name="Continue the trace").click()
+        expect(page.locator(".trace-list .part")).to_have_count(9)
+        expect(page.locator(".trace-notices")).to_be_empty()
         slow.patience = 0
         opens(page, f"{url}{SAVED}&direction=backward")
-        expect(page.locator(".way-panel")).to_contain_text("This is what was found so far")
+        expect(page.locator(".trace-panel")).to_contain_text("This is what was found so far")
         slow.patience = 1
-        page.locator(".way-panel").get_by_role("button", name="Go on looking").click()
-        expect(page.locator(".way-panel")).to_contain_text("1 row of weather.csv")
+        page.locator(".trace-panel").get_by_role("button", name="Continue the trace").click()
+        expect(page.locator(".trace-panel")).to_contain_text("1 row of weather.csv")
     assert all("504" in each for each in page.errors)
     page.errors.clear()
 
@@ -311,7 +313,7 @@ def test_a_record_that_is_not_there_and_a_service_that_is_away_are_told(page, ur
     expect(page.get_by_role("alert")).to_contain_text("Is `lineage serve` still running?")
     page.unroute("**/api/**")
     page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".way-frame[data-elements]")).to_be_visible()
+    expect(page.locator(".trace-frame[data-elements]")).to_be_visible()
     page.errors.clear()
 
 
@@ -323,10 +325,10 @@ def test_a_way_is_walked_by_keys(page, url):
     drawing = page.get_by_role("application")
     drawing.focus()
     page.keyboard.press("ArrowUp")
-    expect(page.locator("#status")).to_contain_text("map (7); 1 in, 1 out")
+    expect(page.locator("#status")).to_contain_text("map (7); 1 input, 1 output")
     page.keyboard.press("ArrowUp")
-    expect(page.locator("#status")).to_contain_text("join (6); 2 in, 1 out")
-    expect(page.locator(".way-list tr.lit")).to_have_count(9)
+    expect(page.locator("#status")).to_contain_text("join (6); 2 inputs, 1 output")
+    expect(page.locator(".trace-list tr.lit")).to_have_count(9)
     page.keyboard.press("ArrowUp")
     first = page.locator("#status").inner_text()
     page.keyboard.press("ArrowRight")
@@ -334,7 +336,7 @@ def test_a_way_is_walked_by_keys(page, url):
     page.keyboard.press("ArrowLeft")
     assert page.locator("#status").inner_text() == first
     page.keyboard.press("Escape")
-    expect(page.locator(".way-list tr.lit")).to_have_count(0)
+    expect(page.locator(".trace-list tr.lit")).to_have_count(0)
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("node=7&partition=0&offset=3&whole=1"))

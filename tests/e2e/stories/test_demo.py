@@ -288,11 +288,11 @@ def test_the_wrong_row_is_found_and_its_input_row_reached_in_five_clicks(
     click(page.get_by_text(WRONG_LINE, exact=True))
     expect(page.locator("h1")).to_have_text(WRONG_LINE)
     click(page.get_by_role("link", name="669 rows of weather.csv"))
-    click(page.locator(".way-table .odd a").first)
+    click(page.locator(".trace-table .outlier a").first)
     expect(page.locator("h1")).to_have_text(bad)
     assert clicks == 5
-    expect(page.locator(".under")).to_contain_text(f"weather.csv:{BAD_READING[1] + 1}")
-    expect(page.locator(".way-panel .ends").last).to_contain_text("1 row of wind_delays")
+    expect(page.locator(".subtitle")).to_contain_text(f"weather.csv:{BAD_READING[1] + 1}")
+    expect(page.locator(".trace-panel .endpoints").last).to_contain_text("1 row of wind_delays")
 
 
 def test_a_second_demo_at_once_is_told_who_is_first(demo: Demo, place: Path, jar_folder: Path) -> None:

@@ -123,8 +123,8 @@ def test_the_page_shows_a_tweet_that_praises_and_is_blamed_for_the_movies_name(
 
     page.goto(story.row_url)
     expect(page.locator("h1")).to_contain_text(f"{MOVIE},")
-    page.get_by_role("link", name="The whole way").click()
-    opinions, films = (page.locator(".way-list .part", has_text=name) for name in ("mapValues (", before))
+    page.get_by_role("link", name="Whole trace").click()
+    opinions, films = (page.locator(".trace-list .part", has_text=name) for name in ("mapValues (", before))
     for part in (films, opinions):
         part.get_by_role("button", name=re.compile(r"^\+\d+ more")).click()
         expect(part.locator("tbody tr")).to_have_count(len(texts))
@@ -132,6 +132,6 @@ def test_the_page_shows_a_tweet_that_praises_and_is_blamed_for_the_movies_name(
     expect(blamed).to_have_count(wronged.count(wronged[0]))
     # Praised and blamed at once: which text was that?
     opinions.locator("tbody tr", has_text=f'["{MOVIE}", [1, 1]]').first.get_by_role("link").click()
-    expect(page.locator(".way-list .part", has_text="the record itself")).to_contain_text("mapValues (")
+    expect(page.locator(".trace-list .part", has_text="the selected record")).to_contain_text("mapValues (")
     expect(films.locator("tbody tr")).to_have_count(1)
     assert any(text in films.inner_text() for text in texts)
