@@ -111,7 +111,8 @@ def sentences(text: str) -> Iterator[list[str]]:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    others = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "perf/README.md")
+    return [*(ROOT / name for name in others), *sorted((ROOT / "docs").glob("**/*.md"))]
 
 
 def row(name: str, sizes: Iterable[int]) -> str:

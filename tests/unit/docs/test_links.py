@@ -12,8 +12,6 @@ from scripts.structure import ROOT, pages
 
 pytestmark = pytest.mark.unit
 
-PAGES = [*pages(), ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", ROOT / "perf" / "README.md"]
-
 
 def prose(page: Path) -> str:
     return re.sub(
@@ -27,7 +25,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     broken = []
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
