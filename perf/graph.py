@@ -2,11 +2,12 @@
 
     python -m perf.graph [--records 90000] [--rounds 3] [--out perf/results] [--jars .cache/lineage/jars]
 
-Starts a Neo4j of its own (or uses --uri) and writes seeded whole runs into it, in turns: each round writes a
-run in each way, the first round is not counted. A run has a third of its records at each of three nodes, a
-link from each record of the first to one of the second, and from each of the second to one of a tenth of the
-third (a shuffle, by Zipf's law). Then four writers at once, each with runs of its own. Figures are medians;
-where the server's process is known, its CPU time stands beside the wall time, which a busy machine spoils.
+Starts a Neo4j of its own (or uses --uri) and writes seeded application graphs into it, in turns. Each round
+writes a graph in each way; the first round is not counted. A graph has a third of its records at each of
+three nodes, a link from each record of the first to one of the second, and from each of the second to one of
+a tenth of the third (a shuffle, by Zipf's law). Then four writers at once, each with graphs of its own.
+Figures are medians; where the server's process is known, its CPU time stands beside the wall time, which a
+busy machine spoils.
 Writes graph-DATE.json and .md.
 """
 
@@ -37,9 +38,10 @@ import psutil
 import lineage_cypher
 from lineage_service.cli.stack.down import stop
 from lineage_service.cli.stack.up import start
+from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords
+from lineage_service.graph.application_writer import ApplicationWriter
 from lineage_service.graph.neo4j_store import Neo4jGraph
-from lineage_service.graph.rows import BATCH_ROWS, RunColumn, WholeRun
-from lineage_service.graph.run_writer import RunWriter
+from lineage_service.graph.row_values import BATCH_ROWS
 from lineage_service.settings import Settings
 from perf.tables import publish
 from spark_agent import contract
@@ -135,7 +137,7 @@ class _Bench:
         self.graph.close()
         self.driver.close()
 
-    def begin(self, graph: Neo4jGraph) -> tuple[str, str, WholeRun]:
+    def begin(self, graph: Neo4jGraph) -> tuple[str, str, ApplicationGraph]:
         """An application that ended, claimed, and its run."""
         app = f"perf-{uuid.uuid4().hex[:12]}"
         events: list[dict[str, Any]] = [
@@ -158,13 +160,13 @@ class _Bench:
         assert claim
         return app, claim, _run(app, self.records)
 
-    def writer(self, app: str, claim: str) -> RunWriter:
-        return RunWriter(self.graph._transact, app, claim)
+    def writer(self, app: str, claim: str) -> ApplicationWriter:
+        return ApplicationWriter(self.graph._connection.transact, app, claim)
 
     def ours(self, clock: _Clock) -> tuple[dict[str, float], dict[str, float]]:
         app, claim, run = self.begin(self.graph)
         element_ids: list[str] = []
-        # The two halves of `RunWriter.write`, timed apart.
+        # The two halves of `ApplicationWriter.write`, timed apart.
         writer = self.writer(app, claim)
         records = clock(lambda: element_ids.extend(writer.write_records(run)))
         links = clock(lambda: writer.write_links(run, element_ids))
@@ -237,7 +239,7 @@ class _Bench:
                 batch = rows[at : at + batch_rows]
                 session.execute_write(_consume, statement, batch)
 
-    def check_and_delete(self, app: str, run: WholeRun | None) -> None:
+    def check_and_delete(self, app: str, run: ApplicationGraph | None) -> None:
         records, _, _ = self.driver.execute_query(
             "MATCH (flow:LineageFlow) WHERE flow.flowId STARTS WITH $app + '#' "
             "RETURN count(flow) AS records, sum(COUNT { (flow)-[:flow]->() }) AS links",
@@ -252,11 +254,11 @@ def _consume(transaction: neo4j.ManagedTransaction, statement: str, rows: Sequen
     transaction.run(statement, rows=rows).consume()
 
 
-def _ids(run: WholeRun) -> list[str]:
+def _ids(run: ApplicationGraph) -> list[str]:
     return [flow_id for column in run.columns for flow_id in column.flow_ids]
 
 
-def _run(app: str, records: int) -> WholeRun:
+def _run(app: str, records: int) -> ApplicationGraph:
     rng = np.random.default_rng(SEED)
     per_node = records // len(NODES)
     ids = [[f"{app}#{node}#{at % 4}#{at // 4}" for at in range(per_node)] for node in NODES]
@@ -264,9 +266,9 @@ def _run(app: str, records: int) -> WholeRun:
     sources = np.arange(2 * per_node)
     targets = np.concatenate([np.arange(per_node, 2 * per_node), last])
     order = np.lexsort((sources, targets))
-    return WholeRun(
+    return ApplicationGraph(
         columns=[
-            RunColumn(
+            NodeRecords(
                 node=node,
                 flow_ids=ids[at],
                 hash_ins=ids[at - 1] if at == 1 else [None] * per_node,
@@ -333,9 +335,9 @@ def _four(uri: str, bench: _Bench, clock: _Clock, rounds: int) -> dict[str, Any]
     graphs = [Neo4jGraph(uri) for _ in range(WRITERS)]
     begun = [[bench.begin(graph) for _ in range(rounds)] for graph in graphs]
 
-    def write(graph: Neo4jGraph, mine: list[tuple[str, str, WholeRun]]) -> None:
+    def write(graph: Neo4jGraph, mine: list[tuple[str, str, ApplicationGraph]]) -> None:
         for app, claim, run in mine:
-            assert graph.write_run(app, claim, run)
+            assert graph.write_application(app, claim, run)
 
     with ThreadPoolExecutor(WRITERS) as pool:
         seconds = clock(lambda: list(pool.map(write, graphs, begun)))["wall"]
@@ -419,7 +421,7 @@ def _bytes(records: int, jars: Path) -> int:
                 bench = _Bench(started.addresses["bolt"], records)
                 if is_full:
                     app, claim, run = bench.begin(bench.graph)
-                    assert bench.graph.write_run(app, claim, run)
+                    assert bench.graph.write_application(app, claim, run)
                 bench.close()
                 sizes.append(stopped_size())
         finally:
@@ -434,7 +436,7 @@ def _page(figures: dict[str, Any]) -> str:
     titles = {
         "thesis": f"the thesis: UNWIND, MERGE, {THESIS_ROWS:,} rows a transaction",
         "small": f"the same, {BATCH_ROWS:,} rows",
-        "ours": "`write_run`",
+        "ours": "`write_application`",
         "apoc": "links by apoc.periodic.iterate, parallel, by target",
     }
     rows = [

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> None:
     except ModuleNotFoundError:
         sys.exit("this needs atheris: pip install atheris, into an environment of its own")
     with atheris.instrument_imports(
-        include=["spark_agent", "lineage_service.decode.rows", "lineage_service.graph.rows"]
+        include=["spark_agent", "lineage_service.decode.rows", "lineage_service.graph.event_rows"]
     ):
         from tests.support.mutations import BLOCKS, EVENTS, swallow_block, swallow_event
     kind, *flags = argv

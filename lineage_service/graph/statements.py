@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import neo4j
 
 import lineage_cypher
-from lineage_service.graph.rows import Row
+from lineage_service.graph.row_values import Row
 
 __all__ = ["Step", "Transact", "run_steps"]
 

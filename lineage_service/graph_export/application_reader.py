@@ -1,8 +1,8 @@
-"""Every record of an application and every way from one to the next: the whole run, for the graph.
+"""Reads all records of an application and every flow from one to the next: the application graph.
 
 What a trace lists for one start, for all at once, by the same steps (`walk_to_public`), with the same ids.
 Only runs that an output was made from have a part in it. Bounded: an application with more than `max_flows`
-records, or ways between them, is not read beyond that.
+records, or flows between them, is not read beyond that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from lineage_service.graph.rows import RunColumn, WholeRun
+from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
@@ -22,9 +22,9 @@ from lineage_service.tracing.walk.frontiers import Frontiers, TooManyError
 from lineage_service.tracing.walk.page_flows import walk_to_public
 from spark_agent import contract
 
-__all__ = ["TooManyFlows", "whole_run"]
+__all__ = ["TooManyFlows", "application_graph"]
 
-#: A way may be found more than once (a record set joined with itself) before it is counted as one.
+#: A flow may be found more than once (a record set joined with itself) before it is counted as one.
 _REPEATED = 4
 
 
@@ -37,14 +37,14 @@ class TooManyFlows:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Records [0, count) of one split of a node; `first` is the place of the first one in the run."""
+    """Records [0, count) of one split of a node; `first` is the place of the first one in the graph."""
 
     first: int
     count: int
     counts: Mapping[int, int]  # run -> how many of them it holds: another action may have taken a few only
 
 
-def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun | TooManyFlows:
+def application_graph(opened: OpenedApplication[Snapshot], max_flows: int) -> ApplicationGraph | TooManyFlows:
     """All flows of an application that is complete."""
     snapshot = opened.snapshot
     public = [node for _, node in sorted(snapshot.graph.topology.nodes.items()) if node.is_public]
@@ -57,9 +57,9 @@ def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun |
         for node in public:
             start = _start(splits[node.number])
             side = walk_to_public(snapshot, node.number, start, _REPEATED * max_flows)
-            for found in sorted((side.nodes() & splits.keys()) - {node.number}):
-                ways, are_the_same = _ways(snapshot, side, found, splits[found])
-                links = np.concatenate([links, ways], axis=1)
+            for other in sorted((side.nodes() & splits.keys()) - {node.number}):
+                node_links, are_the_same = _links(snapshot, side, other, splits[other])
+                links = np.concatenate([links, node_links], axis=1)
                 is_exact &= are_the_same
                 if links.shape[1] > max_flows:
                     return TooManyFlows(records)
@@ -69,7 +69,7 @@ def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun |
     targets, sources = links
     order = np.lexsort((sources, targets))
     targets, sources = targets[order], sources[order]
-    return WholeRun(
+    return ApplicationGraph(
         columns=tuple(_columns(opened, cursor, public, splits, sources, targets)),
         sources=sources.tolist(),
         targets=targets.tolist(),
@@ -79,7 +79,7 @@ def whole_run(opened: OpenedApplication[Snapshot], max_flows: int) -> WholeRun |
 
 def _splits(snapshot: Snapshot, nodes: list[TopologyNode]) -> tuple[dict[int, dict[int, _Split]], int]:
     """The splits of each node, and how many records there are in all."""
-    found: dict[int, dict[int, _Split]] = {}
+    splits: dict[int, dict[int, _Split]] = {}
     total = 0
     for node in nodes:
         counts: dict[int, dict[int, int]] = {}
@@ -87,12 +87,12 @@ def _splits(snapshot: Snapshot, nodes: list[TopologyNode]) -> tuple[dict[int, di
             if number in snapshot.graph.live:
                 split = snapshot.graph.topology.runs[number].partition
                 counts.setdefault(split, {})[number] = snapshot.graph.count(node.number, number)
-        found[node.number] = {}
+        splits[node.number] = {}
         for split in sorted(counts):
             count = max(counts[split].values())
-            found[node.number][split] = _Split(total, count, counts[split])
+            splits[node.number][split] = _Split(total, count, counts[split])
             total += count
-    return found, total
+    return splits, total
 
 
 def _start(splits: Mapping[int, _Split]) -> Iterator[tuple[int, Integers, Integers]]:
@@ -102,7 +102,7 @@ def _start(splits: Mapping[int, _Split]) -> Iterator[tuple[int, Integers, Intege
             yield run, offsets + split.first, offsets
 
 
-def _ways(
+def _links(
     snapshot: Snapshot, side: Frontiers, node: int, splits: Mapping[int, _Split]
 ) -> tuple[Integers, bool]:
     """(targets, sources) at `node`, each once; and whether all runs of a split tell the same.
@@ -114,17 +114,18 @@ def _ways(
     for run, (origins, offsets) in side.at(node).items():
         assert origins is not None
         split = snapshot.graph.topology.runs[run].partition
-        known = offsets < splits[split].count
-        ways = np.unique(np.stack([offsets[known] + splits[split].first, origins[known]]), axis=1)
-        parts.setdefault(split, []).append((run, ways))
+        is_counted = offsets < splits[split].count
+        pairs = np.stack([offsets[is_counted] + splits[split].first, origins[is_counted]])
+        parts.setdefault(split, []).append((run, np.unique(pairs, axis=1)))
     are_the_same = True
-    for split, found in parts.items():
-        run, first = found[0]
-        for other_run, other in found[1:]:
-            both = splits[split].first + min(splits[split].counts[each] for each in (run, other_run))
+    for split, (first_part, *other_parts) in parts.items():
+        run, first = first_part
+        for other_run, other in other_parts:
+            counts = splits[split].counts
+            both = splits[split].first + min(counts[run], counts[other_run])
             are_the_same &= np.array_equal(first[:, first[0] < both], other[:, other[0] < both])
-    every = [ways for found in parts.values() for _, ways in found]
-    return np.unique(np.concatenate(every, axis=1), axis=1), are_the_same
+    links = [pairs for split_parts in parts.values() for _, pairs in split_parts]
+    return np.unique(np.concatenate(links, axis=1), axis=1), are_the_same
 
 
 def _columns(
@@ -134,7 +135,7 @@ def _columns(
     splits: Mapping[int, Mapping[int, _Split]],
     sources: Integers,
     targets: Integers,
-) -> Iterator[RunColumn]:
+) -> Iterator[NodeRecords]:
     flow_ids: dict[int, list[str]] = {}
     every: list[str] = []
     for node in nodes:
@@ -145,24 +146,24 @@ def _columns(
             for offset in range(split.count)
         ]
         every += flow_ids[node.number]
-    # Whose hashIn: those that one way leads to.
-    found, first, ways = np.unique(targets, return_index=True, return_counts=True)
-    single = ways == 1
-    inputs = dict(zip(found[single].tolist(), sources[first[single]].tolist(), strict=True))
+    # Whose hashIn: those that one link leads to.
+    linked, first, link_counts = np.unique(targets, return_index=True, return_counts=True)
+    single = link_counts == 1
+    inputs = dict(zip(linked[single].tolist(), sources[first[single]].tolist(), strict=True))
     at = 0
     for node in nodes:
-        here = flow_ids[node.number]
-        if here:
-            yield RunColumn(
+        node_ids = flow_ids[node.number]
+        if node_ids:
+            yield NodeRecords(
                 node=node.number,
-                flow_ids=here,
+                flow_ids=node_ids,
                 hash_ins=[
                     None if (source := inputs.get(place)) is None else every[source]
-                    for place in range(at, at + len(here))
+                    for place in range(at, at + len(node_ids))
                 ],
-                vals=_vals(opened.snapshot, cursor, node.number, splits[node.number], len(here)),
+                vals=_vals(opened.snapshot, cursor, node.number, splits[node.number], len(node_ids)),
             )
-        at += len(here)
+        at += len(node_ids)
 
 
 def _vals(

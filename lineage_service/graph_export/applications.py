@@ -1,8 +1,8 @@
-"""Puts the flows of applications that are complete into the graph, whole, within a budget.
+"""Puts the graphs of applications that are complete into Neo4j, with all their flows, within a budget.
 
 Beside the consumers, never in their way: the list of what is to be done is in the graph itself (applications
 that ended and that nobody has decided about), so nothing is lost with a process. Which process does it is
-settled by a claim in the graph; writing is idempotent, and what a process began and did not end another one
+decided by a claim in the graph; writing is idempotent, and what a process began and did not end another one
 writes again. Knows nothing of Kafka.
 """
 
@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_service.completeness import Receipt, completeness_of
 from lineage_service.errors import LineageError, UnavailableError
-from lineage_service.graph.rows import EdgeCounts, GraphDataError, NodeCounts, WholeRun
-from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
+from lineage_service.graph.application_rows import ApplicationGraph
+from lineage_service.graph.row_values import EdgeCounts, GraphDataError, NodeCounts
+from lineage_service.graph_export.application_reader import TooManyFlows, application_graph
 from lineage_service.tracing.columns.application import open_application, stored_files
 from lineage_service.tracing.model.edges import counts
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
-__all__ = ["WholeRuns", "from_settings"]
+__all__ = ["GraphExport", "from_settings"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +45,13 @@ class _Graph(Protocol):
 
     def claim(self, application_id: str, max_flows: int) -> str | None: ...
 
-    def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool: ...
+    def count_application(
+        self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts
+    ) -> bool: ...
 
-    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool: ...
+    def write_application(self, application_id: str, claim: str, graph: ApplicationGraph) -> bool: ...
 
-    def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool: ...
+    def leave_application(self, application_id: str, claim: str, records: int, max_flows: int) -> bool: ...
 
 
 class _Store(Protocol):
@@ -71,16 +74,16 @@ class _Store(Protocol):
     def deleted(self, application_ids: Iterable[str]) -> set[str]: ...
 
 
-def from_settings(settings: Settings, graph: _Graph | None) -> WholeRuns | None:
+def from_settings(settings: Settings, graph: _Graph | None) -> GraphExport | None:
     """What the settings want done, or None: there is no graph, or `graph_max_flows` is 0."""
     from lineage_service.store.flow_store import open_store
 
     if graph is None or not settings.graph_max_flows:
         return None
-    return WholeRuns(partial(open_store, settings), graph, settings.graph_max_flows)
+    return GraphExport(partial(open_store, settings), graph, settings.graph_max_flows)
 
 
-class WholeRuns:
+class GraphExport:
     """The work of one process. `look` is for one thread at a time."""
 
     def __init__(self, open_store: Callable[[], _Store], graph: _Graph, max_flows: int) -> None:
@@ -96,7 +99,7 @@ class WholeRuns:
     @contextmanager
     def beside(self) -> Iterator[None]:
         """Look again and again, in a thread, until the block ends."""
-        thread = threading.Thread(target=self._run, name="whole-runs", daemon=True)
+        thread = threading.Thread(target=self._run, name="graph-export", daemon=True)
         thread.start()
         try:
             yield
@@ -142,7 +145,7 @@ class WholeRuns:
                 logger.warning("flows wait for the graph, trying again in %g s: %s", AWAY_S, error)
                 pause = AWAY_S
             except Exception:
-                logger.exception("flows of whole applications no longer come into the graph")
+                logger.exception("graphs of applications no longer come into Neo4j")
                 return
 
     def _decide(self, application_id: str) -> bool:
@@ -161,14 +164,14 @@ class WholeRuns:
         if claim is None:
             return False
         opened = open_application(stored_files(store, application_id), application_id, events)
-        if not self._graph.count_run(application_id, claim, *counts(opened.graph)):
+        if not self._graph.count_application(application_id, claim, *counts(opened.graph)):
             return False
-        run = whole_run(opened, self._max_flows)
-        if isinstance(run, TooManyFlows):
-            self._graph.leave_run(application_id, claim, run.records, self._max_flows)
+        graph = application_graph(opened, self._max_flows)
+        if isinstance(graph, TooManyFlows):
+            self._graph.leave_application(application_id, claim, graph.records, self._max_flows)
             return False
         try:
-            is_written = self._graph.write_run(application_id, claim, run)
+            is_written = self._graph.write_application(application_id, claim, graph)
         except GraphDataError:
             self._incomplete[application_id] = version  # these data can never be written
             raise
@@ -176,7 +179,7 @@ class WholeRuns:
             logger.info(
                 "%s: %s records and %s flows are in the graph",
                 application_id,
-                f"{run.records:,}",
-                f"{len(run.targets):,}",
+                f"{graph.records:,}",
+                f"{len(graph.targets):,}",
             )
         return is_written

@@ -1,7 +1,7 @@
 """Puts a traced subgraph into Neo4j as LineageFlow nodes and `flow` links, so that Browser and Bloom show it.
 
-Bounded: at most `max_records` records of one trace; where there are more, each node of the way gets the same
-share. Putting the same trace there again changes nothing.
+Bounded: at most `max_records` records of one trace; where there are more, each node of the trace gets the
+same share. Putting the same trace there again changes nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import replace
 
 import lineage_cypher
-from lineage_service.graph.neo4j_store import GraphStore
-from lineage_service.graph.rows import GraphRecord
+from lineage_service.graph.graph_store import GraphStore
+from lineage_service.graph.trace_rows import GraphRecord
 from lineage_service.lineage import Materialized, Record, Trace
 from lineage_service.queries import Queries, TraceQuery
 
@@ -19,8 +19,8 @@ from lineage_service.queries import Queries, TraceQuery
 class Materializer:
     """Callable as (application id, query) -> Materialized."""
 
-    def __init__(self, questions: Queries, graph: GraphStore, max_records: int) -> None:
-        self._questions = questions
+    def __init__(self, queries: Queries, graph: GraphStore, max_records: int) -> None:
+        self._queries = queries
         self._graph = graph
         self._max_records = max_records
 
@@ -58,7 +58,7 @@ class Materializer:
         )
 
     def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:
-        return self._questions.trace(
+        return self._queries.trace(
             application_id, replace(query, limit=limit, values=True, across=False, only=None)
         )
 

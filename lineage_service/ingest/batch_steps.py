@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from lineage_service.decode.batches import DeadLetter, EventBatch, FlowBatch
-from lineage_service.graph.rows import GraphDataError
+from lineage_service.graph.row_values import GraphDataError
 from lineage_service.kafka.dead_letters import DeadLetters
 from lineage_service.store.flow_store import FlowStore
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class EventSink(Protocol):
-    """What the consumer needs of a `neo4j_store.GraphStore`."""
+    """What the consumer needs of a `graph_store.GraphStore`."""
 
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None: ...
 

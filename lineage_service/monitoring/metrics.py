@@ -22,7 +22,7 @@ from lineage_service.lineage import GroupLag
 from lineage_service.monitoring.incomplete import UnfinishedApplications
 
 if TYPE_CHECKING:
-    from lineage_service.graph.neo4j_store import GraphCounters
+    from lineage_service.graph.connection import GraphCounters
     from lineage_service.ingest.consumer import Consumer
     from lineage_service.monitoring.lag import LagWatch
 

@@ -12,21 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
-from lineage_service.graph.rows import (
-    EdgeCounts,
-    GraphRecord,
-    NodeCounts,
-    Row,
-    WholeRun,
+from lineage_service.graph.application_rows import (
+    ApplicationGraph,
     all_flows,
-    count_rows,
-    event_rows,
+    application_link_batches,
+    application_record_batches,
     flows_on_request,
-    link_batches,
-    record_batches,
-    run_batches,
-    run_link_batches,
 )
+from lineage_service.graph.event_rows import count_rows, event_rows
+from lineage_service.graph.row_values import EdgeCounts, NodeCounts, Row
+from lineage_service.graph.trace_rows import GraphRecord, link_batches, record_batches
 
 
 class MemoryGraph:
@@ -100,7 +95,9 @@ class MemoryGraph:
             self._claims[application_id] = uuid.uuid4().hex
             return self._claims[application_id]
 
-    def count_run(self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts) -> bool:
+    def count_application(
+        self, application_id: str, claim: str, records: NodeCounts, flows: EdgeCounts
+    ) -> bool:
         _, counted, links = count_rows(application_id, records, flows)
         with self._lock:
             if self._claims.get(application_id) != claim:
@@ -113,19 +110,19 @@ class MemoryGraph:
                     self._send(source["nodeId"], target["nodeId"])["flows"] = source["flows"]
         return True
 
-    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
-        groups = [group for batch in run_batches(application_id, run) for group in batch]
+    def write_application(self, application_id: str, claim: str, run: ApplicationGraph) -> bool:
+        groups = [group for batch in application_record_batches(application_id, run) for group in batch]
         ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
         with self._lock:
             if self._claims.get(application_id) != claim:
                 return False
             for group in groups:
                 self._upsert_flows(application_id, group)
-            for batch in run_link_batches(run, ids):
+            for batch in application_link_batches(run, ids):
                 self.flow_links |= set(zip(batch["sources"], batch["targets"], strict=True))
             return self._settle(application_id, all_flows(run))
 
-    def leave_run(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
+    def leave_application(self, application_id: str, claim: str, records: int, max_flows: int) -> bool:
         with self._lock:
             if self._claims.get(application_id) != claim:
                 return False

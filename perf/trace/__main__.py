@@ -34,7 +34,7 @@ import lineage_cypher
 from lineage_service.cli.stack.down import stop
 from lineage_service.cli.stack.up import start
 from lineage_service.graph.neo4j_store import Neo4jGraph
-from lineage_service.graph_export.applications import WholeRuns
+from lineage_service.graph_export.applications import GraphExport
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import DeltaFlowStore
 from perf.capture.__main__ import about_machine
@@ -146,7 +146,7 @@ class Bench:
             ):
                 flows = DeltaFlowStore(store.folder / "flows")
                 graph.write_events(flows.events(store.application_id))
-                if not WholeRuns(lambda: flows, graph, 10**9).look():
+                if not GraphExport(lambda: flows, graph, 10**9).look():
                     raise JobError("the run did not come into Neo4j")
                 user = asking.User(serve.url)
                 for kind, question in chosen.items():

@@ -21,7 +21,8 @@ from lineage_service.devstack.kafka import Kafka
 from lineage_service.devstack.neo4j import Neo4j
 from lineage_service.devstack.ports import HOST
 from lineage_service.devstack.server import Server
-from lineage_service.graph.neo4j_store import GraphRefusedError, Neo4jGraph
+from lineage_service.graph.graph_store import GraphRefusedError
+from lineage_service.graph.neo4j_store import Neo4jGraph
 from lineage_service.store.flow_store import DeltaFlowStore
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract

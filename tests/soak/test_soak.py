@@ -17,8 +17,8 @@ import pytest
 from neo4j import GraphDatabase, Record, Transaction
 
 from lineage_service.errors import UnavailableError
+from lineage_service.graph.application_writer import ApplicationWriter
 from lineage_service.graph.neo4j_store import Neo4jGraph
-from lineage_service.graph.run_writer import RunWriter
 from spark_agent import contract
 from tests.support.graphs import ended, links_of, node, run_of, started
 from tests.support.lineage_messages import block, event
@@ -100,13 +100,13 @@ def test_a_graph_that_dies_while_flows_are_created_has_each_once(servers: Server
                     restart(f"in {at}")
                 return done
 
-            done = store._transact(dying)
+            done = store._connection.transact(dying)
             if at == 6:  # the answer to its commit is lost, so it is tried again
                 restart(f"after {at}")
-                done = store._transact(work)
+                done = store._connection.transact(work)
             return done
 
-        RunWriter(transact, application_id, claim).write(run)
+        ApplicationWriter(transact, application_id, claim).write(run)
     assert next(transactions) == 8  # four of records, three of links, and one that says that all is there
     assert died == ["in 2", "in 5", "after 6"]
     with GraphDatabase.driver(servers.graph.uri) as driver:

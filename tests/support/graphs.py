@@ -7,11 +7,9 @@ from typing import Any
 
 import neo4j as driver
 
-from lineage_service.graph.neo4j_store import (
-    GraphRecord,
-    Neo4jGraph,
-)
-from lineage_service.graph.rows import RunColumn, WholeRun
+from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords
+from lineage_service.graph.neo4j_store import Neo4jGraph
+from lineage_service.graph.trace_rows import GraphRecord
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
 
@@ -133,15 +131,15 @@ def record(app: str, number: int, offset: int, **more: Any) -> GraphRecord:
     )
 
 
-def run_of(app: str, each: int = 2, groups: int = 1) -> WholeRun:
+def run_of(app: str, each: int = 2, groups: int = 1) -> ApplicationGraph:
     """`each` records of node 1 that go into `groups` of node 2 by turns."""
     first = [f"{app}#1#0#{offset}" for offset in range(each)]
     second = [f"{app}#2#0#{offset}" for offset in range(groups)]
     ways = sorted((each + offset % groups, offset) for offset in range(each))
-    return WholeRun(
+    return ApplicationGraph(
         columns=[
-            RunColumn(node=1, flow_ids=first, hash_ins=[None] * each, vals=list(map(str, range(each)))),
-            RunColumn(node=2, flow_ids=second, hash_ins=[None] * groups, vals=[None] * groups),
+            NodeRecords(node=1, flow_ids=first, hash_ins=[None] * each, vals=list(map(str, range(each)))),
+            NodeRecords(node=2, flow_ids=second, hash_ins=[None] * groups, vals=[None] * groups),
         ],
         sources=[source for _, source in ways],
         targets=[target for target, _ in ways],
@@ -149,6 +147,6 @@ def run_of(app: str, each: int = 2, groups: int = 1) -> WholeRun:
     )
 
 
-def links_of(run: WholeRun) -> list[list[str]]:
+def links_of(run: ApplicationGraph) -> list[list[str]]:
     ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
     return sorted([ids[source], ids[target]] for source, target in zip(run.sources, run.targets, strict=True))

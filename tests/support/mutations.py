@@ -8,7 +8,8 @@ from typing import Any
 
 from lineage_service.completeness import completeness
 from lineage_service.decode.rows import row_of_event, rows_of_block
-from lineage_service.graph.rows import GraphDataError, event_rows
+from lineage_service.graph.event_rows import event_rows
+from lineage_service.graph.row_values import GraphDataError
 from lineage_service.store.tables import events_batch, flow_batches, receipts_batch, record_batches
 from spark_agent import contract
 from spark_agent.contract import Block, ContractError

@@ -16,7 +16,8 @@ from lineage_cypher import browser as browser_files
 from lineage_service.cli.stack.down import stop
 from lineage_service.cli.stack.up import start
 from lineage_service.devstack.errors import DownloadError, JavaError
-from lineage_service.graph.neo4j_store import GraphRecord, Neo4jGraph
+from lineage_service.graph.neo4j_store import Neo4jGraph
+from lineage_service.graph.trace_rows import GraphRecord
 from lineage_service.settings import Settings
 from scripts.screenshots import chromium, opened_pages, run_in_browser
 from tests.support.graphs import node, started

@@ -11,14 +11,10 @@ from typing import Any
 import pytest
 
 import lineage_cypher
-from lineage_service.graph import rows as graph_rows
-from lineage_service.graph.neo4j_store import (
-    GraphDataError,
-    GraphRefusedError,
-    GraphStore,
-    GraphUnavailableError,
-    Neo4jGraph,
-)
+from lineage_service.graph import row_values
+from lineage_service.graph.graph_store import GraphRefusedError, GraphStore, GraphUnavailableError
+from lineage_service.graph.neo4j_store import Neo4jGraph
+from lineage_service.graph.row_values import GraphDataError
 from spark_agent import contract
 from tests.support.graphs import (
     Event,
@@ -223,11 +219,11 @@ def test_a_link_to_a_record_of_no_trace_is_refused_and_nothing_is_written(
 
 
 def test_the_longest_ids_that_are_accepted_can_be_stored(graph: GraphUnderTest, app: str) -> None:
-    flow_id = f"{app}#1#".ljust(graph_rows.MAX_ID_BYTES, "k")
+    flow_id = f"{app}#1#".ljust(row_values.MAX_ID_BYTES, "k")
     graph.store.write_trace(app, [record(app, 1, 0, flow_id=flow_id, hash_in=flow_id, hash_out=flow_id)], [])
     assert len(graph.content(app)["flows"]) == 1
-    long_app = f"{app}-".ljust(graph_rows.MAX_ID_BYTES - 40, "k")
-    flow_id = f"{long_app}#1#0#0".ljust(graph_rows.MAX_ID_BYTES, "k")
+    long_app = f"{app}-".ljust(row_values.MAX_ID_BYTES - 40, "k")
+    flow_id = f"{long_app}#1#0#0".ljust(row_values.MAX_ID_BYTES, "k")
     try:
         graph.store.write_trace(long_app, [record(long_app, 1, 0, flow_id=flow_id, hash_out=flow_id)], [])
         assert len(graph.content(long_app)["flows"]) == 1
@@ -297,7 +293,7 @@ def test_calls_again_and_in_another_order_end_in_the_same_graph(
 def test_more_records_than_one_batch_holds_are_all_there(
     neo4j_graph: Neo4jUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_rows, "BATCH_ROWS", 100)
+    monkeypatch.setattr(row_values, "BATCH_ROWS", 100)
     app = f"app-{uuid.uuid4().hex}"
     records = [record(app, offset % 2, offset) for offset in range(250)]
     links = [(records[at].flow_id, records[at + 1].flow_id) for at in range(249)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lineage_service.decode.batches import event_batch, flow_batch
-from lineage_service.graph.rows import event_rows
+from lineage_service.graph.event_rows import event_rows
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries

@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from lineage_service.cli import main, maintain
 from lineage_service.cli.maintain import Wishes, one_pass
-from lineage_service.graph.neo4j_store import GraphUnavailableError
+from lineage_service.graph.graph_store import GraphUnavailableError
 from lineage_service.store import delta_table, maintenance
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written

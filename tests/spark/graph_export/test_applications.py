@@ -19,8 +19,8 @@ import neo4j as driver
 import pytest
 from pyspark import TaskContext
 
-from lineage_service.graph.rows import WholeRun
-from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
+from lineage_service.graph.application_rows import ApplicationGraph
+from lineage_service.graph_export.application_reader import TooManyFlows, application_graph
 from lineage_service.queries import TraceQuery
 from lineage_service.testing.graph import MemoryGraph
 from tests.support.spark.application import Application, run_application
@@ -138,9 +138,9 @@ def finished(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return Finished(application, folder / "output", kafka.bootstrap_servers)
 
 
-def run_of(finished: Finished, max_flows: int) -> WholeRun | TooManyFlows:
+def run_of(finished: Finished, max_flows: int) -> ApplicationGraph | TooManyFlows:
     questions = finished.application.questions
-    return whole_run(questions._open(finished.application.application_id), max_flows)
+    return application_graph(questions._open(finished.application.application_id), max_flows)
 
 
 def pairs_of(flows: Mapping[str, Mapping[str, Any]], links: Iterator[tuple[str, str]]) -> Pairs:
@@ -154,13 +154,13 @@ def pairs_of(flows: Mapping[str, Mapping[str, Any]], links: Iterator[tuple[str, 
 
 def test_all_flows_are_those_of_the_data(finished: Finished) -> None:
     run = run_of(finished, 10_000)
-    assert isinstance(run, WholeRun)
+    assert isinstance(run, ApplicationGraph)
     assert run.is_exact
     app, graph = finished.application.application_id, MemoryGraph()
     graph.write_events(finished.application.events)
     claim = graph.claim(app, 10_000)
     assert claim
-    assert graph.write_run(app, claim, run)
+    assert graph.write_application(app, claim, run)
     expected = expected_pairs(finished.output)
     assert pairs_of(graph.flows, iter(graph.flow_links)) == expected
     inputs = Counter(target for _, target in expected.elements())
@@ -175,7 +175,7 @@ def test_all_flows_are_those_of_the_data(finished: Finished) -> None:
 
 def test_all_flows_are_what_traces_of_all_outputs_and_inputs_list(finished: Finished) -> None:
     run = run_of(finished, 10_000)
-    assert isinstance(run, WholeRun)
+    assert isinstance(run, ApplicationGraph)
     ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
     links = {(ids[source], ids[target]) for source, target in zip(run.sources, run.targets, strict=True)}
     traced = set()
@@ -190,9 +190,9 @@ def test_all_flows_are_what_traces_of_all_outputs_and_inputs_list(finished: Fini
 
 def test_an_application_beyond_the_budget_is_counted_and_left(finished: Finished) -> None:
     run = run_of(finished, 10_000)
-    assert isinstance(run, WholeRun)
+    assert isinstance(run, ApplicationGraph)
     most = max(run.records, len(run.targets))
-    assert isinstance(run_of(finished, most), WholeRun)
+    assert isinstance(run_of(finished, most), ApplicationGraph)
     for budget in (0, 10, most - 1):
         assert run_of(finished, budget) == TooManyFlows(run.records)
 
@@ -200,15 +200,15 @@ def test_an_application_beyond_the_budget_is_counted_and_left(finished: Finished
 #: `lineage consume` with small batches, which dies in the transaction of its n-th batch of flows.
 CONSUMER = """
 import os, signal, sys
-from lineage_service.graph import rows, run_writer
-rows.BATCH_ROWS, run_writer.CLAIM_S = 40, 1.0
-left, run_steps = iter(range(int(sys.argv.pop(1)))), run_writer.run_steps
+from lineage_service.graph import application_writer, row_values
+row_values.BATCH_ROWS, application_writer.CLAIM_S = 40, 1.0
+left, run_steps = iter(range(int(sys.argv.pop(1)))), application_writer.run_steps
 def dying(transaction, steps):
     found = run_steps(transaction, steps)
     if steps[0][0] != "application/hold" and next(left, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return found
-run_writer.run_steps = dying
+application_writer.run_steps = dying
 from lineage_service.cli.main import main
 sys.exit(main())
 """

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
-from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
+from lineage_service.graph_export.application_reader import TooManyFlows, application_graph
 from lineage_service.lineage import Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
@@ -249,7 +249,7 @@ def test_the_graph_of_all_records_has_the_same_ways(application: IdApplication) 
     with TemporaryDirectory() as folder:
         store = stored(application, Path(folder))
         opened = open_application(stored_files(store, APP), APP, store.events(APP))
-        run = whole_run(opened, 10_000)
+        run = application_graph(opened, 10_000)
         assert not isinstance(run, TooManyFlows)
         ids = [each for column in run.columns for each in column.flow_ids]
     ways = {

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from lineage_service.graph import neo4j_store
-from lineage_service.graph.neo4j_store import GraphRefusedError, from_settings
+from lineage_service.graph import connection, neo4j_store
+from lineage_service.graph.graph_store import GraphRefusedError
+from lineage_service.graph.neo4j_store import from_settings
 from lineage_service.settings import Settings
 
 URI = "bolt://127.0.0.1:1"
@@ -16,7 +17,7 @@ def password_of(settings: Settings) -> str:
     graph = from_settings(settings)
     assert isinstance(graph, neo4j_store.Neo4jGraph)
     try:
-        return graph._password
+        return graph._connection._password
     finally:
         graph.close()
 
@@ -38,7 +39,7 @@ def test_a_password_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_authorities_of_ones_own_check_the_servers_certificate() -> None:
-    address, options = neo4j_store._secured("neo4j+s://host:7687", "ca.pem")
+    address, options = connection._secured("neo4j+s://host:7687", "ca.pem")
     assert address == "neo4j://host:7687"
     assert options["encrypted"] is True
     assert options["trusted_certificates"].certs == ("ca.pem",)
@@ -46,4 +47,4 @@ def test_authorities_of_ones_own_check_the_servers_certificate() -> None:
 
 @pytest.mark.parametrize("uri", ["bolt://host:1", "bolt+s://host:1", "neo4j+ssc://host:1"])
 def test_without_them_the_scheme_decides_alone(uri: str) -> None:
-    assert neo4j_store._secured(uri, "") == (uri, {})
+    assert connection._secured(uri, "") == (uri, {})

@@ -10,10 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from lineage_service.completeness import Receipt
-from lineage_service.graph.neo4j_store import GraphUnavailableError
-from lineage_service.graph.rows import GraphDataError, WholeRun
+from lineage_service.graph.application_rows import ApplicationGraph
+from lineage_service.graph.graph_store import GraphUnavailableError
+from lineage_service.graph.row_values import GraphDataError
+from lineage_service.graph_export import applications
 from lineage_service.graph_export.application_reader import TooManyFlows
-from lineage_service.graph_export.applications import WholeRuns, from_settings
+from lineage_service.graph_export.applications import GraphExport, from_settings
 from lineage_service.settings import Settings
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract
@@ -84,7 +86,7 @@ def flows(graph: MemoryGraph) -> dict[str, Any]:
 def test_what_is_complete_is_written_once_and_the_rest_waits_unread() -> None:
     store = Store(whole=ended("whole"), partial=ended("partial", runs=1))
     graph = graph_of(store)
-    runs = WholeRuns(lambda: store, graph, MAX_FLOWS)
+    runs = GraphExport(lambda: store, graph, MAX_FLOWS)
     assert [runs.look() for _ in range(3)] == [1, 0, 0]
     assert flows(graph) == {"whole": "all", "partial": "not yet"}
     assert store.read.count("partial") == 1
@@ -124,7 +126,7 @@ def test_what_went_from_node_to_node_is_counted_whether_or_not_all_of_it_comes_i
 ) -> None:
     store = Store(counted=mapped("counted"), partial=mapped("partial")[:-1])
     graph = graph_of(store)
-    WholeRuns(lambda: store, graph, max_flows).look()
+    GraphExport(lambda: store, graph, max_flows).look()
     assert flows(graph) == {
         "counted": "all" if max_flows == MAX_FLOWS else "on request",
         "partial": "not yet",
@@ -139,7 +141,7 @@ def test_what_was_deleted_or_is_claimed_by_another_one_is_left() -> None:
     graph = graph_of(store)
     store.gone.add("deleted")
     assert graph.claim("claimed", MAX_FLOWS)
-    assert WholeRuns(lambda: store, graph, MAX_FLOWS).look() == 0
+    assert GraphExport(lambda: store, graph, MAX_FLOWS).look() == 0
     assert set(flows(graph).values()) == {"not yet"}
 
 
@@ -147,7 +149,7 @@ def test_one_whose_rows_the_store_has_lost_is_not_drawn_as_if_it_were_whole() ->
     store = Store(whole=ended("whole"), damaged=ended("damaged"))
     store.damaged = {"damaged"}
     graph = graph_of(store)
-    assert WholeRuns(lambda: store, graph, MAX_FLOWS).look() == 1
+    assert GraphExport(lambda: store, graph, MAX_FLOWS).look() == 1
     assert flows(graph) == {"whole": "all", "damaged": "not yet"}
 
 
@@ -157,12 +159,12 @@ def test_an_application_beyond_the_budget_is_looked_at_again_with_a_larger_one(
     store = Store(large=ended("large"))
     graph = graph_of(store)
     with monkeypatch.context() as patch:
-        patch.setattr("lineage_service.graph_export.applications.whole_run", lambda *_: TooManyFlows(101))
-        assert [WholeRuns(lambda: store, graph, MAX_FLOWS).look() for _ in range(2)] == [0, 0]
+        patch.setattr(applications, "application_graph", lambda *_: TooManyFlows(101))
+        assert [GraphExport(lambda: store, graph, MAX_FLOWS).look() for _ in range(2)] == [0, 0]
     assert flows(graph) == {"large": "on request"}
     assert store.read == ["large"]
-    assert WholeRuns(lambda: store, graph, MAX_FLOWS).look() == 0
-    assert WholeRuns(lambda: store, graph, MAX_FLOWS + 1).look() == 1
+    assert GraphExport(lambda: store, graph, MAX_FLOWS).look() == 0
+    assert GraphExport(lambda: store, graph, MAX_FLOWS + 1).look() == 1
 
 
 def test_without_a_graph_or_with_a_budget_of_0_nothing_is_done() -> None:
@@ -176,17 +178,17 @@ def test_without_a_graph_or_with_a_budget_of_0_nothing_is_done() -> None:
 
 
 class Refusing(MemoryGraph):
-    def write_run(self, application_id: str, claim: str, run: WholeRun) -> bool:
+    def write_application(self, application_id: str, claim: str, run: ApplicationGraph) -> bool:
         if application_id == "bad":
             raise GraphDataError("an id is too long")
-        return super().write_run(application_id, claim, run)
+        return super().write_application(application_id, claim, run)
 
 
 def test_one_that_cannot_be_written_does_not_keep_others_from_their_turn() -> None:
     store, graph = Store(bad=ended("bad"), good=ended("good")), Refusing()
     for events in store.told.values():
         graph.write_events(events)
-    runs = WholeRuns(lambda: store, graph, MAX_FLOWS)
+    runs = GraphExport(lambda: store, graph, MAX_FLOWS)
     assert [runs.look() for _ in range(2)] == [1, 0]
     assert store.read == ["bad", "good"]
     runs.look_at("bad")
@@ -207,7 +209,7 @@ def test_a_graph_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("lineage_service.graph_export.applications.AWAY_S", 0.01)
     store, graph = Store(whole=ended("whole")), Away()
     graph.write_events(store.told["whole"])
-    runs = WholeRuns(lambda: store, graph, MAX_FLOWS)
+    runs = GraphExport(lambda: store, graph, MAX_FLOWS)
     runs.look_at("whole")
     deadline = time.monotonic() + 10
     with runs.beside():

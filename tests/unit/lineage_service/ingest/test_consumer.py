@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lineage_service.decode.batches import FlowBatch
-from lineage_service.graph.neo4j_store import GraphUnavailableError
-from lineage_service.graph.rows import GraphDataError
+from lineage_service.graph.graph_store import GraphUnavailableError
+from lineage_service.graph.row_values import GraphDataError
 from lineage_service.ingest import consumer
 from lineage_service.ingest.consumer import RETRY_LAST_S, Consumer, TopicReplacedError, resume_offset
 from lineage_service.ingest.gathered_messages import MESSAGE_OVERHEAD, Limits

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from lineage_service.decode.batches import event_batch
-from lineage_service.graph.neo4j_store import GraphCounters
+from lineage_service.graph.connection import GraphCounters
 from lineage_service.ingest.consumer import Consumer
 from lineage_service.ingest.gathered_messages import Limits
 from lineage_service.kafka.dead_letters import MemoryDeadLetters

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lineage_service.graph.neo4j_store import GraphRecord, GraphStore, from_settings
-from lineage_service.graph.rows import MAX_ID_BYTES, GraphDataError, event_rows
+from lineage_service.graph.event_rows import event_rows
+from lineage_service.graph.graph_store import GraphStore
+from lineage_service.graph.neo4j_store import from_settings
+from lineage_service.graph.row_values import MAX_ID_BYTES, GraphDataError
+from lineage_service.graph.trace_rows import GraphRecord
 from lineage_service.settings import Settings
 from lineage_service.testing.graph import MemoryGraph
 from spark_agent import contract

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.graph.rows import event_rows
+from lineage_service.graph.event_rows import event_rows
 from lineage_service.queries import RecordQuery
 from lineage_service.result_json import json_bytes
 from lineage_service.tracing.query.service import LineageQueries

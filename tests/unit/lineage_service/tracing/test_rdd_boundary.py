@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.graph_export.application_reader import TooManyFlows, whole_run
+from lineage_service.graph_export.application_reader import TooManyFlows, application_graph
 from lineage_service.lineage import Direction, Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import open_application, stored_files
@@ -72,6 +72,6 @@ def test_the_records_of_a_plan_count_once(tmp_path: Path) -> None:
 
 def test_the_whole_application_says_that_its_actions_saw_other_orders(tmp_path: Path) -> None:
     store = TWO_ACTIONS.stored(tmp_path)
-    found = whole_run(open_application(stored_files(store, APP), APP, store.events(APP)), 1_000)
+    found = application_graph(open_application(stored_files(store, APP), APP, store.events(APP)), 1_000)
     assert not isinstance(found, TooManyFlows)
     assert not found.is_exact

@@ -14,10 +14,11 @@ import neo4j as neo4j_driver
 import pytest
 from neo4j.exceptions import ServiceUnavailable
 
-from lineage_service.graph import neo4j_store, rows, run_writer
+from lineage_service.graph import application_writer, connection, row_values
+from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords, application_record_batches
+from lineage_service.graph.application_writer import ApplicationWriter, ClaimLostError
 from lineage_service.graph.neo4j_store import Neo4jGraph
-from lineage_service.graph.rows import GraphDataError, RunColumn, WholeRun
-from lineage_service.graph.run_writer import ClaimLostError, RunWriter
+from lineage_service.graph.row_values import GraphDataError
 from lineage_service.graph.statements import Step, run_steps
 from tests.support.graphs import (
     GraphUnderTest,
@@ -66,7 +67,7 @@ def test_an_application_is_pending_from_its_end_until_its_flows_are_there(
     assert app in graph.store.pending(MAX_FLOWS)
     assert stored(graph, app) == {"flows": "not yet", "flowsBudget": -1}
     run = run_of(app)
-    assert graph.store.write_run(app, claimed(graph, app), run)
+    assert graph.store.write_application(app, claimed(graph, app), run)
     assert app not in graph.store.pending(10**9)
     assert stored(graph, app) == {"flows": "all", "flowRecords": 3, "flowLinks": 2, "flowsExact": True}
     end(graph, app)  # its events come again
@@ -81,7 +82,7 @@ def test_an_application_beyond_the_budget_says_so_until_the_budget_is_larger(
     graph: GraphUnderTest, app: str
 ) -> None:
     end(graph, app)
-    assert graph.store.leave_run(app, claimed(graph, app), 5_000, MAX_FLOWS)
+    assert graph.store.leave_application(app, claimed(graph, app), 5_000, MAX_FLOWS)
     assert stored(graph, app) == {"flows": "on request", "flowRecords": 5_000, "flowsBudget": MAX_FLOWS}
     assert app not in graph.store.pending(MAX_FLOWS)
     assert graph.store.claim(app, MAX_FLOWS) is None
@@ -96,9 +97,9 @@ def test_the_counts_of_an_application_stand_at_its_nodes_and_links_however_often
     graph.store.write_events([link(app, 2, 3), ended(app)])
     claim = claimed(graph, app)
     for _ in range(2):
-        assert graph.store.count_run(app, claim, {1: 7, 2: 4, 9: 1}, {(1, 2): 7, (9, 3): 1})
-    assert graph.store.leave_run(app, claim, 5_000, MAX_FLOWS)
-    assert not graph.store.count_run(app, claim, {1: 8}, {(1, 2): 8})
+        assert graph.store.count_application(app, claim, {1: 7, 2: 4, 9: 1}, {(1, 2): 7, (9, 3): 1})
+    assert graph.store.leave_application(app, claim, 5_000, MAX_FLOWS)
+    assert not graph.store.count_application(app, claim, {1: 8}, {(1, 2): 8})
     content = graph.content(app)
     assert {each["node"]: each.get("records") for each in content["nodes"]} == {1: 7, 2: 4, 3: None}
     assert content["sends_to"] == [
@@ -116,13 +117,13 @@ def test_one_of_many_claims_an_application(graph: GraphUnderTest, app: str) -> N
 
 def test_who_has_no_claim_writes_nothing(graph: GraphUnderTest, app: str) -> None:
     end(graph, app)
-    assert not graph.store.write_run(app, "nobody", run_of(app))
-    assert not graph.store.count_run(app, "nobody", {1: 1}, {(1, 2): 1})
+    assert not graph.store.write_application(app, "nobody", run_of(app))
+    assert not graph.store.count_application(app, "nobody", {1: 1}, {(1, 2): 1})
     claim = claimed(graph, app)
-    assert not graph.store.leave_run(app, "nobody", 1, MAX_FLOWS)
+    assert not graph.store.leave_application(app, "nobody", 1, MAX_FLOWS)
     graph.store.delete_application(app)
     end(graph, app)  # it begins anew, and the claim was one of its earlier life
-    assert not graph.store.write_run(app, claim, run_of(app))
+    assert not graph.store.write_application(app, claim, run_of(app))
     assert graph.content(app)["flows"] == []
     assert stored(graph, app) == {"flows": "not yet", "flowsBudget": -1}
 
@@ -132,7 +133,7 @@ def test_records_of_another_application_are_refused_and_nothing_is_written(
 ) -> None:
     end(graph, app)
     with pytest.raises(GraphDataError, match="is not of node 1"):
-        graph.store.write_run(app, claimed(graph, app), run_of(f"{app}-other"))
+        graph.store.write_application(app, claimed(graph, app), run_of(f"{app}-other"))
     assert graph.content(app)["flows"] == []
 
 
@@ -144,7 +145,7 @@ def test_traces_before_and_after_change_nothing_but_what_they_know_more(
     records = [record(app, 1, 0, val="the row of the file"), record(app, 2, 0)]
     links = [(records[0].flow_id, records[1].flow_id)]
     graph.store.write_trace(app, records, links)
-    assert graph.store.write_run(app, claimed(graph, app), run)
+    assert graph.store.write_application(app, claimed(graph, app), run)
     before = graph.content(app)
     assert before["flow_links"] == links_of(run)
     graph.store.write_trace(app, records, links)
@@ -156,14 +157,14 @@ def test_traces_before_and_after_change_nothing_but_what_they_know_more(
 # -- Neo4j alone ---------------------------------------------------------------------------------------
 
 
-def writer(graph: Neo4jUnderTest, app: str, claim: str) -> RunWriter:
-    return RunWriter(graph.store._transact, app, claim)
+def writer(graph: Neo4jUnderTest, app: str, claim: str) -> ApplicationWriter:
+    return ApplicationWriter(graph.store._connection.transact, app, claim)
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "BATCH_ROWS", 7)
-    monkeypatch.setattr(neo4j_store, "_RETRY_FIRST_S", 0.01)
+    monkeypatch.setattr(row_values, "BATCH_ROWS", 7)
+    monkeypatch.setattr(connection, "_RETRY_FIRST_S", 0.01)
 
 
 @pytest.fixture
@@ -175,7 +176,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(name for name, _ in steps)
         return run_steps(transaction, steps)
 
-    monkeypatch.setattr(run_writer, "run_steps", listening)
+    monkeypatch.setattr(application_writer, "run_steps", listening)
     return names
 
 
@@ -210,7 +211,7 @@ def trace(graph: Neo4jUnderTest, app: str, *offsets: int) -> None:
     graph.store.write_trace(app, records, [(each.flow_id, records[-1].flow_id) for each in records[:-1]])
 
 
-def assert_whole(graph: Neo4jUnderTest, app: str, run: WholeRun) -> None:
+def assert_whole(graph: Neo4jUnderTest, app: str, run: ApplicationGraph) -> None:
     """Every record and every link, each once, and nothing that belongs to a claim."""
     content = graph.content(app)
     assert content["flow_links"] == links_of(run)
@@ -223,7 +224,7 @@ def test_links_that_nobody_else_made_are_created_and_others_are_merged(
     neo4j_graph: Neo4jUnderTest, new_app: str, asked: list[str]
 ) -> None:
     run = run_of(new_app, 20)
-    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert neo4j_graph.store.write_application(new_app, claimed(neo4j_graph, new_app), run)
     assert (asked.count("flow/create"), asked.count("flow/create_links")) == (3, 3)
     assert "flow/link_elements" not in asked
     assert_whole(neo4j_graph, new_app, run)
@@ -232,7 +233,7 @@ def test_links_that_nobody_else_made_are_created_and_others_are_merged(
         app=new_app,
     )
     asked.clear()
-    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert neo4j_graph.store.write_application(new_app, claimed(neo4j_graph, new_app), run)
     assert (asked.count("flow/upsert"), asked.count("flow/link_elements")) == (3, 3)
     assert "flow/create_links" not in asked
     assert_whole(neo4j_graph, new_app, run)
@@ -244,7 +245,7 @@ def test_the_links_of_a_trace_before_stay_single(
 ) -> None:
     run = run_of(new_app, 20)
     trace(neo4j_graph, new_app, 0, 19)  # the first and the last batch of records are there in part
-    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+    assert neo4j_graph.store.write_application(new_app, claimed(neo4j_graph, new_app), run)
     assert [name for name in asked if name in ("flow/create", "flow/upsert")] == [
         "flow/create",
         "flow/upsert",
@@ -272,8 +273,8 @@ def test_the_links_of_a_trace_meanwhile_stay_single(
         done += 1
         return transact(work)
 
-    claim, transact = claimed(neo4j_graph, new_app), neo4j_graph.store._transact
-    RunWriter(between, new_app, claim).write(run)
+    claim, transact = claimed(neo4j_graph, new_app), neo4j_graph.store._connection.transact
+    ApplicationWriter(between, new_app, claim).write(run)
     assert_whole(neo4j_graph, new_app, run)
 
 
@@ -298,7 +299,7 @@ def test_no_answer_to_any_commit_doubles_anything(neo4j_graph: Neo4jUnderTest, n
     run, claim = run_of(new_app, 20, 3), claimed(neo4j_graph, new_app)
     with every_other_commit_unanswered():
         # The end of the claim is among them: what comes again finds no claim, and all is there.
-        assert not neo4j_graph.store.write_run(new_app, claim, run)
+        assert not neo4j_graph.store.write_application(new_app, claim, run)
     assert_whole(neo4j_graph, new_app, run)
     assert stored(neo4j_graph, new_app)["flows"] == "all"
 
@@ -308,17 +309,17 @@ def test_no_answer_to_any_commit_doubles_anything(neo4j_graph: Neo4jUnderTest, n
 def test_a_holder_that_died_between_two_batches_is_followed_by_one_that_completes(
     neo4j_graph: Neo4jUnderTest, new_app: str, transactions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_writer, "CLAIM_S", 0.0)
+    monkeypatch.setattr(application_writer, "CLAIM_S", 0.0)
     run, left = run_of(new_app, 20), iter(range(transactions))
 
     def dying(work: Any) -> Any:
         if next(left, None) is None:
             raise InterruptedError
-        return neo4j_graph.store._transact(work)
+        return neo4j_graph.store._connection.transact(work)
 
     with pytest.raises(InterruptedError):
-        RunWriter(dying, new_app, claimed(neo4j_graph, new_app)).write(run)
-    assert neo4j_graph.store.write_run(new_app, claimed(neo4j_graph, new_app), run)
+        ApplicationWriter(dying, new_app, claimed(neo4j_graph, new_app)).write(run)
+    assert neo4j_graph.store.write_application(new_app, claimed(neo4j_graph, new_app), run)
     assert_whole(neo4j_graph, new_app, run)
 
 
@@ -332,10 +333,10 @@ def test_an_application_that_is_deleted_between_two_batches_is_gone(
     def deleting(work: Any) -> Any:
         if next(left, None) is None:
             neo4j_graph.store.delete_application(new_app)
-        return neo4j_graph.store._transact(work)
+        return neo4j_graph.store._connection.transact(work)
 
     with pytest.raises(ClaimLostError):
-        RunWriter(deleting, new_app, claimed(neo4j_graph, new_app)).write(run_of(new_app, 20))
+        ApplicationWriter(deleting, new_app, claimed(neo4j_graph, new_app)).write(run_of(new_app, 20))
     assert [kind for kind, found in neo4j_graph.content(new_app).items() if found] == []
 
 
@@ -343,8 +344,8 @@ def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
     neo4j_graph: Neo4jUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = f"app-{uuid.uuid4().hex}"
-    monkeypatch.setattr(rows, "BATCH_ROWS", 7)
-    monkeypatch.setattr(run_writer, "CLAIM_S", 0.0)
+    monkeypatch.setattr(row_values, "BATCH_ROWS", 7)
+    monkeypatch.setattr(application_writer, "CLAIM_S", 0.0)
     run = run_of(app, 20, 3)
     try:
         end(neo4j_graph, app)
@@ -356,8 +357,8 @@ def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
         with pytest.raises(ClaimLostError):
             slow.write_links(run, element_ids)
         assert neo4j_graph.content(app)["flow_links"] == []
-        assert not neo4j_graph.store.write_run(app, first, run)
-        assert neo4j_graph.store.write_run(app, second, run)
+        assert not neo4j_graph.store.write_application(app, first, run)
+        assert neo4j_graph.store.write_application(app, second, run)
         content = neo4j_graph.content(app)
         assert content["flow_links"] == links_of(run)
         assert len(content["flows"]) == 23
@@ -366,18 +367,18 @@ def test_a_claim_that_nobody_holds_ends_and_another_one_writes_the_rest(
 
 
 def test_a_batch_holds_so_much_text_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "BATCH_CHARACTERS", 3)
-    batches = list(rows.run_batches("app", run_of("app", 8, 2)))
+    monkeypatch.setattr(row_values, "BATCH_CHARACTERS", 3)
+    batches = list(application_record_batches("app", run_of("app", 8, 2)))
     assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[3], [3], [2, 2]]
-    monkeypatch.setattr(rows, "BATCH_ROWS", 2)
-    batches = list(rows.run_batches("app", run_of("app", 5, 2)))
+    monkeypatch.setattr(row_values, "BATCH_ROWS", 2)
+    batches = list(application_record_batches("app", run_of("app", 5, 2)))
     assert [[len(group["flowIds"]) for group in batch] for batch in batches] == [[2], [2], [1, 1], [1]]
 
 
 def test_four_writers_meet_on_applications_and_never_deadlock(
     neo4j: Any, neo4j_graph: Neo4jUnderTest
 ) -> None:
-    """As four consumers: each with connections of its own; events, traces and whole runs of the same ones."""
+    """As four consumers: each with connections of its own; events, traces and graphs of the same ones."""
     apps = [f"app-{uuid.uuid4().hex}" for _ in range(6)]
     runs = {app: run_of(app, 1_500, 40) for app in apps}
     graphs = [Neo4jGraph(neo4j.uri, user=neo4j.user, password=neo4j.password) for _ in range(4)]
@@ -388,7 +389,7 @@ def test_four_writers_meet_on_applications_and_never_deadlock(
         for app in order:
             graph.write_events([node(app, 1), node(app, 2), link(app, 1, 2), ended(app)])
             claim = graph.claim(app, 10_000)
-            written += claim is not None and graph.write_run(app, claim, runs[app])
+            written += claim is not None and graph.write_application(app, claim, runs[app])
             records = [record(app, 1, offset) for offset in range(40)] + [record(app, 2, 0)]
             graph.write_trace(app, records, [(records[0].flow_id, records[-1].flow_id)])
             graph.write_counts(app, {1: 1_500, 2: 40}, {(1, 2): 1_500})
@@ -429,7 +430,7 @@ def test_a_deadlock_is_counted_and_tried_again(neo4j: Any, neo4j_graph: Neo4jUnd
                 run_steps(transaction, [("application/lock", {"applicationIds": [app]})])
             return []
 
-        graphs[number]._transact(work)
+        graphs[number]._connection.transact(work)
 
     try:
         with ThreadPoolExecutor(2) as pool:
@@ -448,10 +449,10 @@ def test_what_a_whole_application_read_and_wrote_has_its_label(neo4j_graph: Neo4
     app = f"app-{uuid.uuid4().hex}"
     ids = [f"{app}#1#read#0#0", f"{app}#2#0#0", f"{app}#3#write#0#0"]
     columns = [
-        RunColumn(node=number, flow_ids=[each], hash_ins=[None], vals=[None])
+        NodeRecords(node=number, flow_ids=[each], hash_ins=[None], vals=[None])
         for number, each in enumerate(ids, start=1)
     ]
-    run = WholeRun(columns=columns, sources=[0, 1], targets=[1, 2], is_exact=True)
+    run = ApplicationGraph(columns=columns, sources=[0, 1], targets=[1, 2], is_exact=True)
 
     def labels() -> list[set[str]]:
         found = neo4j_graph.driver.execute_query(
@@ -461,7 +462,7 @@ def test_what_a_whole_application_read_and_wrote_has_its_label(neo4j_graph: Neo4
 
     try:
         end(neo4j_graph, app)
-        assert neo4j_graph.store.write_run(app, claimed(neo4j_graph, app), run)
+        assert neo4j_graph.store.write_application(app, claimed(neo4j_graph, app), run)
         assert labels() == [{"LineageFlow", "LineageSource"}, {"LineageFlow"}, {"LineageFlow", "LineageSink"}]
     finally:
         neo4j_graph.store.delete_application(app)
