@@ -11,7 +11,7 @@ from typing import Any
 
 from spark_agent.delivery import settings
 from spark_agent.delivery.notices import Notices
-from spark_agent.driver.rdd import install
+from spark_agent.driver.rdd import method_patches
 from spark_agent.driver.session import Session
 from spark_agent.driver.shipping import ship_agent
 from spark_agent.sql.runtime.spark_sessions import Sessions
@@ -58,7 +58,7 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
     agent: Agent | None = None
     try:
         agent = Agent(context, names)
-        install.install(agent.session)
+        method_patches.install(agent.session)
         agent.spark_sessions.install()
         ship_agent(context)  # first: executors without it could not run the job's tasks
         agent.begin()

@@ -47,11 +47,11 @@ def _watch_builder(context_class):
     builder_class = getattr(session_class, "Builder", None)
     if builder_class is None or hasattr(builder_class, "_lineage_hooked"):
         return
-    stock = builder_class.getOrCreate
+    original = builder_class.getOrCreate
 
     def getOrCreate(self):
         running = context_class._active_spark_context
-        session = stock(self)
+        session = original(self)
         if running is not None and any("lineage" in name.lower() for name in self._options):
             try:
                 from spark_agent import switch
@@ -61,17 +61,17 @@ def _watch_builder(context_class):
                 _say_off(running, error)
         return session
 
-    getOrCreate.__doc__ = stock.__doc__
+    getOrCreate.__doc__ = original.__doc__
     builder_class.getOrCreate = getOrCreate
     builder_class._lineage_hooked = True
 
 
 def _watch_connect(session_class):
-    """Make the builder of `session_class` (Spark Connect's SparkSession) tell the agent of sessions."""
-    stock = session_class.Builder.create
+    """Make the builder of `session_class` (Spark Connect's SparkSession) hand sessions to the agent."""
+    original = session_class.Builder.create
 
     def create(self):
-        session = stock(self)
+        session = original(self)
         try:
             options = dict(self._options)
             if "spark_agent.agent" in sys.modules or any("lineage" in name.lower() for name in options):

@@ -19,8 +19,12 @@ from spark_agent.driver import session
 from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.node_publisher import NodePublisher
 from spark_agent.driver.nodes import Node
-from spark_agent.driver.rdd import batch_headers, transformations
-from spark_agent.driver.rdd import install as rdd
+from spark_agent.driver.rdd import (
+    batch_headers,
+    key_transformations,
+    method_patches,
+    partition_transformations,
+)
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators import shuffle
 from spark_agent.worker.operators.narrow import report
@@ -381,10 +385,11 @@ def install() -> None:
     from pyspark import SparkContext
 
     for module, name, stand_in in (
-        (rdd, "captured", uncaptured),
-        (rdd, "CapturingSerializer", lambda serializer, _manifests: serializer),
+        (method_patches, "captured", uncaptured),
+        (method_patches, "CapturingSerializer", lambda serializer, _manifests: serializer),
         (shuffle, "TaggedSerializer", Untagged),
-        (transformations, "TaggedSerializer", Untagged),
+        (key_transformations, "TaggedSerializer", Untagged),
+        (partition_transformations, "TaggedSerializer", Untagged),
         (batch_headers, "tagged", lambda _form: None),
     ):
         assert hasattr(module, name)  # else tags and the end of runs would be measured as if not captured
@@ -393,6 +398,6 @@ def install() -> None:
 
     def _do_init(self: Any, *args: Any, **kwargs: Any) -> None:
         initialise(self, *args, **kwargs)
-        rdd.install(Session(self))
+        method_patches.install(Session(self))
 
     SparkContext._do_init = _do_init

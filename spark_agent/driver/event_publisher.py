@@ -112,7 +112,7 @@ class EventPublisher:
     def _publish_end(self, error: BaseException | None) -> None:
         end: dict[str, Any] = {"state": contract.SUCCEEDED}
         if error is not None:
-            end = {"state": contract.FAILED, "error": outcome.told(error, self._settings)}
+            end = {"state": contract.FAILED, "error": outcome.of_exception(error, self._settings)}
         if end != self._end:
             self._end = end
             self.emit(contract.APPLICATION_ENDED, counters=self.counters, **end)
@@ -171,8 +171,8 @@ class EventPublisher:
         else:
             is_failed = isinstance(error, Exception)
             state = contract.ACTION_FAILED if is_failed else contract.ACTION_ABORTED
-            said = outcome.told(error, self._settings, name)
-            self.emit(contract.ACTION_ENDED, node=node, state=state, error=said)
+            error_fields = outcome.of_exception(error, self._settings, name)
+            self.emit(contract.ACTION_ENDED, node=node, state=state, error=error_fields)
 
     # -- task runs -----------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class EventPublisher:
                 sender.wait_budget.pause()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
-            self.gap(f"what a task told of its records is lost ({error!r})")
+            self.gap(f"the commit manifest of a task run is lost ({error!r})")
 
     def commit(self, run: Run, action: int) -> None:
         """Close and publish a task run of the driver itself, which serves the action of this number."""

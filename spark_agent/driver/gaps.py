@@ -1,7 +1,8 @@
-"""What of an application was not followed at all: its holes, each told once, in the order of their coming.
+"""What of an application was not followed at all: its holes, each published once, in their order.
 
-A hole makes an application incomplete, for as long as it is kept: no answer may pass over it. A bound (known
-records, with others beside them) is none. Promises that there are few, whatever a job does. Thread-safe.
+A hole makes an application incomplete, for as long as it is stored: no result may pass over it. An upper
+bound (the records that took part, with others beside them) is none. Promises that there are few, whatever a
+job does. Thread-safe.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 
-#: So many different reasons are told of. One more says that there are others.
+#: So many different reasons are published. One more says that there are others.
 MOST = 50
 #: Of a text: a reason is a sentence, and what it quotes (an error, a class) may be long.
 _MOST_CHARACTERS = 500
@@ -19,10 +20,10 @@ _MORE = f"more than {MOST} different things were not followed: the others are no
 
 
 class Gaps:
-    """The holes of one application. `tell(reason, node)` is called once for each."""
+    """The holes of one application. `publish(reason, node)` is called once for each."""
 
-    def __init__(self, tell: Callable[[str, int | None], None]) -> None:
-        self._tell = tell
+    def __init__(self, publish: Callable[[str, int | None], None]) -> None:
+        self._publish = publish
         self._lock = threading.Lock()
         self.reasons: list[str] = []
 
@@ -35,7 +36,7 @@ class Gaps:
             if len(self.reasons) == MOST:
                 reason, node = _MORE, None
             self.reasons.append(reason)
-        self._tell(reason, node)
+        self._publish(reason, node)
 
 
 class UnclaimedRuns:

@@ -48,17 +48,17 @@ def is_rdd(value: object) -> bool:
     return isinstance(value, rdd_module().RDD)
 
 
-def like(stock: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` under the name and file of `stock`: PySpark takes the first frame of its own as the call.
+def like(original: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` under the name and file of `original`: PySpark takes the first frame of its own as the call.
 
     Spark's UI shows that call and the user's line before it; with our file there it would show ours.
     """
-    functools.update_wrapper(function, stock)
+    functools.update_wrapper(function, original)
     code = function.__code__
-    stock_code = stock.__code__
+    original_code = original.__code__
     function.__code__ = code.replace(
-        co_filename=stock_code.co_filename,
-        co_name=stock_code.co_name,
-        co_firstlineno=stock_code.co_firstlineno,
+        co_filename=original_code.co_filename,
+        co_name=original_code.co_name,
+        co_firstlineno=original_code.co_firstlineno,
     )
     return function

@@ -16,11 +16,8 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.event_publisher import EventPublisher
-from spark_agent.driver.nodes import Node
+from spark_agent.driver.nodes import UNNAMED_OPERATION, Node
 from spark_agent.worker.plan import ACTION, KEEPING
-
-#: `operation` of an internal node, until its operation says which node it gave.
-_UNNAMED = -1
 
 
 @dataclass
@@ -62,7 +59,7 @@ class OperationScope:
         node = Node(self.next_number(), name, call_site=site, **fields)
         if frames:
             frames[0].nodes.append(node)
-            node.operation = _UNNAMED
+            node.operation = UNNAMED_OPERATION
         return node
 
     def node_of(self, dataset: Any) -> Node:
@@ -86,7 +83,7 @@ class OperationScope:
         """The name of the public operation that each node is or belongs to."""
         current = self.frames[0].name if self.frames else ""  # has not named its internal nodes yet
         return tuple(
-            current if current and node.operation == _UNNAMED else node.name.partition(":")[0]
+            current if current and node.operation == UNNAMED_OPERATION else node.name.partition(":")[0]
             for node in nodes
         )
 
@@ -122,10 +119,19 @@ class OperationScope:
             return
         for node in frame.nodes:
             if node not in public:
-                node.operation, node.name = public[0].number, f"{frame.name}: {node.name}"
-                node.kind = "step"
+                node.make_internal(public[0].number, frame.name)
         for node in public:
-            node.operation, node.name, node.call_site = None, frame.name, frame.call_site
+            node.make_public(frame.name, frame.call_site)
+
+    @property
+    def adapter(self) -> Callable[[Any], Any] | None:
+        """Of the innermost operation (see Frame)."""
+        return self.frames[-1].adapter if self.frames else None
+
+    @property
+    def indexed_adapter(self) -> Callable[[Any], Any] | None:
+        """Of the innermost operation (see Frame)."""
+        return self.frames[-1].indexed_adapter if self.frames else None
 
     @contextlib.contextmanager
     def adapting(self, **adapters: Any) -> Iterator[None]:

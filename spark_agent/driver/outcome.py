@@ -2,9 +2,9 @@
 
 The program's own end decides whether an application failed. An error that was caught is none, and what is
 known when a SparkContext stops may change until the interpreter ends: `sys.exit(1)` often stands behind
-`spark.stop()`. So an end is told at the stop, since nobody should wait for a notebook's kernel to go, and is
-told again at the exit where that says otherwise. Nothing is told again in a shell or notebook: an error in a
-cell ends no application. Threads beside the main one do not count. Never raises into the program.
+`spark.stop()`. So an end is published at the stop, since nobody should wait for a notebook's kernel to go. It
+is published again at the exit if that says otherwise, but not in a shell or notebook: an error in a cell ends
+no application. Threads beside the main one do not count. Never raises into the program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
@@ -35,14 +35,22 @@ Error = dict[str, Any]
 #: What Python says of an uncaught error, in the text of another one: Spark hands on so what its workers say.
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line (?P<line>\d+)')
-_SAID = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _OF_SPARK = re.compile(r"[/\\](?:pyspark|py4j|spark_agent)[/\\]|pyspark\.zip|py4j-[^/\\]*\.zip")
 #: The first line of py4j's errors names the call; the error of the JVM follows.
-_PY4J = re.compile(r"^An error occurred while calling .*?\.?\n: (?P<said>.*)", re.DOTALL)
+_PY4J = re.compile(r"^An error occurred while calling .*?\.?\n: (?P<error>.*)", re.DOTALL)
 
-#: The last that `sys.exit` or `exit` raised in the main thread, and the outermost frame of then.
-_exit: tuple[SystemExit, FrameType] | None = None
-_exit_at: str | None = None  # FILE:LINE of who called it
+
+class _Exit(NamedTuple):
+    """How the program wanted to leave."""
+
+    error: SystemExit
+    outermost: FrameType  # of then
+    caller: str | None  # FILE:LINE of who called `sys.exit`; of a raise, the error itself knows it
+
+
+#: The last that `sys.exit` or `exit` raised in the main thread.
+_exit: _Exit | None = None
 _is_watching = False
 
 
@@ -58,18 +66,16 @@ def watch() -> None:
         quitter.__call__ = _noticing(quitter.__call__)
 
 
-def _noticing(stock: Callable[..., Any]) -> Callable[..., Any]:
+def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
     def leave(*args: Any, **kwargs: Any) -> Any:
-        global _exit, _exit_at
+        global _exit
         try:
-            return stock(*args, **kwargs)
+            return original(*args, **kwargs)
         except SystemExit as error:
             if threading.current_thread() is threading.main_thread():
                 caller = sys._getframe(1)
-                _exit, _exit_at = (
-                    (error, _outermost(caller)),
-                    f"{caller.f_code.co_filename}:{caller.f_lineno}",
-                )
+                line = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+                _exit = _Exit(error, _outermost(caller), line)
             raise
 
     return leave
@@ -87,13 +93,13 @@ def _has_shell() -> bool:
 
 def under_way() -> BaseException | None:
     """The error that passes through the program now, or is being handled, if it would make it fail."""
-    global _exit, _exit_at
+    global _exit
     if is_interactive() or threading.current_thread() is not threading.main_thread():
         return None
     error = sys.exc_info()[1]
-    if isinstance(error, SystemExit) and (_exit is None or _exit[0] is not error):
+    if isinstance(error, SystemExit) and (_exit is None or _exit.error is not error):
         # `raise SystemExit(1)`, which nobody else has noticed
-        _exit, _exit_at = (error, _outermost(sys._getframe())), None
+        _exit = _Exit(error, _outermost(sys._getframe()), None)
     return error if error is not None and _is_failure(error) else None
 
 
@@ -106,8 +112,8 @@ def at_exit() -> BaseException | None:
         frame = last.__traceback__.tb_frame
         if frame is _outermost(frame) and _is_left_by_error(frame):
             return last
-    if _exit is not None and _is_failure(_exit[0]) and _is_left_by_error(_exit[1]):
-        return _exit[0]
+    if _exit is not None and _is_failure(_exit.error) and _is_left_by_error(_exit.outermost):
+        return _exit.error
     return None
 
 
@@ -129,25 +135,26 @@ def _is_left_by_error(frame: FrameType) -> bool:
 # -- what an error says ---------------------------------------------------------------------------------
 
 
-def told(error: BaseException, settings: AgentSettings, name: str = "") -> Error:
+def of_exception(error: BaseException, settings: AgentSettings, name: str = "") -> Error:
     """The error as events have it; `name` is the operation that it belongs to, for the redaction function."""
     if isinstance(error, SystemExit):
-        said = f"exit code {error.code}" if isinstance(error.code, int) else str(error.code)
-        found: Error = {"type": "SystemExit", "message": said, "frame": _exit_at}
+        message = f"exit code {error.code}" if isinstance(error.code, int) else str(error.code)
+        caller = None if _exit is None else _exit.caller
+        fields: Error = {"type": "SystemExit", "message": message, "frame": caller}
     else:
         try:
-            found = of_text(f"{type(error).__name__}: {error}")
+            fields = of_text(f"{type(error).__name__}: {error}")
         except Exception:  # noqa: BLE001 - an error that cannot say what it is, or a JVM that has gone
-            found = {"type": type(error).__name__, "message": "", "frame": None}
-    found["frame"] = found["frame"] or _frame_of(error.__traceback__)
-    return _bounded(found, settings, name)
+            fields = {"type": type(error).__name__, "message": "", "frame": None}
+    fields["frame"] = fields["frame"] or _frame_of(error.__traceback__)
+    return _bounded(fields, settings, name)
 
 
-def told_by_jvm(kind: str, message: str, frame: str, settings: AgentSettings, name: str) -> Error:
+def of_jvm(kind: str, message: str, frame: str, settings: AgentSettings, name: str) -> Error:
     """The same of what the JVM says of a query that failed; `frame` is where the program asked for it."""
-    found = of_text(f"{kind.rpartition('.')[2]}: {message}")
-    found["frame"] = found["frame"] or frame or None
-    return _bounded(found, settings, name)
+    fields = of_text(f"{kind.rpartition('.')[2]}: {message}")
+    fields["frame"] = fields["frame"] or frame or None
+    return _bounded(fields, settings, name)
 
 
 def of_text(text: str) -> Error:
@@ -158,30 +165,30 @@ def of_text(text: str) -> Error:
     kind, _, message = text.partition(": ")
     if (by_worker := _of_worker(message)) is not None:
         return by_worker
-    if (of_jvm := _PY4J.match(message)) is not None:
-        kind, _, message = of_jvm["said"].partition(": ")
+    if (py4j := _PY4J.match(message)) is not None:
+        kind, _, message = py4j["error"].partition(": ")
         kind = kind.rpartition(".")[2]
     return {"type": kind, "message": message.strip().partition("\n")[0].strip(), "frame": None}
 
 
 def _of_worker(message: str) -> Error | None:
-    _, mark, said = message.rpartition(_TRACEBACK)
+    _, mark, report = message.rpartition(_TRACEBACK)
     frame = None
-    for line in said.splitlines()[1:] if mark else ():
-        if (at := _FRAME.match(line)) is not None:
-            if not _OF_SPARK.search(at["file"]):
-                frame = f"{at['file']}:{at['line']}"
-        elif (found := _SAID.match(line)) is not None:
-            kind = found["type"].rpartition(".")[2]
-            return {"type": kind, "message": (found["message"] or "").strip(), "frame": frame}
+    for line in report.splitlines()[1:] if mark else ():
+        if (place := _FRAME.match(line)) is not None:
+            if not _OF_SPARK.search(place["file"]):
+                frame = f"{place['file']}:{place['line']}"
+        elif (error := _ERROR.match(line)) is not None:
+            kind = error["type"].rpartition(".")[2]
+            return {"type": kind, "message": (error["message"] or "").strip(), "frame": frame}
     return None
 
 
 def _frame_of(passed: TracebackType | None) -> str | None:
     """FILE:LINE of the innermost line of the user's program."""
     frame = None
-    for at, line in traceback.walk_tb(passed):
-        file = at.f_code.co_filename
+    for passed_frame, line in traceback.walk_tb(passed):
+        file = passed_frame.f_code.co_filename
         is_library = file.startswith(
             (AGENT_FOLDER, "<frozen", sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")
         )

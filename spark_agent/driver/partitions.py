@@ -38,8 +38,8 @@ def file_splits(jvm_rdd: Any, hadoop: Any) -> list[dict[str, Any]]:
     described = []
     for split, partition in enumerate(jvm_rdd.rdd().partitions()):
         range_ = partition.inputSplit().value()
-        is_known = codecs is None or codecs.are_as_named(range_.getPath())
-        described.append(_range(split, range_) if is_known else {"split": split})
+        has_rows = codecs is None or codecs.are_as_named(range_.getPath())
+        described.append(_range(split, range_) if has_rows else {"split": split})
     return described
 
 
@@ -62,17 +62,18 @@ class _Codecs:
         from pyspark import SparkContext
 
         self._factory = SparkContext._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(hadoop)
-        self._known: dict[str, bool] = {}
+        self._are_as_named: dict[str, bool] = {}  # by the name of the file
 
     def are_as_named(self, path: Any) -> bool:
         """Is the file plain, or compressed, as Hadoop has it where nobody configured anything?"""
         name = str(path.getName())
-        if name not in self._known:
+        if name not in self._are_as_named:
             codec = self._factory.getCodec(path)
-            found = None if codec is None else str(codec.getClass().getSimpleName())
-            wanted = _CODEC_OF.get(os.path.splitext(name)[1])
-            self._known[name] = found == wanted or {found, wanted} == {"DefaultCodec", "DeflateCodec"}
-        return self._known[name]
+            configured = None if codec is None else str(codec.getClass().getSimpleName())
+            usual = _CODEC_OF.get(os.path.splitext(name)[1])
+            is_deflate = {configured, usual} == {"DefaultCodec", "DeflateCodec"}
+            self._are_as_named[name] = configured == usual or is_deflate
+        return self._are_as_named[name]
 
 
 def binary_splits(jvm_rdd: Any, record_length: int) -> list[dict[str, Any]]:
@@ -119,10 +120,10 @@ def local_path(uri: str) -> str:
 def status(path: str) -> dict[str, int | None]:
     """{size, modified} of a file in bytes and Unix milliseconds; None where the driver cannot see it."""
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except (OSError, ValueError):
         return {"size": None, "modified": None}
-    return {"size": found.st_size, "modified": found.st_mtime_ns // 1_000_000}
+    return {"size": stat.st_size, "modified": stat.st_mtime_ns // 1_000_000}
 
 
 def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]:
@@ -139,8 +140,8 @@ def _folder(path: str) -> str:
 
 def part_file(split: int, file: str) -> dict[str, Any]:
     """The partition of a sink that is one file."""
-    known = status(file)
-    return {"split": split, "path": file, "start": 0, "length": known["size"], **known}
+    file_status = status(file)
+    return {"split": split, "path": file, "start": 0, "length": file_status["size"], **file_status}
 
 
 def _extension(codec: str) -> str:

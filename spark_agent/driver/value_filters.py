@@ -35,9 +35,9 @@ def _cells_literally(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _matches(patterns: tuple[str, ...], *names: str) -> bool:
     """Some name matches one of the patterns, or there are only those with `!`; and none of these matches."""
-    wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
-    refused = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
-    return _match(wanted, names) and not _match(refused, names)
+    included = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
+    excluded = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    return _match(included, names) and not _match(excluded, names)
 
 
 def _match(patterns: list[str], names: tuple[str, ...]) -> bool:

@@ -11,6 +11,7 @@ class Operator:
     """A function of a chain that the agent knows. `relation` is how its outputs relate to its inputs."""
 
     relation = contract.FLOWS
+    #: The number of its node, which the plan of its chain says.
     node = -1
     #: What `derived_values` knows it as: `map` calls a user's function for each record, `combine` is the map
     #: side of combineByKey. Subclasses that do otherwise say so.

@@ -58,6 +58,9 @@ class Capture(Pipeline):
             if plan is None:
                 return super().__call__(split, records)
             sender = producer.sender_in_worker(plan.settings, plan.application_id, plan.problem)
+            for node, function in zip(plan.nodes, self.functions, strict=True):
+                if isinstance(function, Operator):
+                    function.node = node
             task_run.current = run = Run(plan, split, sender)
             run.result = self._captured(plan, run, split, records)
             if run.pulled is None:

@@ -1,9 +1,9 @@
 """The actions of RDDs while lineage is on: each is a sink, and gives its jobs a number for their manifests.
 
-Four kinds. *Rows*: each record that the action took is a record of the sink. *Chosen*: the driver keeps some
-records (take, top), and tells which. *Aggregates*: the result is one record, made of all that the jobs read.
-*Savers*: as rows, with the files that they are in. Inside a transformation (sortBy counts and samples) an
-action is the library's own job and captures nothing.
+Four kinds. *Rows*: each record that the action took is a record of the sink. *Chosen*: the driver takes some
+records (take, top), and reports which. *Aggregates*: the result is one record, made of all that the jobs
+read. *Savers*: as rows, with the files that they are in. Inside a transformation (sortBy counts and samples)
+an action is the library's own job and captures nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ from spark_agent.delivery import producer
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import like
-from spark_agent.driver.nodes import Node, failed, inexact
-from spark_agent.driver.rdd.batch_headers import can_be_piped, is_pipelinable, name_runs, piped
+from spark_agent.driver.nodes import Node, bound_reason, failure_reason
+from spark_agent.driver.rdd.batch_headers import (
+    can_go_through_worker,
+    is_pipelinable,
+    through_worker,
+    write_headers,
+)
 from spark_agent.worker.operators.narrow import Tag
 from spark_agent.worker.operators.passthrough import plain_form
 from spark_agent.worker.plan import ACTION, Plan
@@ -51,29 +56,29 @@ _OUTPUT_FOLDERS = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output
 ACTIONS = frozenset((*ROWS, *CHOSEN, *AGGREGATES, *SAVERS, "lookup", "saveAsTextFile", "runJob"))
 
 
-def replaced(session: Session, stock: Callable[[str], Action]) -> dict[str, Action]:
-    """Name -> what runs in the place of `stock(name)`."""
+def replacements(session: Session, original: Callable[[str], Action]) -> dict[str, Action]:
+    """Name -> what runs in the place of `original(name)`."""
     return {
-        **{name: _rows(session, name, stock(name)) for name in ROWS},
-        **{name: _chosen(session, name, stock(name)) for name in CHOSEN},
-        **{name: _aggregate(session, name, stock(name)) for name in AGGREGATES},
-        **{name: _saver(session, name, stock(name)) for name in SAVERS},
-        "lookup": _lookup(session, stock("lookup")),
-        "saveAsTextFile": _save_as_text_file(session, stock("saveAsTextFile")),
+        **{name: _rows(session, name, original(name)) for name in ROWS},
+        **{name: _chosen(session, name, original(name)) for name in CHOSEN},
+        **{name: _aggregate(session, name, original(name)) for name in AGGREGATES},
+        **{name: _saver(session, name, original(name)) for name in SAVERS},
+        "lookup": _lookup(session, original("lookup")),
+        "saveAsTextFile": _save_as_text_file(session, original("saveAsTextFile")),
     }
 
 
-def run_job(session: Session, stock: Action) -> Action:
+def run_job(session: Session, original: Action) -> Action:
     """SparkContext.runJob: what its function makes of the partitions is not known."""
 
     def action(self: Any, rdd: Any, *args: Any, **kwargs: Any) -> Any:
         if session.scope.frames:
-            return stock(self, rdd, *args, **kwargs)
+            return original(self, rdd, *args, **kwargs)
         sink = _sink(session, "runJob", rdd, contract.DATASET)
-        sink.exact, sink.reason = False, inexact("runJob", contract.DATASET)
-        return _run(session, sink, [rdd], lambda: stock(self, rdd, *args, **kwargs))
+        sink.make_inexact(bound_reason("runJob", contract.DATASET))
+        return _run(session, sink, [rdd], lambda: original(self, rdd, *args, **kwargs))
 
-    return like(stock, hiding(action))
+    return like(original, hiding(action))
 
 
 def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
@@ -89,107 +94,111 @@ def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], A
         try:
             result = action()
         except BaseException as error:
-            _say_failed(session, sink, error)
+            _publish_failure(session, sink, error)
             raise
     session.nodes.describe(sink)
     session.events.action_ended(sink.number, sink.name)
     return result
 
 
-def _say_failed(session: Session, sink: Node, error: BaseException) -> None:
-    """Its tasks that had ended have told of their records, which are no result."""
+def _publish_failure(session: Session, sink: Node, error: BaseException) -> None:
+    """Tasks of it that had ended have reported their records, which are no result."""
     session.events.action_ended(sink.number, sink.name, error)
-    sink.exact, sink.reason = False, failed(sink.name)
+    sink.make_inexact(failure_reason(sink.name))
     session.events.emit(contract.NODE_REGISTERED, **sink.event())
     if isinstance(error, Exception):  # else the user wants to go
         session.nodes.describe_static(sink)
 
 
-def _top_level(session: Session, stock: Action, action: Action) -> Action:
-    """`action` where the user calls it; inside another operation the stock one."""
+def _top_level(session: Session, original: Action, action: Action) -> Action:
+    """`action` where the user calls it; inside another operation the original."""
 
     def dispatched(self: Any, *args: Any, **kwargs: Any) -> Any:
         frames = session.scope.frames
         if not frames:
             return action(self, *args, **kwargs)
         if frames[0].name in ACTIONS:
-            return stock(self, *args, **kwargs)
+            return original(self, *args, **kwargs)
         with (
             session.scope.adapting(adapter=None, indexed_adapter=None),
             session.scope.serving(None),
             session.scope.inner_job(),
         ):
-            return stock(self, *args, **kwargs)
+            return original(self, *args, **kwargs)
 
-    return like(stock, hiding(dispatched))
+    return like(original, hiding(dispatched))
 
 
-def _rows(session: Session, name: str, stock: Action) -> Action:
+def _rows(session: Session, name: str, original: Action) -> Action:
     is_read_by_jvm = name in ("collect", "collectAsMap", "collectWithJobGroup", "toLocalIterator")
 
     def action(self: Any, *args: Any, **kwargs: Any) -> Any:
         sink = _sink(session, name, self, contract.IDENTITY)
         is_in_jvm = is_read_by_jvm and not is_pipelinable(self)
         if is_in_jvm:
-            _doubt(session, sink, self)
+            _note_unread(session, sink, self)
         elif is_read_by_jvm:
-            name_runs(self)  # what it asks for is there when the RDD is persisted after this
+            write_headers(self)  # what it asks for is there when the RDD is persisted after this
 
         def run() -> Any:
-            return stock(piped(session, self) if is_in_jvm else self, *args, **kwargs)
+            return original(through_worker(session, self) if is_in_jvm else self, *args, **kwargs)
 
         return _run(session, sink, [self], run)
 
-    return _top_level(session, stock, action)
+    return _top_level(session, original, action)
 
 
-def _doubt(session: Session, sink: Node, dataset: Any) -> None:
-    """Records have runs only if a Python worker reads them; say so where none can."""
-    if not can_be_piped(session, dataset):
-        sink.exact = False
-        sink.reason = f"the records that {sink.name} took were in the JVM only, in a form of their own"
+def _note_unread(session: Session, sink: Node, dataset: Any) -> None:
+    """Records have task runs only if a Python worker reads them; say so where none can."""
+    if not can_go_through_worker(session, dataset):
+        sink.make_inexact(f"the records that {sink.name} took were in the JVM only, in a form of their own")
 
 
-def _aggregate(session: Session, name: str, stock: Action) -> Action:
+def _aggregate(session: Session, name: str, original: Action) -> Action:
     def action(self: Any, *args: Any, **kwargs: Any) -> Any:
         sink = _sink(session, name, self, contract.AGGREGATE)
         sink.describe = lambda: [{"split": 0}]  # the result is there
-        return _run(session, sink, [self], lambda: stock(self, *args, **kwargs))
+        return _run(session, sink, [self], lambda: original(self, *args, **kwargs))
 
-    return _top_level(session, stock, action)
+    return _top_level(session, original, action)
 
 
-# -- records that the driver keeps ------------------------------------------------------------------
+# -- records that the driver chooses ------------------------------------------------------------------
 
 _RECORD = operator.itemgetter(0)
 
 
-def _chosen(session: Session, name: str, stock: Action) -> Action:
+def _chosen(session: Session, name: str, original: Action) -> Action:
     def action(self: Any, *args: Any, **kwargs: Any) -> Any:
         sink = _sink(session, name, self, contract.FLOWS)
         if name in ("top", "takeOrdered"):
-            args, kwargs = _keyed(args, kwargs)
+            args, kwargs = _by_record(args, kwargs)
 
         def run() -> Any:
-            kept = stock(self.mapPartitionsWithIndex(Tag(), True), *args, **kwargs)
-            return _told(session, sink, [kept])[0] if name == "first" else _told(session, sink, kept)
+            chosen = original(self.mapPartitionsWithIndex(Tag(), True), *args, **kwargs)
+            if name == "first":
+                return _report(session, sink, [chosen])[0]
+            return _report(session, sink, chosen)
 
         return _run(session, sink, [self], run)
 
-    return _top_level(session, stock, action)
+    return _top_level(session, original, action)
 
 
-def _keyed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments (num, key) of top and takeOrdered, with a key that looks at a tagged record's record."""
+def _by_record(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments (num, key) of top and takeOrdered, with a key for triples (record, run, position)."""
     key = kwargs.get("key", args[1] if len(args) > 1 else None)
-    tagged = _RECORD if key is None else lambda record: key(record[0])
+    record_key = _RECORD if key is None else lambda triple: key(triple[0])
     if len(args) > 1:
-        return (args[0], tagged, *args[2:]), kwargs
-    return args, {**kwargs, "key": tagged}
+        return (args[0], record_key, *args[2:]), kwargs
+    return args, {**kwargs, "key": record_key}
 
 
-def _told(session: Session, sink: Node, kept: list[Any]) -> list[Any]:
-    """The records of tagged ones; which they are is sent as a run of the driver that read them."""
+def _report(session: Session, sink: Node, chosen: list[Any]) -> list[Any]:
+    """The records of triples (record, run, position).
+
+    Which records they are is sent as a task run of the driver that read them.
+    """
     plan = Plan(
         application_id=session.application_id,
         settings=session.settings,
@@ -200,13 +209,13 @@ def _told(session: Session, sink: Node, kept: list[Any]) -> list[Any]:
     )
     run = Run(plan, 0, producer.sender_for(session.settings))
     stream = run.stream(sink.number, contract.SPANS)
-    stream.extend((1, position, 1, writer) for _, writer, position in kept)
-    deque(run.inputs.through(kept), 0)
+    stream.extend((1, position, 1, writer) for _, writer, position in chosen)
+    deque(run.inputs.through(chosen), 0)
     session.events.commit(run, sink.number)
-    return [record for record, _, _ in kept]
+    return [record for record, _, _ in chosen]
 
 
-def _lookup(session: Session, stock: Action) -> Action:
+def _lookup(session: Session, original: Action) -> Action:
     def action(self: Any, key: Any) -> Any:
         with session.scope.operation("lookup", [self]) as frame:
             values = self.filter(lambda pair: pair[0] == key).values()
@@ -220,33 +229,36 @@ def _lookup(session: Session, stock: Action) -> Action:
 
         return _run(session, sink, [values], run)
 
-    return _top_level(session, stock, action)
+    return _top_level(session, original, action)
 
 
 # -- savers -----------------------------------------------------------------------------------------
 
 
-def _saver(session: Session, name: str, stock: Action) -> Action:
+def _saver(session: Session, name: str, original: Action) -> Action:
     def action(self: Any, *args: Any, **kwargs: Any) -> Any:
         sink = _sink(session, name, self, contract.IDENTITY)
-        path = _written_to(args, kwargs)
+        path = _output_folder(args, kwargs)
         if path:
             sink.description, sink.dataset = path, partitions.dataset(path, SAVERS[name])
             sink.describe = lambda: partitions.hadoop_files(path)
-        is_in_jvm = not is_pipelinable(self) and plain_form(self) == _written(name, args, kwargs)
+        is_in_jvm = not is_pipelinable(self) and plain_form(self) == _saved_form(name, args, kwargs)
         if is_in_jvm:
-            _doubt(session, sink, self)
+            _note_unread(session, sink, self)
 
         def run() -> Any:
-            return stock(piped(session, self) if is_in_jvm else self, *args, **kwargs)
+            return original(through_worker(session, self) if is_in_jvm else self, *args, **kwargs)
 
         return _run(session, sink, [self], run)
 
-    return _top_level(session, stock, action)
+    return _top_level(session, original, action)
 
 
-def _written(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The form in which a saver leaves records to the JVM; others it brings into it in a Python worker."""
+def _saved_form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The serializer with which a saver leaves records to the JVM.
+
+    Records in another form are brought into this one in a Python worker.
+    """
     from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CPickleSerializer
 
     size = kwargs.get("batchSize", args[1] if len(args) > 1 else 10) if name == "saveAsPickleFile" else 0
@@ -255,7 +267,7 @@ def _written(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     )
 
 
-def _written_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _output_folder(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The folder that a saver's arguments name; empty where they do not."""
     target = args[0] if args else kwargs.get("path", kwargs.get("conf"))
     if isinstance(target, dict):
@@ -263,13 +275,13 @@ def _written_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return str(target) if target is not None else ""
 
 
-def _save_as_text_file(session: Session, stock: Action) -> Action:
+def _save_as_text_file(session: Session, original: Action) -> Action:
     def action(self: Any, path: str, compressionCodecClass: str | None = None) -> None:
         sinks: list[Node] = []
 
         def begin(sink: Node) -> None:
-            sink.name, sink.kind, sink.description = "saveAsTextFile", "sink", str(path)
-            sink.dataset, sink.operation = partitions.dataset(str(path), "text"), None
+            sink.make_sink("saveAsTextFile")
+            sink.description, sink.dataset = str(path), partitions.dataset(str(path), "text")
             sinks.append(sink)
             session.nodes.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
@@ -277,10 +289,10 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
         with session.scope.operation("saveAsTextFile", [self]) as frame, session.scope.serving(""):
             frame.sink = begin
             try:
-                stock(self, path, compressionCodecClass)
+                original(self, path, compressionCodecClass)
             except BaseException as error:
                 for sink in sinks:
-                    _say_failed(session, sink, error)
+                    _publish_failure(session, sink, error)
                 raise
         for sink in sinks:
             sink.describe = lambda: partitions.text_files(
@@ -289,4 +301,4 @@ def _save_as_text_file(session: Session, stock: Action) -> Action:
             session.nodes.describe(sink)
             session.events.action_ended(sink.number, sink.name)
 
-    return _top_level(session, stock, action)
+    return _top_level(session, original, action)

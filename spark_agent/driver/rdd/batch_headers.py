@@ -1,8 +1,9 @@
-"""Which batches leave Python with tags, and how an RDD of the JVM's is read through a worker to have them.
+"""Which batches leave Python with headers, and how an RDD of the JVM is read through a worker to have them.
 
-A tag (`shuffle.TAG`) names the run that made a batch, so whoever reads it later knows whose records these
-are: behind what deals batches out, in a union or a coalesce, and where an RDD is kept. Promises that batches
-have the records, the sizes and the order of stock PySpark, and that no record is unpickled for a tag alone.
+A batch header (`shuffle.TAG`) names the task run that made the batch. So whoever reads the batch later knows
+whose records these are: behind a repartitioning, in a union or a coalesce, and where an RDD is persisted.
+Promises that batches have the records, the sizes and the order of unmodified PySpark, and that no record is
+unpickled for a header alone.
 """
 
 from __future__ import annotations
@@ -31,161 +32,167 @@ if TYPE_CHECKING:
     from spark_agent.driver.session import Session
 
 
+#: Of RDDs whose making was not seen.
 _lock = threading.RLock()
 
 
 def parts_of_union(session: Session, datasets: list[Any]) -> list[Any]:
-    """The parts of a union, in one form as stock PySpark brings them into one, by a map where they differ.
+    """The parts of a union, all with one deserializer, as unmodified PySpark gives it to them.
 
-    Where that costs nothing their batches have tags: what the union is made of may be kept and read again.
+    Where that costs nothing their batches have headers: the parts of a union may be persisted and read again.
     """
-    parts = [_placed(session, each) for each in datasets]
-    forms = [plain_form(part) for part in parts]
-    if any(form != forms[0] for form in forms):
-        wanted = parts[0].ctx.serializer
+    parts = [_resolvable_part(session, dataset) for dataset in datasets]
+    deserializers = [plain_form(part) for part in parts]
+    if any(deserializer != deserializers[0] for deserializer in deserializers):
+        common = parts[0].ctx.serializer
         parts = [
-            part if form == wanted else part._reserialize() for part, form in zip(parts, forms, strict=True)
+            part if deserializer == common else part._reserialize()
+            for part, deserializer in zip(parts, deserializers, strict=True)
         ]
-    if all(has_tags(part) or _open_form(part) is not None for part in parts):
+    if all(has_headers(part) or _form_with_headers(part) is not None for part in parts):
         for part in parts:
-            name_runs(part)
-    elif any(has_tags(part) for part in parts):
-        parts = [part if has_tags(part) else piped_with_tags(session, part) for part in parts]
+            write_headers(part)
+    elif any(has_headers(part) for part in parts):
+        parts = [part if has_headers(part) else through_worker_with_headers(session, part) for part in parts]
     return parts
 
 
-def _placed(session: Session, dataset: Any) -> Any:
-    """A part of a union: a static boundary can name the partitions of a file or of runs, not of a shuffle."""
+def _resolvable_part(session: Session, dataset: Any) -> Any:
+    """A part of a union whose partitions a static node can name: those of files or of task runs."""
     node = session.scope.node_of(dataset)
-    if node.is_piped or node.relation in (contract.STATIC, contract.SOURCE):
+    if node.is_in_python or node.relation in (contract.STATIC, contract.SOURCE):
         return dataset
-    return piped_with_tags(session, dataset)
+    return through_worker_with_headers(session, dataset)
 
 
-def name_runs(dataset: Any) -> None:
-    """Let the batches of `dataset` tell their runs, if nobody has asked for its RDD of the JVM yet.
+def write_headers(dataset: Any) -> None:
+    """Let the batches of `dataset` name their task runs, if nobody has asked for its RDD of the JVM yet.
 
-    So whoever reads what is kept of it knows which task has left it there.
+    So whoever reads what is persisted of it knows which task has left it there.
     """
-    if _open_form(dataset) is not None:
+    if _form_with_headers(dataset) is not None:
         with _lock_of(dataset):
-            form = _open_form(dataset)  # another thread may have settled it meanwhile
+            form = _form_with_headers(dataset)  # another thread may have asked for the RDD meanwhile
             if form is not None:
                 dataset._jrdd_deserializer = form
 
 
-def _open_form(dataset: Any) -> Any:
-    """The form with tags that an RDD can still be given; None where there is none."""
+def _form_with_headers(dataset: Any) -> Any:
+    """The deserializer with headers that an RDD can still be given; None where there is none."""
     is_open = isinstance(dataset, rdd_module().PipelinedRDD) and not dataset._jrdd_val
     return tagged(dataset._jrdd_deserializer) if is_open and not dataset._bypass_serializer else None
 
 
-def jvm_rdd(stock: Callable[[Any], Any]) -> property:
-    """PipelinedRDD._jrdd, which is made once, in the form that is settled when it is asked for first."""
+def jvm_rdd(original: Callable[[Any], Any]) -> property:
+    """PipelinedRDD._jrdd, which is made once, with the deserializer that the RDD then has."""
 
     def _jrdd(self: Any) -> Any:
         if self._jrdd_val:
             return self._jrdd_val
         with _lock_of(self):
-            return stock(self)
+            return original(self)
 
-    return property(like(stock, hiding(_jrdd)))
+    return property(like(original, hiding(_jrdd)))
 
 
 def _lock_of(dataset: Any) -> threading.RLock:
-    """Of an RDD whose making was not seen, that of all such."""
     lock: threading.RLock = getattr(dataset, "_lineage_lock", _lock)
     return lock
 
 
-def has_tags(dataset: Any) -> bool:
-    form = dataset._jrdd_deserializer
-    return untagged(form) is not None and not isinstance(form, PairsOfBatches)
+def has_headers(dataset: Any) -> bool:
+    """Do its batches name their task runs?"""
+    deserializer = dataset._jrdd_deserializer
+    return untagged(deserializer) is not None and not isinstance(deserializer, PairsOfBatches)
 
 
 def side_of_product(session: Session, dataset: Any) -> Any:
-    """`dataset` in tagged batches, of the sizes in which stock PySpark would hand it to the JVM.
+    """`dataset` in batches with headers, of the sizes in which unmodified PySpark hands it to the JVM.
 
     None where a Python worker would have to read records that it may not be able to read.
     """
     from pyspark.serializers import AutoBatchedSerializer
 
-    stock = dataset._jrdd_deserializer
+    deserializer = dataset._jrdd_deserializer
     inner = dataset.ctx._unbatched_serializer
-    if is_pipelinable(dataset) and isinstance(stock, (AutoBatchedSerializer, TaggedBatches)):
+    if is_pipelinable(dataset) and isinstance(deserializer, (AutoBatchedSerializer, TaggedBatches)):
         side = dataset.mapPartitionsWithIndex(Order(), True)
-        side._jrdd_deserializer = TaggedBatches(inner, stock.bestSize)
+        side._jrdd_deserializer = TaggedBatches(inner, deserializer.bestSize)
         return side
-    if batches_in(stock) == 1:  # which decide what reads them
-        inner = stock.serializer
-    elif untagged(stock) is not None and hasattr(stock, "serializer"):
-        inner = stock.serializer.inner
-    elif not session.scope.node_of(dataset).ends.are_plain:
+    if batches_in(deserializer) == 1:  # which decide what reads them
+        inner = deserializer.serializer
+    elif untagged(deserializer) is not None and hasattr(deserializer, "serializer"):
+        inner = deserializer.serializer.inner
+    elif not session.scope.node_of(dataset).origins.are_plain:
         return None
-    return same_batches(session, dataset, SameBatches(inner, getattr(stock, "batchSize", 1)))
+    return same_batches(session, dataset, SameBatches(inner, getattr(deserializer, "batchSize", 1)))
 
 
 def same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
-    """`dataset` read through a Python worker that keeps its batches and tags them; pickled ones unread."""
-    stock = dataset._jrdd_deserializer
-    is_tagged = has_tags(dataset)
-    if is_tagged or batches_in(stock) == 1:
-        return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), serializer)
-    read = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(dataset._jrdd_deserializer))
-    read._lineage_node = session.scope.node_of(dataset)
-    made = read.mapPartitionsWithIndex(Order(), True)
-    made._jrdd_deserializer = serializer
-    return made
+    """`dataset` read through a Python worker that adds headers to its batches; pickled ones unread."""
+    deserializer = dataset._jrdd_deserializer
+    reads_headers = has_headers(dataset)
+    if reads_headers or batches_in(deserializer) == 1:
+        return _passthrough(session, dataset, PassTagged(reads=reads_headers, writes=True), serializer)
+    source = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(deserializer))
+    source._lineage_node = session.scope.node_of(dataset)
+    result = source.mapPartitionsWithIndex(Order(), True)
+    result._jrdd_deserializer = serializer
+    return result
 
 
-def piped(session: Session, dataset: Any) -> Any:
-    """`dataset` read through a Python worker, so that its records have runs and are counted.
+def through_worker(session: Session, dataset: Any) -> Any:
+    """`dataset` read through a Python worker, so that its records have task runs and are counted.
 
     Pickled batches pass it unread. Any other records only where every Python can read them.
     """
-    stock = dataset._jrdd_deserializer
-    every, plain = batches_in(stock), untagged(stock)
-    if every:
-        return _passed(session, dataset, Pass(every), stock)
+    deserializer = dataset._jrdd_deserializer
+    batches, plain = batches_in(deserializer), untagged(deserializer)
+    if batches:
+        return _passthrough(session, dataset, Pass(batches), deserializer)
     if plain is not None:
-        passing = PassTagged(reads=True, writes=False, pairs=isinstance(stock, PairsOfBatches))
-        return _passed(session, dataset, passing, plain)
-    if are_products(stock):
-        return _passed(session, dataset, PassTagged(reads=False, writes=False, pairs=True), stock)
-    if can_be_piped(session, dataset):
+        operator = PassTagged(reads=True, writes=False, pairs=isinstance(deserializer, PairsOfBatches))
+        return _passthrough(session, dataset, operator, plain)
+    if are_products(deserializer):
+        operator = PassTagged(reads=False, writes=False, pairs=True)
+        return _passthrough(session, dataset, operator, deserializer)
+    if can_go_through_worker(session, dataset):
         return dataset.mapPartitionsWithIndex(Order(), True)
     return dataset
 
 
-def piped_with_tags(session: Session, dataset: Any) -> Any:
-    """As `piped`, for what the JVM puts together: with tags, where the records are in pickled batches."""
-    is_tagged = has_tags(dataset)
-    stock = dataset._jrdd_deserializer
-    form = tagged(untagged(stock) if is_tagged else stock)
+def through_worker_with_headers(session: Session, dataset: Any) -> Any:
+    """As `through_worker`, for what is executed in the JVM; pickled batches get headers."""
+    reads_headers = has_headers(dataset)
+    deserializer = dataset._jrdd_deserializer
+    form = tagged(untagged(deserializer) if reads_headers else deserializer)
     if form is None:
-        return piped(session, dataset)
-    return _passed(session, dataset, PassTagged(reads=is_tagged, writes=True), form)
+        return through_worker(session, dataset)
+    return _passthrough(session, dataset, PassTagged(reads=reads_headers, writes=True), form)
 
 
-def can_be_piped(session: Session, dataset: Any) -> bool:
-    stock = dataset._jrdd_deserializer
-    is_pickled = batches_in(stock) > 0 or untagged(stock) is not None or are_products(stock)
-    return is_pickled or session.scope.node_of(dataset).ends.are_plain
+def can_go_through_worker(session: Session, dataset: Any) -> bool:
+    """Can any Python worker hand on its records?"""
+    deserializer = dataset._jrdd_deserializer
+    is_pickled = (
+        batches_in(deserializer) > 0 or untagged(deserializer) is not None or are_products(deserializer)
+    )
+    return is_pickled or session.scope.node_of(dataset).origins.are_plain
 
 
 def is_pipelinable(dataset: Any) -> bool:
     return isinstance(dataset, rdd_module().PipelinedRDD) and dataset._is_pipelinable()
 
 
-def _passed(session: Session, dataset: Any, passing: Operator, deserializer: Any) -> Any:
-    """The same batches through `passing`, to be read by `deserializer`."""
+def _passthrough(session: Session, dataset: Any, operator: Operator, deserializer: Any) -> Any:
+    """The same batches through `operator`, to be read by `deserializer`."""
     from pyspark.serializers import NoOpSerializer
 
     rdd = rdd_module().RDD
-    read = rdd(dataset._jrdd, dataset.ctx, NoOpSerializer())
-    read._lineage_node = session.scope.node_of(dataset)
-    passed = read.mapPartitionsWithIndex(passing, True)
-    passed._bypass_serializer = True
-    result = rdd(passed._jrdd, dataset.ctx, deserializer)
-    result._lineage_node, result.partitioner = passed._lineage_node, dataset.partitioner
+    source = rdd(dataset._jrdd, dataset.ctx, NoOpSerializer())
+    source._lineage_node = session.scope.node_of(dataset)
+    chain = source.mapPartitionsWithIndex(operator, True)
+    chain._bypass_serializer = True
+    result = rdd(chain._jrdd, dataset.ctx, deserializer)
+    result._lineage_node, result.partitioner = chain._lineage_node, dataset.partitioner
     return result

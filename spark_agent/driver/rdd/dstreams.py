@@ -1,7 +1,7 @@
 """DStreams while lineage is on: they take an RDD's form in the JVM for the one that they expect.
 
-What the function of a `transform` gives is handed to the JVM without its deserializer. Batches with tags are
-read through a worker that takes these away; other RDDs go on as they are.
+What the function of a `transform` gives is handed to the JVM without its deserializer. Batches with headers
+are read through a worker that takes these away; other RDDs go on as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import is_rdd, like
-from spark_agent.driver.rdd.batch_headers import has_tags, piped
+from spark_agent.driver.rdd.batch_headers import has_headers, through_worker
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -25,17 +25,17 @@ def install(session: Session) -> None:
     session.patches.replace(TransformFunction, "call", _call(session, TransformFunction.call))
 
 
-def _call(session: Session, stock: Callable[..., Any]) -> Callable[..., Any]:
+def _call(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, milliseconds: int, jrdds: Any) -> Any:
         def func(*args: Any) -> Any:
-            made = self.func(*args)
-            return piped(session, made) if is_rdd(made) and has_tags(made) else made
+            result = self.func(*args)
+            return through_worker(session, result) if is_rdd(result) and has_headers(result) else result
 
         another = copy.copy(self)  # intervals may be worked on side by side
         another.func = hiding(func)
         try:
-            return stock(another, milliseconds, jrdds)
+            return original(another, milliseconds, jrdds)
         finally:
             self.failure = another.failure
 
-    return like(stock, hiding(call))
+    return like(original, hiding(call))

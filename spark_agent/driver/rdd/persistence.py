@@ -1,7 +1,7 @@
 """What the driver does where an RDD is persisted or checkpointed: tasks then read what other tasks have left.
 
-The batches that are kept tell the runs that made them (`tagging.name_runs`). And the driver says
-which RDDs were ever kept, for those whose batches do not: their RDD of the JVM had been there before.
+The batches that are persisted name the task runs that made them (`batch_headers.write_headers`). Where an RDD
+of the JVM had been there before, its batches do not; so the driver says of every RDD that it was persisted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from spark_agent import contract
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node
-from spark_agent.driver.rdd.batch_headers import name_runs
+from spark_agent.driver.rdd.batch_headers import write_headers
 from spark_agent.worker.operators.passthrough import batches_in
 from spark_agent.worker.operators.shuffle import MaybeTagged
 
@@ -22,44 +22,46 @@ if TYPE_CHECKING:
 
 Operation = Callable[..., Any]
 
-_KEEPING = ("persist", "localCheckpoint", "checkpoint")  # `cache` calls `persist`
+_PERSISTING = ("persist", "localCheckpoint", "checkpoint")  # `cache` calls `persist`
 #: What else asks for the RDD of the JVM, which may be persisted afterwards.
-_ASKING = (
+_READING = (
     "getCheckpointFile", "getResourceProfile", "getStorageLevel", "id", "isCheckpointed",
     "isLocallyCheckpointed", "name", "setName", "toDebugString", "withResources",
 )  # fmt: skip
 
 
-def replaced(session: Session, stock: Callable[[str], Operation]) -> dict[str, Operation]:
-    """Name -> what runs in the place of `stock(name)`."""
-    kept = {name: _kept(session, stock(name)) for name in _KEEPING}
-    return {**kept, **{name: _asking(stock(name)) for name in _ASKING}}
+def replacements(session: Session, original: Callable[[str], Operation]) -> dict[str, Operation]:
+    """Name -> what runs in the place of `original(name)`."""
+    return {
+        **{name: _persisting(session, original(name)) for name in _PERSISTING},
+        **{name: _reading(original(name)) for name in _READING},
+    }
 
 
-def _kept(session: Session, stock: Operation) -> Operation:
-    def keep(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _persisting(session: Session, original: Operation) -> Operation:
+    def persist(self: Any, *args: Any, **kwargs: Any) -> Any:
         node = session.scope.node_of(self)
-        if not node.is_kept:
-            node.is_kept = True
+        if not node.is_persisted:
+            node.is_persisted = True
             session.events.emit(contract.PERSISTED, node=node.number)
-        if stock.__name__ != "persist":
+        if original.__name__ != "persist":
             _describe_before(node)
-        name_runs(self)
-        return stock(self, *args, **kwargs)
+        write_headers(self)
+        return original(self, *args, **kwargs)
 
-    return like(stock, hiding(keep))
-
-
-def _asking(stock: Operation) -> Operation:
-    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
-        name_runs(self)
-        return stock(self, *args, **kwargs)
-
-    return like(stock, hiding(ask))
+    return like(original, hiding(persist))
 
 
-def checkpoint_file(stock: Operation) -> Operation:
-    """SparkContext._checkpointFile, by which programs look into a checkpoint: its batches may have tags."""
+def _reading(original: Operation) -> Operation:
+    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        write_headers(self)
+        return original(self, *args, **kwargs)
+
+    return like(original, hiding(read))
+
+
+def checkpoint_file(original: Operation) -> Operation:
+    """SparkContext._checkpointFile, which reads a checkpoint: its batches may have headers."""
 
     def _checkpointFile(self: Any, name: str, input_deserializer: Any) -> Any:
         from pyspark.serializers import BatchedSerializer
@@ -68,9 +70,9 @@ def checkpoint_file(stock: Operation) -> Operation:
             input_deserializer = BatchedSerializer(
                 MaybeTagged(input_deserializer.serializer), input_deserializer.batchSize
             )
-        return stock(self, name, input_deserializer)
+        return original(self, name, input_deserializer)
 
-    return like(stock, hiding(_checkpointFile))
+    return like(original, hiding(_checkpointFile))
 
 
 def _describe_before(node: Node) -> None:
@@ -79,7 +81,7 @@ def _describe_before(node: Node) -> None:
     if describe is None or node.relation != contract.STATIC:
         return
     try:
-        known = describe()
+        described = describe()
     except Exception:  # noqa: BLE001 - no such file, say: the action says so, when the user expects it
         return
-    node.describe = lambda: known
+    node.describe = lambda: described

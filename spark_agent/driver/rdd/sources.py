@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import like
+from spark_agent.driver.nodes import Node
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -43,37 +43,42 @@ FORMATS = {"textFile": "text", "wholeTextFiles": "file", "binaryFiles": "file", 
 NO_ROWS = ("textinputformat.record.delimiter", "mapreduce.input.linerecordreader.line.maxlength")
 
 
-def source(session: Session, name: str, stock: Callable[..., Any]) -> Callable[..., Any]:
-    """`stock` with its result registered as a source."""
+def source(session: Session, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """`original` with its result registered as a source."""
 
     def maker(self: Any, *args: Any, **kwargs: Any) -> Any:
         if session.scope.frames:
-            return stock(self, *args, **kwargs)
+            return original(self, *args, **kwargs)
         with session.scope.operation(name, []) as frame:
-            result = stock(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
         session.scope.finish(frame, result)
         node = session.scope.node_of(result)
-        node.kind, node.relation, node.exact, node.reason = "source", contract.SOURCE, True, ""
-        node.parents, node.is_plain = [], name in PLAIN_SOURCES
+        node.make_source(is_plain=name in PLAIN_SOURCES)
         if name == "parallelize":
             node.reason = OF_DRIVER  # and exact all the same: these are the records
         parameter = SOURCES[name]
         if parameter is not None:
-            path = str(args[0] if args else kwargs.get(parameter))
-            node.description = path
-            hadoop = self._jsc.hadoopConfiguration()
-            has_rows = name != "textFile" or all(hadoop.get(each) is None for each in NO_ROWS)
-            node.dataset = partitions.dataset(path, FORMATS.get(name, "hadoop") if has_rows else "hadoop")
-            jvm_rdd = result._jrdd
-            if not has_rows:
-                pass  # known by partition and offset
-            elif name == "textFile":
-                node.describe = lambda: partitions.file_splits(jvm_rdd, hadoop)
-            elif name == "binaryRecords":
-                length = int(kwargs.get("recordLength", args[1] if len(args) > 1 else 0))
-                node.describe = lambda: partitions.binary_splits(jvm_rdd, length)
-            elif name in FORMATS:
-                node.describe = lambda: partitions.whole_files(jvm_rdd)
+            node.description = str(args[0] if args else kwargs.get(parameter))
+            length = kwargs.get("recordLength", args[1] if len(args) > 1 else 0)
+            _note_files(node, name, result._jrdd, self._jsc.hadoopConfiguration(), length)
         return result
 
-    return like(stock, hiding(maker))
+    return like(original, hiding(maker))
+
+
+def _note_files(node: Node, name: str, jvm_rdd: Any, hadoop: Any, record_length: Any) -> None:
+    """The files that a source reads, and how to find out which of them a partition is made of.
+
+    `hadoop` is the Hadoop configuration, `record_length` that of binaryRecords in bytes.
+    """
+    has_rows = name != "textFile" or all(hadoop.get(key) is None for key in NO_ROWS)
+    format = FORMATS.get(name, "hadoop") if has_rows else "hadoop"
+    node.dataset = partitions.dataset(node.description, format)
+    if not has_rows:
+        return  # a record is known by its partition and offset
+    if name == "textFile":
+        node.describe = lambda: partitions.file_splits(jvm_rdd, hadoop)
+    elif name == "binaryRecords":
+        node.describe = lambda: partitions.binary_splits(jvm_rdd, int(record_length))
+    elif name in FORMATS:
+        node.describe = lambda: partitions.whole_files(jvm_rdd)

@@ -19,7 +19,7 @@ from spark_agent.delivery import settings
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import outcome, partitions
 from spark_agent.driver.call_sites import Callers
-from spark_agent.driver.nodes import failed
+from spark_agent.driver.nodes import failure_reason
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import commands, outputs
@@ -369,10 +369,10 @@ class Queries:
         ended: dict[str, Any] = {"node": number, "state": contract.ACTION_COMPLETE}
         if is_failed:
             kind, message = (error or {}).get("type", ""), (error or {}).get("message", "")
-            found = outcome.told_by_jvm(kind, message, node.call_site, self._session.settings, node.name)
+            found = outcome.of_jvm(kind, message, node.call_site, self._session.settings, node.name)
             ended = {"node": number, "state": contract.ACTION_FAILED, "error": found}
         self._session.events.emit(contract.ACTION_ENDED, **ended)
-        said = (False, failed(node.name)) if is_failed else (exact, reason)
+        said = (False, failure_reason(node.name)) if is_failed else (exact, reason)
         if said != (node.exact, node.reason):
             node.exact, node.reason = said
             self._session.events.emit(contract.NODE_REGISTERED, **node.event())

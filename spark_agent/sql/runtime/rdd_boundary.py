@@ -234,4 +234,4 @@ class Borders:
 
 def _stand_in(number: int) -> Node:
     """The node of a plan's rows as RDDs see it: it is published, and runs say how many records it has."""
-    return Node(number, "rdd", relation=contract.FLOWS, is_published=True, is_piped=True)
+    return Node(number, "rdd", relation=contract.FLOWS, is_published=True, is_in_python=True)

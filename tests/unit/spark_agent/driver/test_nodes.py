@@ -52,10 +52,10 @@ def driver() -> Driver:
 
 def pairs(driver: Driver, before: Node) -> Node:
     """map and reduceByKey."""
-    mapped = driver.node("map", before, is_piped=True)
-    written = driver.node("write", driver.node("combine", mapped, is_piped=True), is_piped=True)
+    mapped = driver.node("map", before, is_in_python=True)
+    written = driver.node("write", driver.node("combine", mapped, is_in_python=True), is_in_python=True)
     read = driver.node("shuffle", written, relation=contract.FLOWS)
-    return driver.node("merge", read, is_piped=True)
+    return driver.node("merge", read, is_in_python=True)
 
 
 def test_an_action_of_a_long_job_looks_at_what_is_new(driver: Driver) -> None:
@@ -72,21 +72,21 @@ def test_an_action_of_a_long_job_looks_at_what_is_new(driver: Driver) -> None:
 
 def test_a_union_that_grows_for_ever_is_asked_for_its_ends_in_no_time(driver: Driver) -> None:
     def part() -> Node:
-        return driver.node("map", is_piped=True)
+        return driver.node("map", is_in_python=True)
 
     records = part()
     looked_at = []
     for _ in range(200):
         records = driver.node("union", records, part(), relation=contract.STATIC)
         touched.clear()
-        assert records.ends.are_counted
-        assert records.ends.are_plain
+        assert records.origins.are_counted
+        assert records.origins.are_plain
         driver.act(records)
         looked_at.append(len(touched))
     assert max(looked_at) <= 4
     records = driver.node("union", records, driver.node("parallelize", kind="source"))
-    assert not records.ends.are_counted
-    assert not records.ends.are_plain
+    assert not records.origins.are_counted
+    assert not records.origins.are_plain
 
 
 def test_what_was_published_and_described_lets_go_of_what_it_comes_from(driver: Driver) -> None:
@@ -103,10 +103,10 @@ def test_what_was_published_and_described_lets_go_of_what_it_comes_from(driver: 
 
 def test_after_an_action_that_failed_the_next_one_describes_what_it_left(driver: Driver) -> None:
     source = driver.node("textFile", kind="source", describe=lambda: [{"split": 0}])
-    mapped = driver.node("map", source, is_piped=True)
+    mapped = driver.node("map", source, is_in_python=True)
     driver.session.nodes.publish(driver.node("count", mapped, kind="sink"))  # and its job raised
     assert driver.events(contract.PARTITIONS) == []
-    driver.act(driver.node("filter", mapped, is_piped=True))
+    driver.act(driver.node("filter", mapped, is_in_python=True))
     assert [event["node"] for event in driver.events(contract.PARTITIONS)] == [1, 5]
     assert len(driver.events(contract.LINK)) == 4
 
@@ -123,7 +123,7 @@ def test_partitions_that_cannot_be_described_stop_nobody(driver: Driver) -> None
 
 def test_two_actions_at_once_publish_and_describe_each_node_once(driver: Driver) -> None:
     source = driver.node("textFile", kind="source", describe=lambda: [{"split": 0}])
-    mapped = driver.node("map", source, is_piped=True)
+    mapped = driver.node("map", source, is_in_python=True)
     sinks = [driver.node("count", mapped, kind="sink") for _ in range(2)]
     session, emit = driver.session, driver.session.events.emit
 

@@ -202,7 +202,7 @@ def told(error: BaseException, redact: str = "") -> dict[str, Any]:
     try:
         raise error
     except BaseException as raised:  # noqa: BLE001 - with a traceback
-        return outcome.told(raised, SimpleNamespace(redact=redact), "map")  # type: ignore[arg-type]
+        return outcome.of_exception(raised, SimpleNamespace(redact=redact), "map")  # type: ignore[arg-type]
 
 
 def test_an_error_says_its_type_one_line_and_where_it_was_raised() -> None:
