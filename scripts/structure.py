@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("spark_agent", "lineage_service", "lineage_api", "lineage_cypher", "lineage_page")
 #: Folders that hold a package of another name.
 FOLDERS = {"lineage_api": "api", "lineage_cypher": "cypher", "lineage_page": "ui"}
+#: Where Python stands that is not a test.
+SOURCE_FOLDERS = ("spark_agent", "lineage_service", "api", "cypher", "ui", "perf", "scripts", "examples")
 #: Names that say nothing of what they are bound to.
 EMPTY_NAMES = frozenset(
     ("each", "found", "made", "told", "given", "held", "here", "there", "those", "wanted", "known")
@@ -66,17 +68,34 @@ def circles(graph: grimp.ImportGraph) -> list[list[str]]:
     return components
 
 
-def bound_names(tree: ast.AST) -> Iterator[str]:
-    """Every name that the code binds: variables, arguments, functions, imports."""
+def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, name) of all that the code binds: variables, attributes, arguments, functions, imports."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).partition(".")[0]
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                yield node.lineno, name
+            case ast.alias(name=name, asname=other):
+                yield node.lineno, (other or name).partition(".")[0]
+
+
+def empty_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, name) for each name that the code binds and that says nothing."""
+    return ((line, name) for line, name in bound_names(tree) if name in EMPTY_NAMES)
+
+
+def python_files(folder: Path) -> list[Path]:
+    """Those of a folder of the repository, without what its builds have put there."""
+    return sorted(path for path in folder.rglob("*.py") if "node_modules" not in path.parts)
 
 
 def function_lines(tree: ast.AST) -> Iterator[int]:
@@ -133,10 +152,10 @@ def main(_arguments: Sequence[str] = (), say: Callable[[str], object] = print) -
         if room(module) != room(imported)
     }
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
-    names = [name for tree in trees.values() for name in bound_names(tree)]
-    empty = sum(name in EMPTY_NAMES for name in names)
+    names = sum(1 for tree in trees.values() for _ in bound_names(tree))
+    empty = sum(1 for tree in trees.values() for _ in empty_names(tree))
     say(f"{len(rooms)} rooms, {len(arrows)} arrows, {len(circles(graph))} circles")
-    say(f"{empty} of {len(names)} bound names say nothing ({100 * empty / len(names):.1f} %)\n")
+    say(f"{empty} of {names} bound names say nothing ({100 * empty / names:.1f} %)\n")
     say("| | median | 95 % | largest |\n|---|---|---|---|")
     say(row("lines of a module", (len(path.read_text(encoding="utf-8").splitlines()) for path in trees)))
     say(row("lines of a function", (lines for tree in trees.values() for lines in function_lines(tree))))

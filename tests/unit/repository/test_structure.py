@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import zipfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from scripts.structure import PACKAGES, circles
+from scripts.structure import PACKAGES, ROOT, SOURCE_FOLDERS, circles, empty_names, python_files
 from spark_agent.driver.shipping import write_archive
 
 pytestmark = pytest.mark.unit
@@ -23,6 +24,24 @@ JAVA_PACKAGES = {
     "delivery": set(),
     "delivery.kafka": {"delivery"},
 }
+#: Files and folders whose names are clean. To become all of `SOURCE_FOLDERS`.
+CLEAN = (
+    "cypher/",
+    "lineage_service/tracing/",
+    "perf/workloads/",
+    "spark_agent/__init__.py",
+    "spark_agent/agent.py",
+    "spark_agent/client/",
+    "spark_agent/contract/",
+    "spark_agent/delivery/",
+    "spark_agent/driver/",
+    "spark_agent/emitter/",
+    "spark_agent/hook.py",
+    "spark_agent/switch.py",
+    "spark_agent/watchers.py",
+    "spark_agent/worker/",
+    "ui/",
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +89,22 @@ def test_java_packages_import_only_those_below_them() -> None:
     for package, names in imported.items():
         assert names <= JAVA_PACKAGES[package], package
         assert JAVA.joinpath(*package.split("."), "package-info.java").is_file(), package
+
+
+def test_names_say_what_they_are_bound_to() -> None:
+    files = [file for folder in SOURCE_FOLDERS for file in python_files(ROOT / folder)]
+    assert len(files) > 300
+    assert [
+        f"{file.relative_to(ROOT)}:{line}: {name}"
+        for file in files
+        if file.relative_to(ROOT).as_posix().startswith(CLEAN)
+        for line, name in empty_names(ast.parse(file.read_text(encoding="utf-8")))
+    ] == []
+
+
+def test_a_name_that_says_nothing_is_noticed() -> None:
+    loop, function = "for each in nodes:\n    self.found = each\n", "def told(given, *, held=0): ...\n"
+    tree = ast.parse(f"{loop}{function}import known.here as there")
+    assert sorted(empty_names(tree)) == [
+        (1, "each"), (2, "found"), (3, "given"), (3, "held"), (3, "told"), (4, "there"),
+    ]  # fmt: skip
