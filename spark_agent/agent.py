@@ -63,7 +63,7 @@ def start(context: Any, names: Sequence[str] = ()) -> None:
         ship_agent(context)  # first: executors without it could not run the job's tasks
         agent.begin()
         _active = agent
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+    except Exception as error:  # noqa: BLE001 - an agent bug must not end the job
         is_quiet = settings.flag(context._conf.get(settings.QUIET, "")) is True
         notices = agent.session.notices if agent is not None else Notices(context, is_quiet=is_quiet)
         notices.say(f"off for {context.applicationId}: the agent could not start ({error!r})")

@@ -50,7 +50,7 @@ def _watch(module):
         from spark_agent import watchers
 
         watchers.watch(module)
-    except Exception as error:  # noqa: BLE001 - a broken installation of ours is not the job's fault
+    except Exception as error:  # noqa: BLE001 - a broken agent must not end the job
         import logging
 
         logging.getLogger("spark_agent").error("lineage is off: %r", error)

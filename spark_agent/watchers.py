@@ -34,7 +34,7 @@ def _watch_context(context_class):
                 from spark_agent import switch
 
                 switch.start_if_wanted(self, conf_text)
-        except Exception as error:  # noqa: BLE001 - a broken installation of ours is not the job's fault
+        except Exception as error:  # noqa: BLE001 - a broken agent must not end the job
             _say_off(self, error)
 
     context_class._do_init = _do_init

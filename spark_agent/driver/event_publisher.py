@@ -18,7 +18,7 @@ from spark_agent.delivery import kafka_errors, producer
 from spark_agent.delivery.notices import Notices
 from spark_agent.delivery.producer import Delivery, DeliveryError
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.driver import outcome, summaries
+from spark_agent.driver import error_descriptions, summaries
 from spark_agent.driver.delivery_warnings import DeliveryWarnings
 from spark_agent.driver.gaps import Gaps, UnclaimedRuns
 from spark_agent.driver.heartbeat import Heartbeat
@@ -112,7 +112,7 @@ class EventPublisher:
     def _publish_end(self, error: BaseException | None) -> None:
         end: dict[str, Any] = {"state": contract.SUCCEEDED}
         if error is not None:
-            end = {"state": contract.FAILED, "error": outcome.of_exception(error, self._settings)}
+            end = {"state": contract.FAILED, "error": error_descriptions.of_exception(error, self._settings)}
         if end != self._end:
             self._end = end
             self.emit(contract.APPLICATION_ENDED, counters=self.counters, **end)
@@ -159,7 +159,7 @@ class EventPublisher:
 
     def _beat(self) -> None:
         """Send a sign of life. It has no number, and nobody misses it."""
-        with contextlib.suppress(Exception):  # whatever is wrong with us, the user's job goes on
+        with contextlib.suppress(Exception):  # an agent bug must not end the job
             now = int(time.time() * 1000)
             message = contract.encode_event(contract.ALIVE, self._application_id, now, {})
             self._send(message, Delivery())
@@ -171,7 +171,7 @@ class EventPublisher:
         else:
             is_failed = isinstance(error, Exception)
             state = contract.ACTION_FAILED if is_failed else contract.ACTION_ABORTED
-            error_fields = outcome.of_exception(error, self._settings, name)
+            error_fields = error_descriptions.of_exception(error, self._settings, name)
             self.emit(contract.ACTION_ENDED, node=node, state=state, error=error_fields)
 
     # -- task runs -----------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class EventPublisher:
         """
         try:
             self._gaps.add(reason, node)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+        except Exception as error:  # noqa: BLE001 - an agent bug must not end the job
             self._notices.say(f"{self._application_id}: a gap could not be published: {error!r}")
 
     def query_failed(self, problem: str, node: int | None = None) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 MOST = 50
 #: Of a text: a reason is a sentence, and what it quotes (an error, a class) may be long.
 _MOST_CHARACTERS = 500
-#: Different sets of nodes of runs that wait to be claimed. One alone is a hole.
+#: Different sets of nodes of task runs that wait to be claimed. One alone is a hole.
 _MOST_WAITING = 1_000
 _MORE = f"more than {MOST} different things were not followed: the others are not named"
 
@@ -40,7 +40,7 @@ class Gaps:
 
 
 class UnclaimedRuns:
-    """Runs whose nodes no action has published so far: the last word on them is spoken at the end.
+    """Task runs whose nodes no action has published so far: the last word on them is spoken at the end.
 
     A transformation may run a job for itself (sortByKey samples), which computes a shuffle before any action
     asks for it. So such a run is no hole while a job of that kind is under way, nor once an action has
@@ -67,7 +67,7 @@ class UnclaimedRuns:
             self._inner_jobs -= 1
 
     def add(self, nodes: Iterable[int]) -> None:
-        """A run of these nodes was accepted."""
+        """Spark accepted a task run of these nodes."""
         with self._lock:
             run = frozenset(nodes)
             if (
@@ -78,6 +78,6 @@ class UnclaimedRuns:
                 self._waiting.add(run)
 
     def has_any(self) -> bool:
-        """True if there is a run that no action has claimed by now."""
+        """Is there a task run that no action has claimed by now?"""
         with self._lock:
             return any(run.isdisjoint(self._published) for run in self._waiting)

@@ -1,4 +1,4 @@
-"""How a program ended, and what an error says: the type, one line, and the line of the user's program.
+"""How a program ended: with which error, if with any.
 
 The program's own end decides whether an application failed. An error that was caught is none, and what is
 known when a SparkContext stops may change until the interpreter ends: `sys.exit(1)` often stands behind
@@ -12,33 +12,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import opcode
-import os
-import re
 import sys
 import threading
-import traceback
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NamedTuple
-
-from spark_agent import contract
-from spark_agent.delivery.settings import AgentSettings
-from spark_agent.driver.shipping import AGENT_FOLDER
-
-MAX_TYPE_CHARACTERS = 200
-MAX_MESSAGE_CHARACTERS = 1_000
-MAX_FRAME_CHARACTERS = 1_000
-
-#: type, message, frame: as `error` of events.
-Error = dict[str, Any]
-
-#: What Python says of an uncaught error, in the text of another one: Spark hands on so what its workers say.
-_TRACEBACK = "Traceback (most recent call last):"
-_FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line (?P<line>\d+)')
-_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
-_OF_SPARK = re.compile(r"[/\\](?:pyspark|py4j|spark_agent)[/\\]|pyspark\.zip|py4j-[^/\\]*\.zip")
-#: The first line of py4j's errors names the call; the error of the JVM follows.
-_PY4J = re.compile(r"^An error occurred while calling .*?\.?\n: (?P<error>.*)", re.DOTALL)
 
 
 class _Exit(NamedTuple):
@@ -132,92 +110,6 @@ def _is_left_by_error(frame: FrameType) -> bool:
     return frame.f_lasti >= 0 and not opcode.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN")
 
 
-# -- what an error says ---------------------------------------------------------------------------------
-
-
-def of_exception(error: BaseException, settings: AgentSettings, name: str = "") -> Error:
-    """The error as events have it; `name` is the operation that it belongs to, for the redaction function."""
-    if isinstance(error, SystemExit):
-        message = f"exit code {error.code}" if isinstance(error.code, int) else str(error.code)
-        caller = None if _exit is None else _exit.caller
-        fields: Error = {"type": "SystemExit", "message": message, "frame": caller}
-    else:
-        try:
-            fields = of_text(f"{type(error).__name__}: {error}")
-        except Exception:  # noqa: BLE001 - an error that cannot say what it is, or a JVM that has gone
-            fields = {"type": type(error).__name__, "message": "", "frame": None}
-    fields["frame"] = fields["frame"] or _frame_of(error.__traceback__)
-    return _bounded(fields, settings, name)
-
-
-def of_jvm(kind: str, message: str, frame: str, settings: AgentSettings, name: str) -> Error:
-    """The same of what the JVM says of a query that failed; `frame` is where the program asked for it."""
-    fields = of_text(f"{kind.rpartition('.')[2]}: {message}")
-    fields["frame"] = fields["frame"] or frame or None
-    return _bounded(fields, settings, name)
-
-
-def of_text(text: str) -> Error:
-    """(type, first line of the message, frame if known) of the error whose text, with its type, this is.
-
-    Where Spark hands on what a Python worker said, it is that error.
-    """
-    kind, _, message = text.partition(": ")
-    if (by_worker := _of_worker(message)) is not None:
-        return by_worker
-    if (py4j := _PY4J.match(message)) is not None:
-        kind, _, message = py4j["error"].partition(": ")
-        kind = kind.rpartition(".")[2]
-    return {"type": kind, "message": message.strip().partition("\n")[0].strip(), "frame": None}
-
-
-def _of_worker(message: str) -> Error | None:
-    _, mark, report = message.rpartition(_TRACEBACK)
-    frame = None
-    for line in report.splitlines()[1:] if mark else ():
-        if (place := _FRAME.match(line)) is not None:
-            if not _OF_SPARK.search(place["file"]):
-                frame = f"{place['file']}:{place['line']}"
-        elif (error := _ERROR.match(line)) is not None:
-            kind = error["type"].rpartition(".")[2]
-            return {"type": kind, "message": (error["message"] or "").strip(), "frame": frame}
-    return None
-
-
-def _frame_of(passed: TracebackType | None) -> str | None:
-    """FILE:LINE of the innermost line of the user's program."""
-    frame = None
-    for passed_frame, line in traceback.walk_tb(passed):
-        file = passed_frame.f_code.co_filename
-        is_library = file.startswith(
-            (AGENT_FOLDER, "<frozen", sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")
-        )
-        if not is_library and not _OF_SPARK.search(file):
-            frame = f"{file}:{line}"
-    return frame
-
-
-def _bounded(error: Error, settings: AgentSettings, name: str) -> Error:
-    message = _redacted(error["message"], settings.redact, name)
-    frame = error["frame"]
-    return {
-        "type": _cut(error["type"], MAX_TYPE_CHARACTERS),
-        "message": _cut(message.partition("\n")[0], MAX_MESSAGE_CHARACTERS),
-        "frame": None if frame is None else _cut(frame, MAX_FRAME_CHARACTERS),
-    }
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _redacted(message: str, function: str, name: str) -> str:
-    """What of a message may leave. It is a value like others: it may hold a record."""
-    if not function:
-        return message
-    try:
-        module, _, attribute = function.partition(":")
-        allowed = getattr(importlib.import_module(module), attribute)(name, "error", message)
-        return contract.whole_text(allowed, MAX_MESSAGE_CHARACTERS)[1]
-    except (Exception, SystemExit):  # noqa: BLE001 - a user's function may raise anything
-        return contract.WITHHELD[1]
+def exit_caller() -> str | None:
+    """FILE:LINE of who called `sys.exit` or `exit` last, if anybody did."""
+    return None if _exit is None else _exit.caller

@@ -135,25 +135,30 @@ def _partition_by(session: Session) -> Operation:
 
 def _join(*, keep_left: bool, keep_right: bool) -> Operation:
     def join(self: Any, other: Any, numPartitions: int | None = None) -> Any:
-        both, serializer, memory = _both_sides(self, other)
-        operator = Join(_lists(), memory, serializer, keep_left, keep_right)
-        return _by_sides(both, operator, numPartitions)
+        def operator(serializer: Any, memory: float) -> Join:
+            return Join(_lists(), memory, serializer, keep_left, keep_right)
+
+        return _grouped_by_sides(self, other, operator, numPartitions)
 
     return join
 
 
 def _subtract_by_key(self: Any, other: Any, numPartitions: int | None = None) -> Any:
-    both, serializer, memory = _both_sides(self, other)
-    return _by_sides(both, Subtract(_lists(), memory, serializer), numPartitions)
+    def operator(serializer: Any, memory: float) -> Subtract:
+        return Subtract(_lists(), memory, serializer)
+
+    return _grouped_by_sides(self, other, operator, numPartitions)
 
 
-def _both_sides(left: Any, right: Any) -> tuple[Any, Any, float]:
-    """(both sides in one, each value with its side; serializer and memory for grouping them)."""
+def _grouped_by_sides(
+    left: Any,
+    right: Any,
+    operator: Callable[[Any, float], Join | Subtract],
+    num_partitions: int | None,
+) -> Any:
+    """The records of both sides, each with its side, grouped by `operator(serializer, memory)`."""
     both = left.mapPartitionsWithIndex(Side(1), True).union(right.mapPartitionsWithIndex(Side(2), True))
     both._lineage_node.has_sides = True
-    return both, plain_form(both), both._memory_limit()
-
-
-def _by_sides(both: Any, operator: Join | Subtract, num_partitions: int | None) -> Any:
+    function = operator(plain_form(both), both._memory_limit())
     count = both._defaultReducePartitions() if num_partitions is None else num_partitions
-    return both.partitionBy(count).mapPartitionsWithIndex(operator, True)
+    return both.partitionBy(count).mapPartitionsWithIndex(function, True)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from spark_agent import contract
 from spark_agent.delivery import settings
 from spark_agent.delivery.producer import logger
-from spark_agent.driver import outcome, partitions
+from spark_agent.driver import error_descriptions, partitions
 from spark_agent.driver.call_sites import Callers
 from spark_agent.driver.nodes import failure_reason
 from spark_agent.sql import tables
@@ -369,7 +369,9 @@ class Queries:
         ended: dict[str, Any] = {"node": number, "state": contract.ACTION_COMPLETE}
         if is_failed:
             kind, message = (error or {}).get("type", ""), (error or {}).get("message", "")
-            found = outcome.of_jvm(kind, message, node.call_site, self._session.settings, node.name)
+            found = error_descriptions.of_jvm(
+                kind, message, node.call_site, self._session.settings, node.name
+            )
             ended = {"node": number, "state": contract.ACTION_FAILED, "error": found}
         self._session.events.emit(contract.ACTION_ENDED, **ended)
         said = (False, failure_reason(node.name)) if is_failed else (exact, reason)
