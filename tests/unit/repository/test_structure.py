@@ -27,8 +27,10 @@ JAVA_PACKAGES = {
 #: Files and folders whose names are clean. To become all of `SOURCE_FOLDERS`.
 CLEAN = (
     "cypher/",
+    "examples/",
     "lineage_service/tracing/",
-    "perf/workloads/",
+    "perf/",
+    "scripts/",
     "spark_agent/__init__.py",
     "spark_agent/agent.py",
     "spark_agent/client/",
