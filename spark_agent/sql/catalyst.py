@@ -1,8 +1,8 @@
 """Catalyst over py4j: the few constructors and questions that rewriting a plan needs, each in one place.
 
 A round trip to the JVM takes about 0.2 ms, so classes are looked up once, and what the JVM can do in one call
-is done there, by `lineagemaster.Plans`. Knows nothing of lineage. Constructors differ between versions of
-Spark only here and there.
+is done there, by PlanReader.java and PlanBuilder.java. Knows nothing of lineage. Constructors differ between
+versions of Spark only here and there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARK = ("lineage", "again")
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What an operator of a plan is. `files` is what it reads if it is a scan of files, see `Plans.files`.
+    """What an operator of a plan is. `files` is what it reads if it is a scan of files, see PlanReader.java.
 
     The names of their options are in lower case.
     """
@@ -42,7 +42,8 @@ class Catalyst:
 
     def __init__(self, jvm: Any, java: Jvm) -> None:
         self._jvm = jvm
-        self._java, self._plans = java, java.plans
+        self._java = java
+        self._reader, self._builder = java.plan_reader, java.plan_builder
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self.none = singleton(jvm.scala, "None")
@@ -78,35 +79,35 @@ class Catalyst:
 
     def kind(self, part: Any) -> str:
         """The name of the class of a plan, an expression, or what they hold; without its package."""
-        return str(self._plans.kind(part))
+        return str(self._reader.kind(part))
 
     def leaf_kinds(self, plan: Plan) -> list[str]:
-        return _texts(self._plans.leafKinds(plan))
+        return _texts(self._reader.leafKinds(plan))
 
     def look(self, plan: Plan) -> Operator:
-        told = json.loads(self._plans.look(plan))
+        told = json.loads(self._reader.describe(plan))
         if told["files"] is not None:
             told["files"]["options"] = _lowered(told["files"]["options"])
         return Operator(**told)
 
     def types(self, expressions: list[Expression] | Seq) -> list[str]:
         """The names of their types, as in a catalog."""
-        return _texts(self._plans.types(self._seq_of(expressions)))
+        return _texts(self._reader.typeNames(self._seq_of(expressions)))
 
     def names(self, columns: list[Expression] | Seq) -> list[str]:
-        return _texts(self._plans.names(self._seq_of(columns)))
+        return _texts(self._reader.columnNames(self._seq_of(columns)))
 
     def names_read(self, expression: Expression) -> list[str]:
         """The names of the columns that it reads."""
-        return _texts(self._plans.namesRead(expression))
+        return _texts(self._reader.referenceNames(expression))
 
     def text_columns(self, columns: Seq) -> Any:
         """A java.util.List of those that are texts; None where others may hold the end of a line, too."""
-        return self._plans.textColumns(columns)
+        return self._reader.textColumns(columns)
 
     def column_ids(self, plan: Plan) -> list[int]:
         """What tells the columns of a plan from those of all others."""
-        return list(json.loads(self._plans.columnIds(plan)))
+        return list(json.loads(self._reader.columnIds(plan)))
 
     @staticmethod
     def column_ids_read(plan: Plan) -> set[int]:
@@ -118,15 +119,15 @@ class Catalyst:
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
         """Do two plans with the same leaves read the same files? Spark itself looks at their folders only."""
-        return bool(self._plans.areOfSameFiles(plan, other))
+        return bool(self._reader.readSameFiles(plan, other))
 
     def is_of_whole_partitions(self, window: Plan) -> bool:
         """Does each function of a Window see all rows of the window's partition?"""
-        return bool(self._plans.isOfWholePartitions(window))
+        return bool(self._reader.seesWholePartitions(window))
 
     def without_sessions(self, grouping: Seq) -> Seq:
         """The expressions that are no session windows, which grow by the rows that meet in them."""
-        return self._plans.withoutSessions(grouping)
+        return self._reader.withoutSessions(grouping)
 
     def is_beside_copy(self, outer: Plan, plan: Plan) -> bool:
         """Does a side of a join hold a copy of the other side, of which Spark computes a subquery?"""
@@ -138,11 +139,11 @@ class Catalyst:
 
     def is_denied(self, join: Plan, root: Plan) -> bool:
         """Does a plan ask of an ExistenceJoin within it only that a row has no matches?"""
-        return bool(self._java.correlated.isDenied(join, root))
+        return bool(self._java.correlated.isNegated(join, root))
 
     def options(self, pairs: Any) -> dict[str, str]:
         """A Scala Map of texts, whose names are in lower case."""
-        return _lowered(json.loads(self._plans.options(pairs)))
+        return _lowered(json.loads(self._reader.options(pairs)))
 
     # -- lists ---------------------------------------------------------------------------------------
 
@@ -165,10 +166,10 @@ class Catalyst:
 
     def long(self, value: int) -> Expression:
         """A literal of that type, which py4j does not give: small numbers become Integer."""
-        return self._plans.number(value)
+        return self._builder.literal(value)
 
     def alias(self, expression: Expression, name: str) -> Expression:
-        return self._plans.alias(expression, name)
+        return self._builder.alias(expression, name)
 
     def alias_as(self, expression: Expression, attribute: Expression) -> Expression:
         """`expression` in the place of `attribute`."""
@@ -210,7 +211,7 @@ class Catalyst:
 
     def data_columns(self, command: Plan) -> Seq:
         """The columns that a command writes into files, not into names of folders."""
-        return self._plans.dataColumns(command)
+        return self._reader.dataColumns(command)
 
     def folder(self, table: Plan, values: Any) -> str:
         """The folder of some partition columns' values, a Scala Map, below that of a table of the catalog."""
@@ -237,7 +238,7 @@ class Catalyst:
 
     def key(self, expressions: list[Expression] | Seq) -> Expression:
         """A number from 0 to 2**63 - 1 that is the same for the same values: a hash of 63 bits."""
-        return self._plans.key(self._seq_of(expressions))
+        return self._builder.key(self._seq_of(expressions))
 
     def is_pushed_into_lines(self, condition: Expression) -> bool:
         """Does Spark look at a condition while it reads lines of CSV or JSON, so before all others?"""
@@ -280,11 +281,11 @@ class Catalyst:
 
     def project(self, columns: list[Expression] | Seq, plan: Plan, more: Iterable[Expression] = ()) -> Plan:
         """`columns`, and behind them `more`."""
-        return self._plans.project(self._seq_of(columns), self._java.java_list(more), plan)
+        return self._builder.project(self._seq_of(columns), self._java.java_list(more), plan)
 
     def project_as(self, like: Plan, plan: Plan, more: Iterable[Expression] = ()) -> Plan:
         """The columns that `like` gives, and behind them `more`."""
-        return self._plans.projectAs(like, self._java.java_list(more), plan)
+        return self._builder.projectAs(like, self._java.java_list(more), plan)
 
     def with_columns(self, plan: Plan, named: list[Expression]) -> tuple[Plan, list[Expression]]:
         """The plan with more columns, and their attributes."""
@@ -300,26 +301,26 @@ class Catalyst:
 
     def repartition_over(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
         """A repartition over a child with columns more, which takes each row where it went without them."""
-        return self._plans.repartition(plan, self._java.java_list(more), child)
+        return self._builder.repartition(plan, self._java.java_list(more), child)
 
     def definition(self, stock: Plan, more: list[Expression], child: Plan) -> Plan:
         """A CTERelationDef over a child with columns more, whose rows go where they go without these."""
-        return self._plans.definition(stock, self._java.java_list(more), child)
+        return self._builder.definition(stock, self._java.java_list(more), child)
 
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
-        return self._plans.over(plan, self._java.java_list(children))
+        return self._builder.withChildren(plan, self._java.java_list(children))
 
     def with_output(self, reference: Plan, more: list[Expression]) -> Plan:
         """A CTERelationRef that gives more columns, and is as Spark made it in all else."""
-        return self._plans.withOutput(reference, self._java.java_list(more))
+        return self._builder.withOutput(reference, self._java.java_list(more))
 
     def with_row_index(self, relation: Plan) -> tuple[Plan, Expression | None] | None:
         """A LogicalRelation with the index of each row in its file, which is None where it cannot be had too.
 
         None where the format does not tell it.
         """
-        made = self._plans.withMetadata(relation)
-        return None if made is None else (made, self._plans.rowIndex(made))
+        made = self._builder.withMetadata(relation)
+        return None if made is None else (made, self._builder.rowIndex(made))
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:
@@ -340,15 +341,15 @@ class Catalyst:
 
     def aggregate(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
         """`plan`, an Aggregate, with more results over another child."""
-        return self._plans.aggregate(plan, self._java.java_list(more), child)
+        return self._builder.aggregate(plan, self._java.java_list(more), child)
 
     def generate(self, plan: Plan, child: Plan) -> Plan:
         """`plan`, a Generate, over another child."""
-        return self._plans.generate(plan, child)
+        return self._builder.generate(plan, child)
 
     def expand(self, plan: Plan, columns: list[Expression], output: list[Expression], child: Plan) -> Plan:
         """`plan`, an Expand, over another child, whose `columns` each of its rows has, as its `output`."""
-        return self._plans.expand(plan, self._java.java_list(columns), self._java.java_list(output), child)
+        return self._builder.expand(plan, self._java.java_list(columns), self._java.java_list(output), child)
 
     def inner_join(self, left: Plan, right: Plan, join: Plan) -> Plan:
         """By the condition and the hints of another join."""
@@ -367,7 +368,7 @@ class Catalyst:
 
     def steady(self, plan: Plan) -> Plan:
         """The plan of a subquery that Spark takes to give the same each time, whatever notes its rows."""
-        return self._plans.steady(plan)
+        return self._builder.deterministic(plan)
 
     def pruned(self, plan: Plan) -> Plan:
         """Without the columns that nothing above reads."""

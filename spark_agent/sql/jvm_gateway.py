@@ -34,7 +34,8 @@ _CLASSES = {
     "capture": ("TapSpec",),
     "delivery": ("AgentConfig", "ManifestAccumulator"),
     "plan": (
-        "Plans",
+        "PlanReader",
+        "PlanBuilder",
         "PlanRule",
         "PlanCheck",
         "CallSites",
@@ -57,7 +58,7 @@ class Jvm:
     """The agent's Java classes of one SparkContext. `load` makes it.
 
     `manifests` is registered with the context: tasks' manifests arrive there; `manifests.poll(ms)` takes one.
-    `plans` asks plans and makes others of them.
+    `plan_reader` says what is in plans, `plan_builder` makes them.
     """
 
     def __init__(self, context: Any, classes: SimpleNamespace) -> None:
@@ -65,14 +66,14 @@ class Jvm:
         self._classes = classes
         self._source, self._spec, self._tap = classes.LineageSource, classes.TapSpec, classes.LineageTap
         of_branch = classes.BranchSource
-        self._branch_source = of_branch if of_branch.isOfUse() else self._source
+        self._branch_source = of_branch if of_branch.areUnionsCompiled() else self._source
         self._problem = classes.PlanCheck.problem
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()
-        self.plans = classes.Plans()
+        self.plan_reader, self.plan_builder = classes.PlanReader(), classes.PlanBuilder()
         self.correlated = classes.CorrelatedSubqueries
         self.call_sites = classes.CallSites
-        self._nil = self.plans.seq(self._empty)
+        self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()
         context._jsc.sc().register(self.manifests)
 
@@ -169,12 +170,12 @@ class Jvm:
             is_alone,
             is_kept,
         )
-        return self._tap(spec, self.plans.joined(self.java_list(children), texts))
+        return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
 
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
         """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.
 
-        `entry` is the method of Spark SQL that was called, Class.method, behind `kept:` where Spark caches;
+        `entry` is the method of Spark SQL that was called, Class.method, behind `cached:` where Spark caches;
         and before `@` and the number of the JVM's thread, where that works for Python.
         """
         from pyspark.java_gateway import ensure_callback_server_started
@@ -224,7 +225,7 @@ class Jvm:
     def seq(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
         found = self.java_list(items)
-        return self._nil if found is self._empty else self.plans.seq(found)
+        return self._nil if found is self._empty else self.plan_builder.seq(found)
 
 
 class _Callback:

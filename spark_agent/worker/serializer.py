@@ -46,7 +46,7 @@ class CapturingSerializer:
         dropped, problem = run.close()
         if dropped and run.plan.settings.on_error == "fail":
             raise DeliveryError(
-                f"lineage of split {run.split} is incomplete, and spark.lineage.onError=fail: {dropped} of "
-                f"{run.blocks} blocks are lost; {problem}"
+                f"lineage of partition {run.split} is incomplete, and spark.lineage.onError=fail: "
+                f"{dropped} of {run.blocks} blocks are lost; {problem}"
             )
         self.manifests.add([run.manifest(dropped, problem)])

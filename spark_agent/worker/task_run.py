@@ -177,7 +177,7 @@ class Run:
             )
         except Exception as error:  # noqa: BLE001 - a fault of ours
             producer.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
-            self._delivery.fail(f"a fault of the agent: {error!r}")
+            self._delivery.fail(f"an agent bug: {error!r}")
             return
         self._sender.send(
             self.plan.settings.flow_topic,

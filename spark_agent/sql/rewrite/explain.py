@@ -36,11 +36,11 @@ def _explain(stock: Callable[..., None], rule: Any) -> Callable[..., None]:
             stock(self, *args, **kwargs)
             return
         try:
-            rule.onlyShow(True)
+            rule.suspend(True)
             stock(another, *args, **kwargs)
         finally:
             with contextlib.suppress(Exception):  # the JVM may have gone
-                rule.onlyShow(False)
+                rule.suspend(False)
 
     return like(stock, hiding(explain))
 

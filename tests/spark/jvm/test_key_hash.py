@@ -70,8 +70,10 @@ def keyed(taps: Taps, frame: DataFrame, name: str = "number") -> DataFrame:
     """`frame` with one column more: the number of each row."""
     plan = frame._jdf.queryExecution().analyzed()
     columns = [*attributes(plan).values()]
-    number = taps.java.plans.alias(taps.java.plans.key(taps.java.seq(columns)), name)
-    return taps.frame(taps.java.plans.project(taps.java.seq(columns), taps.java.java_list([number]), plan))
+    number = taps.java.plan_builder.alias(taps.java.plan_builder.key(taps.java.seq(columns)), name)
+    return taps.frame(
+        taps.java.plan_builder.project(taps.java.seq(columns), taps.java.java_list([number]), plan)
+    )
 
 
 def check(frame: DataFrame) -> None:

@@ -191,7 +191,7 @@ def test_a_fault_while_a_task_reports_its_rows_is_a_hole_and_fails_nothing(
     spark: SparkSession, kafka: Any
 ) -> None:
     taps = Taps(spark, kafka.bootstrap_servers, patience_s=31.0)  # a sender that no other test has
-    loader = taps.java.plans.getClass().getClassLoader()
+    loader = taps.java.plan_builder.getClass().getClassLoader()
     field = loader.loadClass("lineagemaster.delivery.Sender").getDeclaredField("SENDERS")
     field.setAccessible(True)
     senders = field.get(None)

@@ -83,7 +83,7 @@ def test_a_loss_fails_the_query_where_the_user_asks_for_that(spark: SparkSession
     broker.create_topic(name, PARTITIONS, {})
     taps = Taps(spark, broker.servers, patience_s=WAIT_BUDGET_S + 3, topic=name, on_error="fail")
     with pytest.raises(
-        Exception, match=r"split \d is incomplete, and spark\.lineage\.onError=fail: .+ Write"
+        Exception, match=r"partition \d is incomplete, and spark\.lineage\.onError=fail: .+ Write"
     ):
         queried(taps)
     assert not [manifest for manifest in taps.manifests() if manifest["input"] == TAP and manifest["dropped"]]

@@ -38,7 +38,7 @@ def loses_a_column(walk: Walk, plan: Plan) -> Rewritten:
     ("fault", "said"),
     [
         (raises, "ZeroDivisionError: on purpose"),
-        (loses_the_ids, "reads columns that it is not given"),
+        (loses_the_ids, "reads columns that it does not get"),
         (loses_a_column, "BrokenPlanError"),
     ],
 )

@@ -897,7 +897,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
     assert done.manifest["dropped"] == 1
     assert "nowhere:1" in done.manifest["problem"]
     fail = AgentSettings(bootstrap_servers="nowhere:1", on_error="fail")
-    with pytest.raises(DeliveryError, match=r"split 3.*onError=fail: 1 of 1 blocks.*Kafka at nowhere:1"):
+    with pytest.raises(DeliveryError, match=r"partition 3.*onError=fail: 1 of 1 blocks.*Kafka at nowhere:1"):
         task(range(10), Filter(bool), sender=refusing, settings=fail)
     assert task_run.current is None
 

@@ -10,32 +10,35 @@ import org.apache.spark.storage.BlockInfoManager;
 import scala.Tuple2;
 import scala.collection.Iterator;
 
-/** The cached partitions that a task makes at one moment, and what becomes of them: one that it fails to make goes away. */
+/**
+ * The cached partitions that a task was writing at one moment, and what became of them. Spark removes one that the task
+ * could not write to its end.
+ */
 final class CacheFill {
-  private final List<BlockId> blocks = new ArrayList<>();
+  private final List<BlockId> writtenBlocks = new ArrayList<>();
   private boolean isUnknown;
 
-  /** Those that the task which is running makes now. */
+  /** Those that the running task writes now. */
   CacheFill(TaskContext task) {
     try {
-      Iterator<Tuple2<BlockId, BlockInfo>> all = held().entries();
-      while (all.hasNext()) {
-        Tuple2<BlockId, BlockInfo> each = all.next();
-        if (each._2().writerTask() == task.taskAttemptId() && each._1().isRDD()) {
-          blocks.add(each._1());
+      Iterator<Tuple2<BlockId, BlockInfo>> entries = blockManager().entries();
+      while (entries.hasNext()) {
+        Tuple2<BlockId, BlockInfo> entry = entries.next();
+        if (entry._2().writerTask() == task.taskAttemptId() && entry._1().isRDD()) {
+          writtenBlocks.add(entry._1());
         }
       }
-    } catch (Throwable error) { // another Spark than those that we know: what is told needlessly does no harm
+    } catch (Throwable error) { // a Spark that we do not know: a run that is reported needlessly does no harm
       isUnknown = true;
     }
   }
 
-  /** Is one of them there, when the task has ended? */
-  boolean hasFilled() {
-    return isUnknown || blocks.stream().anyMatch(each -> held().get(each).isDefined());
+  /** Is one of them in the cache, when the task has ended? */
+  boolean isCached() {
+    return isUnknown || writtenBlocks.stream().anyMatch(block -> blockManager().get(block).isDefined());
   }
 
-  private static BlockInfoManager held() {
+  private static BlockInfoManager blockManager() {
     return SparkEnv.get().blockManager().blockInfoManager();
   }
 }

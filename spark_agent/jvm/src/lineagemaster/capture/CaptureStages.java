@@ -3,19 +3,19 @@ package lineagemaster.capture;
 import java.util.List;
 
 /**
- * How far lineage goes in this JVM. All the way, but where the benchmark takes apart what it costs, with
- * -Dlineagemaster.until=carried, captured or encoded.
+ * The stages of capture that this JVM goes through. It is all of them, except where the benchmark measures what each
+ * costs, with -Dlineagemaster.until=carried, captured or encoded.
  */
 public final class CaptureStages {
-  private static final int STEP = List.of("carried", "captured", "encoded").indexOf(
+  private static final int LAST = List.of("carried", "captured", "encoded").indexOf(
       System.getProperty("lineagemaster.until", ""));
 
-  /** Do taps note what the rows carry? */
-  public static final boolean IS_CAPTURED = STEP != 0;
+  /** Do taps note the ids that rows carry? */
+  public static final boolean IS_CAPTURED = LAST != 0;
   /** Do full arrays become blocks? */
-  static final boolean IS_ENCODED = STEP < 0 || STEP > 1;
-  /** Do blocks leave? */
-  static final boolean IS_SENT = STEP < 0;
+  static final boolean IS_ENCODED = LAST < 0 || LAST > 1;
+  /** Are blocks sent? */
+  static final boolean IS_SENT = LAST < 0;
 
   private CaptureStages() {}
 }

@@ -3,12 +3,12 @@ package lineagemaster.capture;
 import lineagemaster.delivery.FlowBlock;
 
 /**
- * The ids of a tap's rows as a block. Where they repeat (what a row was exploded into) or stand side by side (a scan
- * whose rows all come through), a few spans say what a number for each row would.
+ * The ids of a tap's rows as a block. Where they repeat (what a row was exploded into) or are consecutive (a scan whose
+ * rows all come through), a few spans say what a number for each row would.
  */
 final class IdSpans {
-  /** Spans are worth their three columns where there are at most this many rows for each. */
-  private static final int LEAST_ROWS = 4;
+  /** Spans are worth their three columns where there are at least this many rows for each. */
+  private static final int MIN_ROWS = 4;
 
   private long[] counts = {};
   private long[] ids = {};
@@ -17,7 +17,7 @@ final class IdSpans {
   /** A block that says where the rows of a column come from. None is missing. */
   FlowBlock block(int node, int source, long[] column, int count) {
     FlowBlock block = new FlowBlock(node, "ids").from(source);
-    int spans = find(column, count);
+    int spans = divide(column, count);
     if (spans < 0) {
       long base = least(column, count);
       return block.inputs(base).column("in", column, count, base);
@@ -28,8 +28,8 @@ final class IdSpans {
   }
 
   /** How many spans the column is; -1: too many. */
-  private int find(long[] column, int count) {
-    int most = count / LEAST_ROWS + 1;
+  private int divide(long[] column, int count) {
+    int most = count / MIN_ROWS + 1;
     if (counts.length < most) {
       counts = new long[most];
       ids = new long[most];

@@ -4,7 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
 
-/** A file that a task has read, as events name it: what spark_agent/driver/partitions.py says on the driver. */
+/** A file that a task has read, as events name it: what spark_agent/driver/partitions.py does on the driver. */
 final class InputFile {
   final String path;
 
@@ -14,7 +14,7 @@ final class InputFile {
 
   /** @param uri as Spark names the file to its tasks */
   static InputFile of(String uri) {
-    String path = unquoted(uri);
+    String path = decoded(uri);
     if (!path.startsWith("file:")) {
       return new InputFile(path);
     }
@@ -27,28 +27,28 @@ final class InputFile {
   }
 
   /** Its size and time, where it is one of this machine. */
-  String fields() {
+  String sizeAndTime() {
     File file = new File(path);
     return file.isFile() ? ",\"size\":" + file.length() + ",\"modified\":" + file.lastModified() : "";
   }
 
-  /** Each %XX is a byte of UTF-8; what is none of these stays. */
-  private static String unquoted(String text) {
+  /** Each %XX is a byte of UTF-8; all else stays as it is. */
+  private static String decoded(String text) {
     if (text.indexOf('%') < 0) {
       return text;
     }
     byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-    ByteArrayOutputStream found = new ByteArrayOutputStream(bytes.length);
+    ByteArrayOutputStream decoded = new ByteArrayOutputStream(bytes.length);
     for (int i = 0; i < bytes.length; i++) {
       int high = i + 2 < bytes.length && bytes[i] == '%' ? Character.digit(bytes[i + 1], 16) : -1;
       int low = high < 0 ? -1 : Character.digit(bytes[i + 2], 16);
       if (low < 0) {
-        found.write(bytes[i]);
+        decoded.write(bytes[i]);
       } else {
-        found.write(high << 4 | low);
+        decoded.write(high << 4 | low);
         i += 2;
       }
     }
-    return new String(found.toByteArray(), StandardCharsets.UTF_8);
+    return new String(decoded.toByteArray(), StandardCharsets.UTF_8);
   }
 }

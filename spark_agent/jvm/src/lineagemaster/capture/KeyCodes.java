@@ -3,44 +3,44 @@ package lineagemaster.capture;
 import java.util.Arrays;
 
 /**
- * A task's dictionary: gives each key a small number, in the order in which keys come. When it holds a million it
- * forgets them and counts on, so a key may have several codes; memory is bounded. Open addressing by the key itself,
- * which is a hash.
+ * A task's dictionary: gives each key a small number, in the order in which keys come. When it holds a million keys it
+ * forgets them and counts on. So a key may have several codes, and memory is bounded. Open addressing by the key
+ * itself, which is a hash.
  */
 final class KeyCodes {
-  private static final int MOST = 1 << 20;
+  private static final int MAX_KEYS = 1 << 20;
 
   private long[] keys = new long[1 << 10];
   private int[] codes = new int[keys.length]; // 1 + code - base; 0: free
   private long base;
-  private int held;
-  private final long[] fresh;
-  private int waiting;
+  private int keyCount;
+  private final long[] newKeys;
+  private int newCount;
 
-  /** @param mostWaiting new keys that it can hold until they are taken */
-  KeyCodes(int mostWaiting) {
-    fresh = new long[mostWaiting];
+  /** @param maxNew new keys that it can hold until they are taken */
+  KeyCodes(int maxNew) {
+    newKeys = new long[maxNew];
   }
 
   /** The code of a key. */
   long of(long key) {
     int mask = keys.length - 1;
-    int place = (int) key & mask;
-    while (codes[place] != 0) {
-      if (keys[place] == key) {
-        return base + codes[place] - 1;
+    int slot = (int) key & mask;
+    while (codes[slot] != 0) {
+      if (keys[slot] == key) {
+        return base + codes[slot] - 1;
       }
-      place = place + 1 & mask;
+      slot = slot + 1 & mask;
     }
-    keys[place] = key;
-    codes[place] = ++held;
-    fresh[waiting++] = key;
-    long code = base + held - 1;
-    if (held == MOST) {
+    keys[slot] = key;
+    codes[slot] = ++keyCount;
+    newKeys[newCount++] = key;
+    long code = base + keyCount - 1;
+    if (keyCount == MAX_KEYS) {
       Arrays.fill(codes, 0);
-      base += held;
-      held = 0;
-    } else if (held * 2 > mask) {
+      base += keyCount;
+      keyCount = 0;
+    } else if (keyCount * 2 > mask) {
       grow();
     }
     return code;
@@ -54,29 +54,29 @@ final class KeyCodes {
     int mask = keys.length - 1;
     for (int i = 0; i < oldKeys.length; i++) {
       if (oldCodes[i] != 0) {
-        int place = (int) oldKeys[i] & mask;
-        while (codes[place] != 0) {
-          place = place + 1 & mask;
+        int slot = (int) oldKeys[i] & mask;
+        while (codes[slot] != 0) {
+          slot = slot + 1 & mask;
         }
-        keys[place] = oldKeys[i];
-        codes[place] = oldCodes[i];
+        keys[slot] = oldKeys[i];
+        codes[slot] = oldCodes[i];
       }
     }
   }
 
-  /** How many codes were given. */
+  /** How many codes there are. */
   long size() {
-    return base + held;
+    return base + keyCount;
   }
 
-  /** How many new keys wait: those of the last codes. */
-  int waiting() {
-    return waiting;
+  /** How many new keys wait to be taken: those of the last codes. */
+  int newCount() {
+    return newCount;
   }
 
-  /** The keys that wait, which wait no longer: to be read before the next call of `of`. */
-  long[] taken() {
-    waiting = 0;
-    return fresh;
+  /** Takes the new keys: to be read before the next call of `of`. */
+  long[] takeNew() {
+    newCount = 0;
+    return newKeys;
   }
 }

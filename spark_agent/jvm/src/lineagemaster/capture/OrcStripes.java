@@ -13,7 +13,7 @@ final class OrcStripes {
   private OrcStripes() {}
 
   /**
-   * How many rows of a file are before those of its split that begins at the byte `start`; -1 where nobody can tell.
+   * How many rows of a file are before those of its split that begins at the byte `start`; -1 where this is not known.
    *
    * @param uri as Spark names the file to its tasks
    */
@@ -28,7 +28,7 @@ final class OrcStripes {
           .mapToLong(StripeInformation::getNumberOfRows)
           .sum();
     } catch (IOException | RuntimeException | LinkageError error) {
-      return -1; // the rows are known by their places in the split
+      return -1; // the rows are known by their positions in the split
     }
   }
 }

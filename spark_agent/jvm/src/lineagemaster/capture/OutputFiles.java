@@ -8,33 +8,33 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Into which folders and buckets the rows of one task of an output go, in runs: Spark's writer takes another file where
- * these change. All or nothing: what cannot be told whole is not told.
+ * Into which folders and buckets the rows of one task of an output go, in runs of rows: Spark's writer begins another
+ * file where these change. All or nothing: what is not known for all rows is not reported.
  */
 final class OutputFiles {
-  /** The most runs: their files have to fit into one event. */
-  private static final int MOST = 3_000;
+  /** The most runs of rows: their files have to fit into one event. */
+  private static final int MAX_RUNS = 3_000;
 
   private final List<String> columns;
   private final int writers;
   private final Map<Long, Integer> codes = new HashMap<>();
   private final StringBuilder names = new StringBuilder();
   private final StringBuilder runs = new StringBuilder();
-  private int count;
+  private int runCount;
   private long end = Long.MAX_VALUE; // rows from here on are written in an order that is not known here
   private boolean isLost;
 
   OutputFiles(TapSpec spec) {
-    columns = spec.columns;
+    columns = spec.folderColumns;
     writers = spec.writers;
   }
 
-  /** Rows from `row` on go to the place of this key. `bucket` is -1 without buckets. */
+  /** Rows from `row` on go into the files of this key. `bucket` is -1 without buckets. */
   void begin(long key, long row, int bucket, UTF8String[] values) {
     if (isLost) {
       return;
     }
-    if (count++ == MOST) {
+    if (runCount++ == MAX_RUNS) {
       lose();
       return;
     }
@@ -44,7 +44,7 @@ final class OutputFiles {
       codes.put(key, code);
       String name = Json.quoted(folder(values));
       names.append(code == 0 ? "[" : ",[").append(name).append(',').append(bucket).append(']');
-      if (codes.size() == writers) { // now Spark's writer sorts the rows that are left
+      if (codes.size() == writers) { // from now on Spark's writer sorts the rows
         end = row + 1;
       }
     }
@@ -69,7 +69,7 @@ final class OutputFiles {
   }
 
   /** {of: [[folder, bucket], ...], runs: [first row, index in `of`, ...]}, or null where it is not known. */
-  String json(long rows) {
-    return isLost || rows > end ? "null" : "{\"of\":[" + names + "],\"runs\":[" + runs + "]}";
+  String json(long rowCount) {
+    return isLost || rowCount > end ? "null" : "{\"of\":[" + names + "],\"runs\":[" + runs + "]}";
   }
 }

@@ -8,63 +8,67 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The partitions of an output that one task attempt computes: mostly one; several where their RDD was coalesced, and one
- * of them more than once where it is zipped or multiplied with itself. Each pass counts its rows from 0, and of one
- * partition the pass that went furthest counts.
+ * The partitions of an output that one task attempt computes. Mostly it is one. There are several where their RDD was
+ * coalesced, and one is computed more than once where it is zipped or multiplied with itself. Each pass counts its rows
+ * from 0. Of the passes over one partition, the one that went furthest counts.
  */
 final class OutputPasses implements TaskCapture.Part {
-  /** So many partitions have large arrays; others send smaller blocks. */
+  /** So many partitions have large arrays; more of them send smaller blocks. */
   private static final int LARGE = 8;
+  /** So many passes over one partition are remembered. */
+  private static final int MAX_PASSES = 3;
 
-  private final Map<Integer, List<TapBuffer>> passes = new LinkedHashMap<>();
+  private final Map<Integer, List<TapBuffer>> passesByPartition = new LinkedHashMap<>();
 
-  private final List<TapBuffer> counting = new ArrayList<>(); // none until the attempt has ended
+  private final List<TapBuffer> furthest = new ArrayList<>(); // of each partition; empty until the attempt has ended
 
   synchronized TapBuffer open(TapSpec spec, int partition) {
-    List<TapBuffer> known = passes.computeIfAbsent(partition, none -> new ArrayList<>());
-    TapBuffer pass = TapBuffer.ofOutput(spec, partition, passes.size() > LARGE, this);
-    if (known.isEmpty()) { // else it may be one that gets no rows: of a branch of a union that this task does not read
-      known.add(pass);
+    List<TapBuffer> passes = passesByPartition.computeIfAbsent(partition, missing -> new ArrayList<>());
+    TapBuffer pass = TapBuffer.ofOutput(spec, partition, passesByPartition.size() > LARGE, this);
+    if (passes.isEmpty()) { // else it may get no rows: it may be of a branch of a union that this task does not read
+      passes.add(pass);
     }
     return pass;
   }
 
   /** A pass gets its first row. */
   synchronized void enter(TapBuffer pass, int partition) {
-    List<TapBuffer> known = passes.get(partition);
-    if (!known.contains(pass)) {
-      if (known.size() > 2) { // what a product reads once for each batch of its other side must not pile up
-        known.remove(Collections.min(known, Comparator.comparingLong(TapBuffer::seen)));
+    List<TapBuffer> passes = passesByPartition.get(partition);
+    if (!passes.contains(pass)) {
+      if (passes.size() == MAX_PASSES) { // a cartesian product reads it once for each batch of its other side
+        passes.remove(Collections.min(passes, Comparator.comparingLong(TapBuffer::rowCount)));
       }
-      known.add(pass);
+      passes.add(pass);
     }
   }
 
   @Override
-  public synchronized boolean hasFilled() {
-    return passes.values().stream().flatMap(List::stream).anyMatch(TapBuffer::hasFilled);
+  public synchronized boolean hasFilledCache() {
+    return passesByPartition.values().stream().flatMap(List::stream).anyMatch(TapBuffer::hasFilledCache);
   }
 
   @Override
-  public synchronized void keep() {
+  public synchronized void reportCached() {
     choose();
-    counting.forEach(TapBuffer::keep);
+    furthest.forEach(TapBuffer::reportCached);
   }
 
   @Override
   public synchronized void finish() {
     choose();
-    counting.forEach(TapBuffer::finish);
+    furthest.forEach(TapBuffer::finish);
   }
 
   private void choose() {
-    if (counting.isEmpty()) {
-      passes.values().forEach(each -> counting.add(Collections.max(each, Comparator.comparingLong(TapBuffer::seen))));
+    if (furthest.isEmpty()) {
+      for (List<TapBuffer> passes : passesByPartition.values()) {
+        furthest.add(Collections.max(passes, Comparator.comparingLong(TapBuffer::rowCount)));
+      }
     }
   }
 
   @Override
-  public synchronized void tell() {
-    counting.forEach(TapBuffer::tell);
+  public synchronized void commit() {
+    furthest.forEach(TapBuffer::commit);
   }
 }

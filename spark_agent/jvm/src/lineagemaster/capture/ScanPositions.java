@@ -2,6 +2,7 @@ package lineagemaster.capture;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -13,8 +14,8 @@ import org.apache.spark.rdd.InputFileBlockHolder;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The ids that one partition of a scan gives to its rows, and which rows of which files these are. Called from
- * generated code once a row.
+ * The ids that one pass over one partition of a scan gives to its rows, and which rows of which files these are. Called
+ * from generated code once a row.
  */
 public final class ScanPositions {
   private static final int POSITION_BITS = 33;
@@ -25,60 +26,63 @@ public final class ScanPositions {
   private UTF8String path; // Spark makes a new one for each file block, so the very object tells them apart
   private long shift; // position = row index + shift, in the current part
   private long next; // the first position that is free
-  private Runnable entry; // of this pass with its task; null once that is done
-  private final ArrayList<Part> parts = new ArrayList<>();
+  private Runnable joinTask; // adds this pass to its task; null once that is done
+  private final ArrayList<FilePart> parts = new ArrayList<>();
 
-  private static final class Part {
-    final String path;
-    final long start;
-    final long length;
-    final long first;
+  /** The rows that the pass has read of one block of a file. */
+  private static final class FilePart {
+    private final String path;
+    private final long start;
+    private final long length;
+    private final long firstPosition;
     private final boolean isStriped;
-    private long row; // -1: not known (yet)
+    private long firstRow; // -1: not known (yet)
 
-    Part(String path, long first, long row, boolean isStriped) {
+    FilePart(String path, long firstPosition, long firstRow, boolean isStriped) {
       this.path = path;
       this.start = InputFileBlockHolder.getStartOffset();
       this.length = InputFileBlockHolder.getLength();
-      this.first = first;
-      this.row = row;
+      this.firstPosition = firstPosition;
+      this.firstRow = firstRow;
       this.isStriped = isStriped;
     }
 
-    /** For the driver, which sees the file for itself. */
+    /** For the driver, which looks at the file itself. */
     String json() {
       return "{\"path\":" + Json.quoted(path) + rows() + "}";
     }
 
     /** As `parts` of an event have it, with the file as it is now. */
-    String seen() {
+    String jsonWithFile() {
       InputFile file = InputFile.of(path);
-      return "{\"path\":" + Json.quoted(file.path) + rows() + file.fields() + "}";
+      return "{\"path\":" + Json.quoted(file.path) + rows() + file.sizeAndTime() + "}";
     }
 
     private String rows() {
-      if (row < 0 && isStriped) {
-        row = OrcStripes.rowsBefore(path, start);
+      if (firstRow < 0 && isStriped) {
+        firstRow = OrcStripes.rowsBefore(path, start);
       }
-      String text = ",\"start\":" + start + ",\"length\":" + length + ",\"first\":" + first;
-      return row < 0 ? text : text + ",\"row\":" + row;
+      String text = ",\"start\":" + start + ",\"length\":" + length + ",\"first\":" + firstPosition;
+      return firstRow < 0 ? text : text + ",\"row\":" + firstRow;
     }
   }
 
-  private ScanPositions(int split, boolean isByRow, boolean isStriped) {
-    this.base = (long) split << POSITION_BITS;
+  private ScanPositions(int partition, boolean isByRow, boolean isStriped) {
+    this.base = (long) partition << POSITION_BITS;
     this.isByRow = isByRow;
     this.isStriped = isStriped;
   }
 
   /**
-   * For one pass over the scan's partition `split`. A task that reads it twice (a self-join) gets the same ids twice,
-   * and one manifest: of the pass that went furthest. A pass that `isLate` counts from its first row on.
+   * For one pass over a partition of the scan. A task that reads it twice (a self-join) gets the same ids twice, and
+   * one manifest: of the pass that went furthest. A pass that `isLate` counts from its first row on.
    */
   public static ScanPositions open(
-      AgentConfig common, int node, int split, boolean isByRow, boolean isStriped, boolean isLate) {
-    ScanPositions pass = new ScanPositions(split, isByRow, isStriped);
-    pass.entry = () -> TaskCapture.of(common, List.of(node, split), () -> new Passes(common, node, split)).add(pass);
+      AgentConfig config, int node, int partition, boolean isByRow, boolean isStriped, boolean isLate) {
+    ScanPositions pass = new ScanPositions(partition, isByRow, isStriped);
+    pass.joinTask = () -> TaskCapture
+        .part(config, List.of(node, partition), () -> new Passes(config, node, partition))
+        .add(pass);
     if (!isLate) {
       pass.enter();
     }
@@ -86,9 +90,9 @@ public final class ScanPositions {
   }
 
   private void enter() {
-    if (entry != null) {
-      entry.run();
-      entry = null;
+    if (joinTask != null) {
+      joinTask.run();
+      joinTask = null;
     }
   }
 
@@ -116,7 +120,7 @@ public final class ScanPositions {
     shift = next - row;
     String name = path.toString();
     if (!name.isEmpty()) { // else these rows are not of a file
-      parts.add(new Part(name, next, isByRow ? row : -1, isStriped));
+      parts.add(new FilePart(name, next, isByRow ? row : -1, isStriped));
     }
   }
 
@@ -124,15 +128,15 @@ public final class ScanPositions {
   private static final class Passes implements TaskCapture.Part {
     private final TaskContext task = TaskContext.get();
     private final long run = Manifest.newRun();
-    private final AgentConfig common;
+    private final AgentConfig config;
     private final int node;
-    private final int split;
+    private final int partition;
     private final List<ScanPositions> passes = new ArrayList<>();
 
-    Passes(AgentConfig common, int node, int split) {
-      this.common = common;
+    Passes(AgentConfig config, int node, int partition) {
+      this.config = config;
       this.node = node;
-      this.split = split;
+      this.partition = partition;
     }
 
     synchronized void add(ScanPositions pass) {
@@ -140,25 +144,25 @@ public final class ScanPositions {
     }
 
     @Override
+    public synchronized void reportCached() {
+      manifest(furthest().parts.stream().map(FilePart::jsonWithFile)).sendAsCached(config);
+    }
+
+    @Override
     public void finish() {}
 
     @Override
-    public synchronized void keep() {
-      manifest(furthest().parts.stream().map(Part::seen)).keep(common);
-    }
-
-    @Override
-    public synchronized void tell() {
-      common.manifests.add(manifest(furthest().parts.stream().map(Part::json)).line());
+    public synchronized void commit() {
+      config.manifests.add(manifest(furthest().parts.stream().map(FilePart::json)).line());
     }
 
     private ScanPositions furthest() {
-      return Collections.max(passes, (a, b) -> Long.compare(a.next, b.next));
+      return Collections.max(passes, Comparator.comparingLong(pass -> pass.next));
     }
 
     private Manifest manifest(Stream<String> parts) {
       long rows = furthest().next;
-      Manifest manifest = new Manifest(task, run, split, node, Collections.emptyList()).execution(task);
+      Manifest manifest = new Manifest(task, run, partition, node, Collections.emptyList()).execution(task);
       manifest.number("blocks", 0).number("dropped", 0).number("unconfirmed", 0).number("waited_ms", 0);
       manifest.number("inputs", rows).number("outputs", rows).text("problem", "");
       return manifest.json("parts", parts.collect(Collectors.joining(",", "[", "]")));

@@ -9,78 +9,78 @@ import lineagemaster.delivery.AgentConfig;
 public final class TapSpec implements Serializable {
   private static final long serialVersionUID = 1;
 
-  public final AgentConfig common;
+  public final AgentConfig config;
   public final int node;
-  public final int codes;
-  public final int keys;
-  public final int[] sources;
-  public final ArrayList<String> columns;
+  public final int codeNode;
+  public final int keyNode;
+  public final int[] sourceNodes;
+  public final ArrayList<String> folderColumns;
   public final boolean isBucketed;
   public final int writers;
-  public final int texts;
-  public final boolean isAlone;
-  public final boolean isKept;
+  public final int textCount;
+  public final boolean isOnlyColumn;
+  public final boolean isPersisted;
 
   /**
-   * @param codes the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
-   * @param keys the node of the keys themselves, or -1
-   * @param sources the node of each column of ids
-   * @param columns the columns that name the folder which a row of an output is written to
+   * @param codeNode the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
+   * @param keyNode the node of the keys themselves, or -1
+   * @param sourceNodes the node of each column of ids
+   * @param folderColumns the columns that name the folder which a row of an output is written to
    * @param isBucketed do rows go into files by buckets, too
    * @param writers how many files a task may have open at a time, or 0: one, since its rows are sorted
-   * @param texts how many columns an output of lines has that may hold the end of a line
-   * @param isAlone is it the only column, and a row that is blank none of the file's
-   * @param isKept are its rows, or what is made of them, to be kept beyond the attempt that computes them
+   * @param textCount how many columns an output of lines has that may hold the end of a line
+   * @param isOnlyColumn is the text the only column, so that a blank row is no row of the file
+   * @param isPersisted are its rows, or what is made of them, persisted beyond the attempt that computes them
    */
   public TapSpec(
-      AgentConfig common,
+      AgentConfig config,
       int node,
-      int codes,
-      int keys,
-      List<Integer> sources,
-      List<String> columns,
+      int codeNode,
+      int keyNode,
+      List<Integer> sourceNodes,
+      List<String> folderColumns,
       boolean isBucketed,
       int writers,
-      int texts,
-      boolean isAlone,
-      boolean isKept) {
-    this.common = common;
+      int textCount,
+      boolean isOnlyColumn,
+      boolean isPersisted) {
+    this.config = config;
     this.node = node;
-    this.codes = codes;
-    this.keys = keys;
-    this.sources = sources.stream().mapToInt(Integer::intValue).toArray();
-    this.columns = new ArrayList<>(columns);
+    this.codeNode = codeNode;
+    this.keyNode = keyNode;
+    this.sourceNodes = sourceNodes.stream().mapToInt(Integer::intValue).toArray();
+    this.folderColumns = new ArrayList<>(folderColumns);
     this.isBucketed = isBucketed;
     this.writers = writers;
-    this.texts = texts;
-    this.isAlone = isAlone;
-    this.isKept = isKept;
+    this.textCount = textCount;
+    this.isOnlyColumn = isOnlyColumn;
+    this.isPersisted = isPersisted;
   }
 
-  /** Does a row's place, which file it goes into, depend on what it holds? */
-  public boolean hasPlaces() {
-    return isBucketed || !columns.isEmpty();
+  /** Does the file that a row of an output goes into depend on what the row holds? */
+  public boolean hasOutputFiles() {
+    return isBucketed || !folderColumns.isEmpty();
   }
 
   public boolean hasKey() {
-    return codes >= 0;
+    return codeNode >= 0;
   }
 
-  /** The nodes that its runs have beside the input. */
-  public List<Integer> nodes() {
-    return hasKey() ? List.of(codes, keys) : List.of();
+  /** The nodes that its task runs have beside the input. */
+  List<Integer> moreNodes() {
+    return hasKey() ? List.of(codeNode, keyNode) : List.of();
   }
 
   @Override
   public boolean equals(Object other) {
     return other instanceof TapSpec
         && ((TapSpec) other).node == node
-        && ((TapSpec) other).common.applicationId.equals(common.applicationId);
+        && ((TapSpec) other).config.applicationId.equals(config.applicationId);
   }
 
   @Override
   public int hashCode() {
-    return 31 * common.applicationId.hashCode() + node;
+    return 31 * config.applicationId.hashCode() + node;
   }
 
   @Override

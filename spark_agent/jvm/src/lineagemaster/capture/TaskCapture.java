@@ -11,31 +11,38 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * What one task attempt gathers, found again wherever the task opens the same generated code once more (coalesce,
- * union). When the attempt has succeeded, each part sends its rest and then, once, tells its manifests. Only a loss that
- * the user wants to hear of fails it. What a cache may hold is there whatever becomes of the attempt, also where it
- * fails, is killed, or succeeds when Spark does not listen any more: of that the task itself tells.
+ * What one task attempt captures. A task that opens the same generated code once more (coalesce, union) gets the same
+ * part again. The protocol, when the attempt has ended:
+ *
+ * <ol>
+ *   <li>Where a part has filled a cache, each part reports what the cache is made of. The cache remains, whatever
+ *       becomes of the attempt: it may fail, be killed, or succeed when Spark no longer listens. So the task itself
+ *       reports it.
+ *   <li>Of an attempt that succeeded, each part sends its rest.
+ *   <li>Of such an attempt, each part waits for the broker and commits its manifests. Only a loss fails the task, and
+ *       only where the user asked for that.
+ * </ol>
  */
 final class TaskCapture implements TaskCompletionListener {
-  /** Something that a task gathers. */
+  /** One of the things that a task captures. */
   interface Part {
-    /** Has the attempt, which has ended, left in a cache what this part has seen? */
-    default boolean hasFilled() {
+    /** Has the attempt, which has ended, left in a cache the rows that this part has seen? */
+    default boolean hasFilledCache() {
       return false;
     }
 
-    /** Of an attempt that has: send what is left and say what the cache is made of. Waits for nothing. */
-    void keep();
+    /** Sends what is left, and a manifest as `run_kept`, if a cache may hold what is made of it. Waits for nothing. */
+    void reportCached();
 
-    /** Send what is left. */
+    /** Sends what is left. */
     void finish();
 
     /**
-     * Wait for the broker within the patience and hand the manifests in.
+     * Waits for the broker, within the wait budget, and hands the commit manifests in.
      *
      * @throws LineageLostException where something was lost and the task is to fail for that
      */
-    void tell();
+    void commit();
   }
 
   private static final ConcurrentHashMap<TaskContext, TaskCapture> TASKS = new ConcurrentHashMap<>();
@@ -47,22 +54,22 @@ final class TaskCapture implements TaskCompletionListener {
     this.manifests = manifests;
   }
 
-  /** The task's part of this key, made on first use. Without a task (on the driver) it is nobody's. */
+  /** The running task's part of this key, made on first use. Without a task (on the driver) it is nobody's. */
   @SuppressWarnings("unchecked") // a key names one class of parts
-  static <P extends Part> P of(AgentConfig common, Object key, Supplier<P> make) {
+  static <P extends Part> P part(AgentConfig config, Object key, Supplier<P> constructor) {
     TaskContext task = TaskContext.get();
     if (task == null) {
-      return make.get();
+      return constructor.get();
     }
-    TaskCapture all = TASKS.computeIfAbsent(task, none -> new TaskCapture(common.manifests));
+    TaskCapture capture = TASKS.computeIfAbsent(task, missing -> new TaskCapture(config.manifests));
     boolean isFirst;
     P part;
-    synchronized (all) {
-      isFirst = all.parts.isEmpty();
-      part = (P) all.parts.computeIfAbsent(key, none -> make.get());
+    synchronized (capture) {
+      isFirst = capture.parts.isEmpty();
+      part = (P) capture.parts.computeIfAbsent(key, missing -> constructor.get());
     }
     if (isFirst) { // outside of the lock: a task that has ended calls its listener at once
-      task.addTaskCompletionListener(all);
+      task.addTaskCompletionListener(capture);
     }
     return part;
   }
@@ -70,15 +77,15 @@ final class TaskCapture implements TaskCompletionListener {
   @Override
   public void onTaskCompletion(TaskContext task) {
     TASKS.remove(task);
-    boolean isWell = !task.isFailed() && !task.isInterrupted();
+    boolean hasSucceeded = !task.isFailed() && !task.isInterrupted();
     synchronized (this) {
       try {
-        if (parts.values().stream().anyMatch(Part::hasFilled)) {
-          parts.values().forEach(Part::keep);
+        if (parts.values().stream().anyMatch(Part::hasFilledCache)) {
+          parts.values().forEach(Part::reportCached);
         }
-        if (isWell) {
+        if (hasSucceeded) {
           parts.values().forEach(Part::finish);
-          parts.values().forEach(Part::tell); // after all: one wait for the blocks of them all
+          parts.values().forEach(Part::commit); // behind all of `finish`: one wait for the blocks of them all
         }
       } catch (LineageLostException lost) {
         throw lost;

@@ -12,44 +12,45 @@ public final class AgentConfig implements Serializable {
   private static final long serialVersionUID = 1;
 
   public final String applicationId;
-  public final HashMap<String, String> options;
-  public final String version;
+  public final HashMap<String, String> clientOptions;
+  public final String contractVersion;
   public final String nodeTopic;
-  public final String topic;
-  public final int partitions;
+  public final String flowTopic;
+  public final int flowPartitions;
   public final ManifestAccumulator manifests;
-  public final double patience;
+  public final double waitBudgetSeconds;
   public final String compression;
   public final boolean failsOnLoss;
 
   /**
-   * @param options of Kafka's Java client, bootstrap.servers among them
-   * @param version of the contract
+   * @param clientOptions of Kafka's Java client, bootstrap.servers among them
+   * @param contractVersion of events, see docs/contract.md
    * @param nodeTopic where events go
-   * @param topic where blocks go
-   * @param partitions of that topic, which a block's partition follows from
-   * @param patience seconds that all waits of one JVM for the broker take together
+   * @param flowTopic where blocks go
+   * @param flowPartitions of that topic, from which a block's topic partition follows
+   * @param waitBudgetSeconds how long all waits of one JVM for the broker may take together
+   * @param compression of messages, as Kafka names it
    * @param failsOnLoss does a task fail that lost lineage (spark.lineage.onError=fail)
    */
   public AgentConfig(
       String applicationId,
-      Map<String, String> options,
-      String version,
+      Map<String, String> clientOptions,
+      String contractVersion,
       String nodeTopic,
-      String topic,
-      int partitions,
+      String flowTopic,
+      int flowPartitions,
       ManifestAccumulator manifests,
-      double patience,
+      double waitBudgetSeconds,
       String compression,
       boolean failsOnLoss) {
     this.applicationId = applicationId;
-    this.options = new HashMap<>(options);
-    this.version = version;
+    this.clientOptions = new HashMap<>(clientOptions);
+    this.contractVersion = contractVersion;
     this.nodeTopic = nodeTopic;
-    this.topic = topic;
-    this.partitions = partitions;
+    this.flowTopic = flowTopic;
+    this.flowPartitions = flowPartitions;
     this.manifests = manifests;
-    this.patience = patience;
+    this.waitBudgetSeconds = waitBudgetSeconds;
     this.compression = compression;
     this.failsOnLoss = failsOnLoss;
   }

@@ -11,5 +11,5 @@ public interface BrokerClient {
    * @param partition -1 leaves the choice to the key
    * @return why it cannot be queued now but may be later, or null: it was queued, or it is lost and reported
    */
-  String send(String topic, int partition, byte[] key, byte[] message, DeliveryTally delivery);
+  String send(String topic, int partition, byte[] key, byte[] message, DeliveryTally tally);
 }

@@ -1,6 +1,6 @@
 package lineagemaster.delivery;
 
-/** Counts what became of one run's messages. The Kafka client reports from a thread of its own. */
+/** Counts what became of one task run's messages. The Kafka client reports from a thread of its own. */
 public final class DeliveryTally {
   private int pending;
   private int failed;
@@ -19,26 +19,24 @@ public final class DeliveryTally {
   }
 
   /** A message that was on its way is lost. */
-  public synchronized void lost(String why) {
+  public synchronized void lost(String reason) {
     pending--;
-    fail(why);
+    failed(reason);
     notifyAll();
   }
 
   /** A message is lost that never was on its way. */
-  public synchronized void fail(String why) {
+  public synchronized void failed(String reason) {
     failed++;
-    problem = why;
+    problem = reason;
   }
 
-  public synchronized int failed() {
+  /** How many messages are lost. */
+  public synchronized int failedCount() {
     return failed;
   }
 
-  synchronized int pending() {
-    return pending;
-  }
-
+  /** Why messages are lost or late; empty while none is. */
   public synchronized String problem() {
     return problem;
   }
@@ -47,13 +45,17 @@ public final class DeliveryTally {
     return Math.round(waitedNanos / 1e6);
   }
 
+  synchronized int pendingCount() {
+    return pending;
+  }
+
   synchronized void waited(long nanos) {
     waitedNanos += nanos;
   }
 
-  /** Why messages that are still on their way have not arrived. */
-  synchronized void isLate(String why) {
-    problem = problem.isEmpty() ? why : problem;
+  /** Messages are still on their way when nobody waits for them any longer. */
+  synchronized void late(String reason) {
+    problem = problem.isEmpty() ? reason : problem;
   }
 
   /** Waits until nothing is on its way, but not longer than this. */

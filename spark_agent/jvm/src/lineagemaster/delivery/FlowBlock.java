@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One block of columns as bytes, as docs/contract.md says: preamble, JSON header, the bytes of the columns by planes. */
+/** One block of columns as bytes, as docs/contract.md says: preamble, JSON header, the columns' bytes by planes. */
 public final class FlowBlock {
   private static final byte[] MARK = {'L', 'M', 'F', 'B'};
   private static final byte MAJOR = 1;
@@ -48,17 +48,17 @@ public final class FlowBlock {
     return column(name, values, count, 0);
   }
 
-  /** The same of what these values are more than `base`, which none is smaller than. */
+  /** The same, of the differences between these values and `base`. No value is smaller than it. */
   public FlowBlock column(String name, long[] values, int count, long base) {
     columns.add(new Column(name, values, count, base));
     return this;
   }
 
   /** The message. */
-  public byte[] encoded(String applicationId, long run, int split, int seq) {
+  public byte[] encoded(String applicationId, long run, int partition, int sequence) {
     StringBuilder head = new StringBuilder(300);
     head.append("{\"application_id\":").append(Json.quoted(applicationId)).append(",\"node\":").append(node);
-    head.append(",\"run\":").append(run).append(",\"split\":").append(split).append(",\"seq\":").append(seq);
+    head.append(",\"run\":").append(run).append(",\"split\":").append(partition).append(",\"seq\":").append(sequence);
     head.append(",\"relation\":\"").append(relation).append("\",\"base_in\":").append(baseIn);
     head.append(",\"base_out\":").append(baseOut);
     if (source >= 0) {
@@ -75,22 +75,22 @@ public final class FlowBlock {
     byte[] message = new byte[PREAMBLE + header.length + size];
     ByteBuffer buffer = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
     buffer.put(MARK).put(MAJOR).put(MINOR).putInt(header.length).put(header);
-    int place = buffer.position();
+    int offset = buffer.position();
     for (Column column : columns) {
-      column.write(message, place);
-      place += column.bytes();
+      column.write(message, offset);
+      offset += column.bytes();
     }
     return message;
   }
 
-  /** A column in the narrowest width that holds it; one that does not descend as differences. */
+  /** A column in the narrowest width that holds it. One that never descends is written as differences. */
   private static final class Column {
     private final String name;
     private final long[] values;
     private final int count;
     private final long base;
     private final boolean isDelta;
-    private final long rest; // the bits that are set anywhere behind the first number
+    private final long laterBits; // those that are set in any number behind the first one
     private final int width;
 
     Column(String name, long[] values, int count, long base) {
@@ -99,20 +99,20 @@ public final class FlowBlock {
       this.count = count;
       this.base = base;
       int end = 1;
-      long steps = 0;
+      long bitsOfRest = 0;
       while (end < count && values[end] >= values[end - 1]) {
-        steps |= values[end] - values[end - 1];
+        bitsOfRest |= values[end] - values[end - 1];
         end++;
       }
       isDelta = count > 1 && end == count;
       if (!isDelta) {
-        steps = 0;
+        bitsOfRest = 0;
         for (int i = 1; i < count; i++) {
-          steps |= values[i] - base;
+          bitsOfRest |= values[i] - base;
         }
       }
-      rest = steps;
-      int bits = count == 0 ? 0 : 64 - Long.numberOfLeadingZeros(rest | values[0] - base);
+      laterBits = bitsOfRest;
+      int bits = count == 0 ? 0 : 64 - Long.numberOfLeadingZeros(laterBits | values[0] - base);
       width = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
     }
 
@@ -125,22 +125,23 @@ public final class FlowBlock {
       head.append(bytes()).append(",\"width\":").append(width).append(",\"delta\":").append(isDelta).append('}');
     }
 
-    void write(byte[] message, int place) {
+    void write(byte[] message, int begin) {
       if (count == 0) {
         return;
       }
-      for (int plane = 0, shift = 0; plane < width; plane++, shift += 8, place += count) {
-        message[place] = (byte) (values[0] - base >>> shift);
-        if (rest >>> shift == 0) {
+      for (int plane = 0, shift = 0; plane < width; plane++, shift += 8) {
+        int offset = begin + plane * count;
+        message[offset] = (byte) (values[0] - base >>> shift);
+        if (laterBits >>> shift == 0) {
           continue; // the plane's other bytes are zero, as the message's are
         }
         if (isDelta) {
           for (int i = 1; i < count; i++) {
-            message[place + i] = (byte) (values[i] - values[i - 1] >>> shift);
+            message[offset + i] = (byte) (values[i] - values[i - 1] >>> shift);
           }
         } else {
           for (int i = 1; i < count; i++) {
-            message[place + i] = (byte) (values[i] - base >>> shift);
+            message[offset + i] = (byte) (values[i] - base >>> shift);
           }
         }
       }

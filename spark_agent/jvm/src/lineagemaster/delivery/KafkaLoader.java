@@ -5,26 +5,27 @@ import java.io.InputStream;
 import java.util.Map;
 
 /**
- * Loads the Kafka client that our jar carries, below `kafka-client/`, apart from any other that the job has. What the
- * client needs beside itself (compression, the interfaces of slf4j) is Spark's.
+ * Loads the Kafka client that the agent's jar carries, below `kafka-client/`, apart from any other that the job has.
+ * What the client needs beside itself (compression, the interfaces of slf4j) is Spark's.
  */
 final class KafkaLoader extends ClassLoader {
   private static final String ROOT = "kafka-client/";
+  private static final String PACKAGE = "lineagemaster.delivery.kafka.";
 
   private KafkaLoader(ClassLoader parent) {
     super(parent);
   }
 
-  /** A new client; `heard` is called when the broker has taken a message. */
-  static BrokerClient client(AgentConfig common, Runnable heard) throws ReflectiveOperationException {
+  /** A new client; `acknowledged` is called when the broker has taken a message. */
+  static BrokerClient client(AgentConfig config, Runnable acknowledged) throws ReflectiveOperationException {
     Thread thread = Thread.currentThread();
     ClassLoader context = thread.getContextClassLoader();
     KafkaLoader loader = new KafkaLoader(KafkaLoader.class.getClassLoader());
     try {
       thread.setContextClassLoader(loader); // Kafka looks there for classes that options name
-      return (BrokerClient) loader.loadClass("lineagemaster.delivery.kafka.KafkaClient")
+      return (BrokerClient) loader.loadClass(PACKAGE + "KafkaClient")
           .getConstructor(Map.class, String.class, Runnable.class)
-          .newInstance(common.options, common.compression, heard);
+          .newInstance(config.clientOptions, config.compression, acknowledged);
     } finally {
       thread.setContextClassLoader(context);
     }
@@ -33,13 +34,13 @@ final class KafkaLoader extends ClassLoader {
   @Override
   protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
     if (!name.startsWith("org.apache.kafka.")
-        && !name.startsWith("lineagemaster.delivery.kafka.")
+        && !name.startsWith(PACKAGE)
         && !name.equals("org.slf4j.LoggerFactory")) {
       return super.loadClass(name, resolve);
     }
     synchronized (getClassLoadingLock(name)) {
-      Class<?> found = findLoadedClass(name);
-      return found == null ? findClass(name) : found;
+      Class<?> loaded = findLoadedClass(name);
+      return loaded == null ? findClass(name) : loaded;
     }
   }
 

@@ -5,15 +5,20 @@ import java.security.SecureRandom;
 import java.util.List;
 import org.apache.spark.TaskContext;
 
-/** One run's manifest, with the fields of `run_committed` and `run_kept` (docs/contract.md). */
+/** The commit manifest of one task run, with the fields of `run_committed` and `run_kept` (docs/contract.md). */
 public final class Manifest {
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private final StringBuilder text = new StringBuilder();
+  private final StringBuilder fields = new StringBuilder();
 
-  public Manifest(TaskContext task, long run, int split, int input, List<Integer> nodes) {
+  /**
+   * @param partition of the node
+   * @param input the node whose rows went into the run
+   * @param nodes the others that the run has flows of
+   */
+  public Manifest(TaskContext task, long run, int partition, int input, List<Integer> nodes) {
     number("run", run);
-    number("split", split);
+    number("split", partition);
     number("attempt", task.taskAttemptId());
     number("stage", task.stageId());
     number("input", input);
@@ -34,7 +39,7 @@ public final class Manifest {
     return this;
   }
 
-  /** A run's number: random, below 2**53, so that readers of JSON keep it whole. */
+  /** The number of a new task run: random, below 2**53, so that readers of JSON do not round it. */
   public static long newRun() {
     return RANDOM.nextLong() >>> 11;
   }
@@ -44,7 +49,7 @@ public final class Manifest {
   }
 
   public Manifest json(String name, String value) {
-    text.append(",\"").append(name).append("\":").append(value);
+    fields.append(",\"").append(name).append("\":").append(value);
     return this;
   }
 
@@ -54,15 +59,15 @@ public final class Manifest {
 
   /** A line of JSON for the driver. */
   public String line() {
-    return "{\"type\":\"run\",\"has_client\":true" + text + "}";
+    return "{\"type\":\"run\",\"has_client\":true" + fields + "}";
   }
 
-  /** Sends it as `run_kept`. Nobody waits for it: a run that is not told of is not known. */
-  public void keep(AgentConfig common) {
-    String event = "{\"version\":" + Json.quoted(common.version) + ",\"type\":\"run_kept\",\"application_id\":"
-        + Json.quoted(common.applicationId) + ",\"time\":" + System.currentTimeMillis() + text + "}";
-    byte[] key = common.applicationId.getBytes(StandardCharsets.UTF_8);
+  /** Sends it as `run_kept`. Nobody waits for it: if it is lost, results say that the run is not known. */
+  public void sendAsCached(AgentConfig config) {
+    String event = "{\"version\":" + Json.quoted(config.contractVersion) + ",\"type\":\"run_kept\",\"application_id\":"
+        + Json.quoted(config.applicationId) + ",\"time\":" + System.currentTimeMillis() + fields + "}";
+    byte[] key = config.applicationId.getBytes(StandardCharsets.UTF_8);
     byte[] message = event.getBytes(StandardCharsets.UTF_8);
-    Sender.of(common).send(common.nodeTopic, -1, key, message, new DeliveryTally());
+    Sender.of(config).send(config.nodeTopic, -1, key, message, new DeliveryTally());
   }
 }

@@ -8,17 +8,17 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.util.AccumulatorV2;
 
 /**
- * The way of manifests, lines of JSON, from tasks to the driver, in Spark's own channel: a task that failed says
- * nothing. The driver keeps them in a queue for Python, which takes them with `poll`, and no longer.
+ * Brings manifests, lines of JSON, from tasks to the driver, in Spark's own channel: of a task that failed nothing
+ * comes. On the driver they wait in a queue until Python takes them with `poll`.
  */
 public final class ManifestAccumulator extends AccumulatorV2<String, List<String>> {
   private static final long serialVersionUID = 1;
 
-  /** Synchronised: the executor's heartbeat may write it while a task ends. */
+  /** Synchronised: the executor's heartbeat may serialise it while a task ends. */
   private final List<String> lines = Collections.synchronizedList(new ArrayList<>());
   private final transient LinkedBlockingQueue<String> queue; // none in a copy: only the driver's own has one
 
-  /** The driver's. */
+  /** The driver's own. */
   public ManifestAccumulator() {
     this(new LinkedBlockingQueue<>());
   }
@@ -27,14 +27,9 @@ public final class ManifestAccumulator extends AccumulatorV2<String, List<String
     this.queue = queue;
   }
 
-  /** The next line on the driver, or null when none came within so long. */
+  /** On the driver: the next line, or null when none came within so long. */
   public String poll(long milliseconds) throws InterruptedException {
     return queue.poll(milliseconds, TimeUnit.MILLISECONDS);
-  }
-
-  /** How many lines wait on the driver. */
-  public int waiting() {
-    return queue.size();
   }
 
   /** One more line: of a task for the driver, or of the driver itself. */

@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Messages to Kafka from one JVM, whichever task sends them, within bounded time and memory: as spark_agent/delivery/producer.py
- * does it for Python workers. No call throws.
+ * Sends messages from one JVM to Kafka, whichever task they are of, within bounded time and memory: as
+ * spark_agent/delivery/producer.py does it for Python workers. No call throws.
  */
 public final class Sender {
   /** How long one attempt to queue a message lasts, and how often a wait looks up. */
@@ -17,35 +17,35 @@ public final class Sender {
   private static final Map<Object, Sender> SENDERS = new HashMap<>();
   private static final Set<Object> PREPARED = ConcurrentHashMap.newKeySet();
 
-  private final WaitBudget patience;
+  private final WaitBudget waitBudget;
   private final String servers;
   private BrokerClient client;
   private String unavailable = "";
-  private volatile long heardAt = System.nanoTime();
+  private volatile long acknowledgedAt = System.nanoTime();
   private volatile String refusal = ""; // why the last message was not queued; empty once the broker answers
 
-  private Sender(AgentConfig common) {
-    patience = new WaitBudget(common.patience);
-    servers = common.options.get("bootstrap.servers");
+  private Sender(AgentConfig config) {
+    waitBudget = new WaitBudget(config.waitBudgetSeconds);
+    servers = config.clientOptions.get("bootstrap.servers");
     try {
-      client = KafkaLoader.client(common, this::heard);
+      client = KafkaLoader.client(config, this::acknowledged);
     } catch (Throwable error) { // a bad address, or a class that is not there: the job goes on without lineage
-      unavailable = "no Kafka producer for " + servers + ": " + reason(error);
+      unavailable = "no Kafka producer for " + servers + ": " + rootMessage(error);
     }
   }
 
-  public static synchronized Sender of(AgentConfig common) {
-    return SENDERS.computeIfAbsent(key(common), none -> new Sender(common));
+  public static synchronized Sender of(AgentConfig config) {
+    return SENDERS.computeIfAbsent(key(config), missing -> new Sender(config));
   }
 
-  private static Object key(AgentConfig common) {
-    return List.of(common.options, common.patience, common.compression);
+  private static Object key(AgentConfig config) {
+    return List.of(config.clientOptions, config.waitBudgetSeconds, config.compression);
   }
 
   /** Begins to connect, beside the task: when its first block is full, nobody has to wait for that. */
-  public static void prepare(AgentConfig common) {
-    if (PREPARED.add(key(common))) {
-      Thread thread = new Thread(() -> of(common).connect(common.topic), "lineage-connects");
+  public static void prepare(AgentConfig config) {
+    if (PREPARED.add(key(config))) {
+      Thread thread = new Thread(() -> of(config).connect(config.flowTopic), "lineage-connects");
       thread.setDaemon(true);
       thread.start();
     }
@@ -57,86 +57,88 @@ public final class Sender {
     }
   }
 
-  private void heard() {
-    heardAt = System.nanoTime();
+  private void acknowledged() {
+    acknowledgedAt = System.nanoTime();
     refusal = "";
-    patience.answered();
+    waitBudget.answered();
   }
 
-  public void send(String topic, int partition, byte[] key, byte[] message, DeliveryTally delivery) {
+  /** Queues a message, within the wait budget; the tally says what becomes of it. */
+  public void send(String topic, int partition, byte[] key, byte[] message, DeliveryTally tally) {
     if (client == null) {
-      delivery.fail(unavailable);
+      tally.failed(unavailable);
       return;
     }
-    if (!refusal.isEmpty() && patience.isPaused()) {
-      delivery.fail(why(System.nanoTime(), refusal));
+    if (!refusal.isEmpty() && waitBudget.isPaused()) {
+      tally.failed(explanation(System.nanoTime(), refusal));
       return;
     }
     long begin = System.nanoTime();
-    long allowed = -1;
+    long allowedNanos = -1;
     while (true) {
-      String refused;
+      String newRefusal;
       try {
-        refused = client.send(topic, partition, key, message, delivery);
+        newRefusal = client.send(topic, partition, key, message, tally);
       } catch (Throwable error) { // the task is being killed, or memory is short
-        delivery.fail(reason(error));
+        tally.failed(rootMessage(error));
         return;
       }
-      if (refused == null) {
-        if (allowed >= 0) {
-          endWait(begin, delivery, true);
+      if (newRefusal == null) {
+        if (allowedNanos >= 0) {
+          endWait(begin, tally, true);
         }
         return;
       }
-      refusal = refused;
-      if (allowed < 0) {
-        allowed = patience.allowed();
+      refusal = newRefusal;
+      if (allowedNanos < 0) {
+        allowedNanos = waitBudget.allowedNanos();
       }
-      if (System.nanoTime() - begin >= allowed || patience.isPaused()) {
-        endWait(begin, delivery, false);
-        delivery.fail(why(begin, refused));
+      if (System.nanoTime() - begin >= allowedNanos || waitBudget.isPaused()) {
+        endWait(begin, tally, false);
+        tally.failed(explanation(begin, newRefusal));
         return;
       }
     }
   }
 
-  /** Wait, within the patience, for what is on its way; how many messages are still. */
-  public int settle(DeliveryTally delivery) {
+  /** Waits, within the wait budget, for what is on its way; returns how many messages still are. */
+  public int flush(DeliveryTally tally) {
     long begin = System.nanoTime();
-    long allowed = delivery.pending() == 0 ? 0 : patience.allowed();
+    long allowedNanos = tally.pendingCount() == 0 ? 0 : waitBudget.allowedNanos();
     try {
-      while (delivery.pending() > 0 && !patience.isPaused() && System.nanoTime() - begin < allowed) {
-        delivery.await(Math.min(STEP_MS, 1 + (allowed - (System.nanoTime() - begin)) / 1_000_000));
+      while (tally.pendingCount() > 0 && !waitBudget.isPaused() && System.nanoTime() - begin < allowedNanos) {
+        tally.await(Math.min(STEP_MS, 1 + (allowedNanos - (System.nanoTime() - begin)) / 1_000_000));
       }
     } catch (InterruptedException killed) {
       Thread.currentThread().interrupt();
     }
-    int pending = delivery.pending();
-    if (allowed > 0) {
-      endWait(begin, delivery, pending == 0);
+    int pending = tally.pendingCount();
+    if (allowedNanos > 0) {
+      endWait(begin, tally, pending == 0);
     }
     if (pending > 0) {
-      delivery.isLate(why(begin, refusal));
+      tally.late(explanation(begin, refusal));
     }
     return pending;
   }
 
-  private void endWait(long begin, DeliveryTally delivery, boolean isAnswered) {
-    delivery.waited(System.nanoTime() - begin);
-    patience.charge(begin, isAnswered);
+  private void endWait(long begin, DeliveryTally tally, boolean isAnswered) {
+    tally.waited(System.nanoTime() - begin);
+    waitBudget.charge(begin, isAnswered);
   }
 
-  /** Why messages are still here: nothing was taken since then, or too little. */
-  private String why(long since, String noticed) {
-    if (heardAt - since > 0) {
+  /** Why messages are still here: since that time the broker has acknowledged none, or too few. */
+  private String explanation(long since, String lastRefusal) {
+    if (acknowledgedAt - since > 0) {
       return "Kafka at " + servers + " takes them more slowly than the job makes them: give the job longer with "
           + "spark.lineage.delivery.timeout, or Kafka more room";
     }
-    return "Kafka at " + servers + " does not take them (" + (noticed.isEmpty() ? "it does not answer" : noticed)
+    return "Kafka at " + servers + " does not take them ("
+        + (lastRefusal.isEmpty() ? "it does not answer" : lastRefusal)
         + "): see that it runs and that spark.lineage.kafka.bootstrap.servers names it";
   }
 
-  private static String reason(Throwable error) {
+  private static String rootMessage(Throwable error) {
     Throwable cause = error;
     while (cause.getCause() != null) {
       cause = cause.getCause();

@@ -2,8 +2,8 @@ package lineagemaster.delivery;
 
 /**
  * How long this JVM may wait for its broker in all: the budget that bounds what lineage can cost, with the numbers of
- * spark_agent/delivery/wait_budget.py. Waits of several tasks at the same time count once. Short waits that were answered are free.
- * Times are those of System.nanoTime.
+ * spark_agent/delivery/wait_budget.py. Waits of several tasks at the same time count once. Short waits that were
+ * answered are free. Times are those of System.nanoTime.
  */
 final class WaitBudget {
   private static final long SECOND = 1_000_000_000L;
@@ -12,7 +12,7 @@ final class WaitBudget {
   private static final double REFILL = 0.005;
 
   private static final long PAUSE = 20 * SECOND;
-  private static final long MOST_PAUSE = 600 * SECOND;
+  private static final long MAX_PAUSE = 600 * SECOND;
 
   private final long budget;
   private long spent;
@@ -32,7 +32,7 @@ final class WaitBudget {
   }
 
   /** How long the next wait may last. A budget that is spent still allows a quick one. */
-  synchronized long allowed() {
+  synchronized long allowedNanos() {
     return isPaused() ? 0 : Math.max(QUICK, left());
   }
 
@@ -49,11 +49,11 @@ final class WaitBudget {
     if (!isAnswered && !isPaused()) {
       isPaused = true;
       pausedUntil = end + pause;
-      pause = Math.min(2 * pause, MOST_PAUSE);
+      pause = Math.min(2 * pause, MAX_PAUSE);
     }
   }
 
-  /** The broker took a message. One that is merely too slow is not waited for because of that. */
+  /** The broker took a message. A broker that is merely too slow is not waited for because of that. */
   synchronized void answered() {
     if (isPaused && left() > budget / 4) {
       isPaused = false;

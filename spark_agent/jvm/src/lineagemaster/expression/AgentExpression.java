@@ -11,35 +11,35 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.List;
 import scala.collection.immutable.Nil$;
 
-/** What all expressions of ours are to Catalyst: children of any number, and equal where they say and have the same. */
+/** What the agent's expressions are to Catalyst: of any number of children, equal where identity and children are. */
 abstract class AgentExpression extends Expression implements Serializable, Scala212Expression {
   private static final long serialVersionUID = 1;
 
-  final List<Expression> kids;
+  final List<Expression> children;
 
   AgentExpression(Seq<Expression> children) {
-    this.kids = children.toList();
+    this.children = children.toList();
   }
 
   /** This expression over other children. */
-  abstract Expression over(Seq<Expression> children);
+  abstract Expression withChildren(Seq<Expression> children);
 
-  /** What tells it apart from others of its class, beside the children. */
+  /** What distinguishes it from others of its class, beside the children. */
   abstract Object identity();
 
   @Override
   public List<Expression> children() {
-    return kids;
+    return children;
   }
 
   @Override
   public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
-    return over(children);
+    return withChildren(children);
   }
 
   @SuppressWarnings({"unchecked", "rawtypes"}) // the same method as Scala 2.12 names it
   public TreeNode withNewChildrenInternal(scala.collection.IndexedSeq children) {
-    return over((Seq<Expression>) children);
+    return withChildren((Seq<Expression>) children);
   }
 
   @Override
@@ -58,12 +58,12 @@ abstract class AgentExpression extends Expression implements Serializable, Scala
   public boolean equals(Object other) {
     return canEqual(other)
         && ((AgentExpression) other).identity().equals(identity())
-        && ((AgentExpression) other).kids.equals(kids);
+        && ((AgentExpression) other).children.equals(children);
   }
 
   @Override
   public int hashCode() {
-    return 31 * identity().hashCode() + kids.hashCode();
+    return 31 * identity().hashCode() + children.hashCode();
   }
 
   /** Java text as a block of generated code. By reflection: the constructor's Seq differs between Scalas. */

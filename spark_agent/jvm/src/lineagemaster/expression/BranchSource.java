@@ -8,29 +8,29 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import scala.collection.Seq;
 
 /**
- * Of a scan in a branch of a union. From Spark 4.3 on a union is compiled into one piece with its branches, if none of
- * them has an expression that is `Nondeterministic`. A task then runs the code that opens all branches and reads one of
- * them, whose partition is another number than the task's.
+ * The ids of a scan in a branch of a union. From Spark 4.3 on a union is compiled into one piece with its branches, if
+ * none of them has an expression that is `Nondeterministic`. A task then runs the code that opens all branches, and
+ * reads one of them. The partition of that branch has another number than the task's.
  */
 public final class BranchSource extends SourceExpression {
   private static final long serialVersionUID = 1;
 
-  public BranchSource(AgentConfig common, int node, boolean isStriped, Seq<Expression> children) {
-    super(common, node, isStriped, children);
+  public BranchSource(AgentConfig config, int node, boolean isStriped, Seq<Expression> children) {
+    super(config, node, isStriped, children);
   }
 
   /** Does this Spark compile unions? */
-  public static boolean isOfUse() {
+  public static boolean areUnionsCompiled() {
     return indexVariable() != null;
   }
 
   @Override
-  Expression over(Seq<Expression> children) {
-    return new BranchSource(common, node, isStriped, children);
+  Expression withChildren(Seq<Expression> children) {
+    return new BranchSource(config, node, isStriped, children);
   }
 
   @Override
-  String split(CodegenContext context) {
+  String partition(CodegenContext context) {
     try {
       return (String) indexVariable().invoke(context);
     } catch (ReflectiveOperationException error) {
@@ -53,7 +53,7 @@ public final class BranchSource extends SourceExpression {
 
   @Override
   public Object eval(InternalRow row) {
-    if (positions == null) { // outside of generated code nobody says which partition it is: the task's is as good
+    if (positions == null) { // outside of generated code the partition is not known: the task's is as good
       open(TaskContext.getPartitionId());
     }
     return super.eval(row);

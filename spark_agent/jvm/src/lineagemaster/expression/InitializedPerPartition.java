@@ -3,8 +3,8 @@ package lineagemaster.expression;
 import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
 
 /**
- * Is told its partition before its first row, also outside of generated code. What the trait keeps for its own `eval`
- * is of no use: each of them has one.
+ * An expression that Spark initialises with its partition before the first row, also outside of generated code. The
+ * state that the trait has for its own `eval` is not used: each of these expressions has its own `eval`.
  */
 interface InitializedPerPartition extends Nondeterministic {
   @Override

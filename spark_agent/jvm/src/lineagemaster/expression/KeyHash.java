@@ -6,21 +6,21 @@ import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The hash of a key, column by column: the hash of the columns before, and a value, give that of both. Values are
- * taken eight bytes at a time and mixed by folding a product of 128 bits, as in wyhash (Wang Yi, 2019): a short text
+ * The hash of a key, column by column: the hash of the columns before and a value give the hash of both. Values are
+ * read eight bytes at a time and mixed by folding a product of 128 bits, as in wyhash (Wang Yi, 2019): a short text
  * costs two multiplications. Called from generated code once a row and column.
  */
 public final class KeyHash {
   /** Of no columns. */
   public static final long START = 0x243f6a8885a308d3L;
 
-  private static final long EACH = 0x9e3779b97f4a7c15L;
-  private static final long LAST = 0xd1342543de82ef95L;
+  private static final long WORD_FACTOR = 0x9e3779b97f4a7c15L;
+  private static final long END_FACTOR = 0xd1342543de82ef95L;
   private static final int NULL_SIZE = -1;
 
   private KeyHash() {}
 
-  /** Behind a null. A column's values are told from it, whether the column may have nulls or not. */
+  /** Behind a null. No value of the column is hashed like this, whether the column may have nulls or not. */
   public static long ofNull(long before) {
     return ended(before, NULL_SIZE);
   }
@@ -34,10 +34,10 @@ public final class KeyHash {
   }
 
   public static long of(long before, long value) {
-    return ended(mixed(before ^ value, EACH), Long.BYTES);
+    return ended(mixed(before ^ value, WORD_FACTOR), Long.BYTES);
   }
 
-  /** Zeros and NaNs that are to be one are made one before. */
+  /** Zeros and NaNs that count as equal have been normalised before. */
   public static long of(long before, float value) {
     return of(before, Float.floatToIntBits(value));
   }
@@ -89,9 +89,8 @@ public final class KeyHash {
 
   private static long of(long before, Object base, long offset, int size) {
     long hash = before;
-    int at = 0;
-    for (; at + 8 < size; at += 8) {
-      hash = mixed(hash ^ Platform.getLong(base, offset + at), EACH);
+    for (int i = 0; i + 8 < size; i += 8) {
+      hash = mixed(hash ^ Platform.getLong(base, offset + i), WORD_FACTOR);
     }
     // The last bytes, eight at most; some may be read twice.
     long rest;
@@ -107,16 +106,16 @@ public final class KeyHash {
     } else {
       rest = 0;
     }
-    return ended(mixed(hash ^ rest, EACH), size);
+    return ended(mixed(hash ^ rest, WORD_FACTOR), size);
   }
 
   private static long ended(long hash, int size) {
-    return mixed(hash ^ size, LAST);
+    return mixed(hash ^ size, END_FACTOR);
   }
 
   /** The halves of the product of two numbers without signs, one upon the other. */
-  private static long mixed(long one, long odd) {
-    long high = Math.multiplyHigh(one, odd) + (one >> 63 & odd) + (odd >> 63 & one);
-    return high ^ one * odd;
+  private static long mixed(long value, long factor) {
+    long high = Math.multiplyHigh(value, factor) + (value >> 63 & factor) + (factor >> 63 & value);
+    return high ^ value * factor;
   }
 }

@@ -3,7 +3,7 @@ package lineagemaster.expression;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Looks for what would make a record of a file of lines several of its lines, or none. Called once a row. */
+/** Finds texts that would make of one record several lines of a file, or none. Called once a row. */
 public final class LineBreaks {
   private static final long LOW = 0x0101010101010101L;
   private static final long HIGH = 0x8080808080808080L;
@@ -15,25 +15,25 @@ public final class LineBreaks {
     Object base = text.getBaseObject();
     long offset = text.getBaseOffset();
     int size = text.numBytes();
-    int at = 0;
-    for (; at + 8 <= size; at += 8) { // eight bytes at a time: a zero byte where one is as wanted
-      long eight = Platform.getLong(base, offset + at);
-      long feed = eight ^ LOW * '\n';
-      long carriage = eight ^ LOW * '\r';
+    int i = 0;
+    for (; i + 8 <= size; i += 8) { // eight bytes at a time: a byte of the result is zero where one matches
+      long bytes = Platform.getLong(base, offset + i);
+      long feed = bytes ^ LOW * '\n';
+      long carriage = bytes ^ LOW * '\r';
       if (((feed - LOW & ~feed | carriage - LOW & ~carriage) & HIGH) != 0) {
         return true;
       }
     }
-    for (; at < size; at++) {
-      byte one = Platform.getByte(base, offset + at);
-      if (one == '\n' || one == '\r') {
+    for (; i < size; i++) {
+      byte last = Platform.getByte(base, offset + i);
+      if (last == '\n' || last == '\r') {
         return true;
       }
     }
     return false;
   }
 
-  /** Is there nothing in it but what Java's trim() takes away? */
+  /** Does Java's trim() leave nothing of it? */
   public static boolean isBlank(UTF8String text) {
     return text.toString().trim().isEmpty();
   }

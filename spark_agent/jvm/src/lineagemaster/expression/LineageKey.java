@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Seq;
 
-/** A number from 0 to 2**63 - 1 of the values of its children, see {@link KeyHash}. */
+/** A hash of the values of its children: a number from 0 to 2**63 - 1, see {@link KeyHash}. */
 public final class LineageKey extends AgentExpression {
   private static final long serialVersionUID = 1;
 
@@ -20,7 +20,7 @@ public final class LineageKey extends AgentExpression {
   }
 
   @Override
-  Expression over(Seq<Expression> children) {
+  Expression withChildren(Seq<Expression> children) {
     return new LineageKey(children);
   }
 
@@ -41,7 +41,7 @@ public final class LineageKey extends AgentExpression {
 
   @Override
   public String toString() {
-    return prettyName() + "(" + kids.mkString(", ") + ")";
+    return prettyName() + "(" + children.mkString(", ") + ")";
   }
 
   @Override
@@ -51,14 +51,14 @@ public final class LineageKey extends AgentExpression {
 
   @Override
   public Object productElement(int index) {
-    return kids;
+    return children;
   }
 
   @Override
   public Object eval(InternalRow row) {
     long hash = KeyHash.START;
-    for (Expression each : ScalaLists.<Expression>asJava(kids)) {
-      hash = KeyHash.ofAny(hash, each.eval(row));
+    for (Expression child : ScalaLists.<Expression>asJava(children)) {
+      hash = KeyHash.ofAny(hash, child.eval(row));
     }
     return hash & Long.MAX_VALUE;
   }
@@ -67,16 +67,16 @@ public final class LineageKey extends AgentExpression {
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
     String type = KeyHash.class.getName();
     String hash = context.freshName("hash");
-    Block all = EmptyBlock$.MODULE$.$plus(code("long " + hash + " = " + KeyHash.START + "L;\n"));
-    for (int i = 0; i < kids.size(); i++) {
-      ExprCode kid = kids.apply(i).genCode(context);
-      String isNull = kid.isNull().toString();
-      String ofValue = type + ".of(" + hash + ", " + kid.value() + ")";
+    Block code = EmptyBlock$.MODULE$.$plus(code("long " + hash + " = " + KeyHash.START + "L;\n"));
+    for (int i = 0; i < children.size(); i++) {
+      ExprCode child = children.apply(i).genCode(context);
+      String isNull = child.isNull().toString();
+      String ofValue = type + ".of(" + hash + ", " + child.value() + ")";
       String ofNull = type + ".ofNull(" + hash + ")";
       String next = isNull.equals("false") ? ofValue : isNull + " ? " + ofNull + " : " + ofValue;
-      all = all.$plus(kid.code()).$plus(code(hash + " = " + next + ";\n"));
+      code = code.$plus(child.code()).$plus(code(hash + " = " + next + ";\n"));
     }
     Block last = code("final long " + result.value() + " = " + hash + " & " + Long.MAX_VALUE + "L;\n");
-    return result.copy(all.$plus(last), FalseLiteral$.MODULE$, result.value());
+    return result.copy(code.$plus(last), FalseLiteral$.MODULE$, result.value());
   }
 }

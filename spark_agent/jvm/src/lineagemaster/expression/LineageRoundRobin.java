@@ -10,26 +10,26 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Seq;
 
-/** A number for each row that takes the rows of a task to `count` partitions in turn, see {@link RoundRobin}. */
+/** A number for each row that takes the rows of a task to all partitions in turn, see {@link RoundRobin}. */
 public final class LineageRoundRobin extends PinnedExpression implements InitializedPerPartition {
   private static final long serialVersionUID = 1;
 
-  private final int count;
-  private transient RoundRobin turns;
+  private final int partitions;
+  private transient RoundRobin roundRobin;
 
-  public LineageRoundRobin(int count, Seq<Expression> none) {
+  public LineageRoundRobin(int partitions, Seq<Expression> none) {
     super(none);
-    this.count = count;
+    this.partitions = partitions;
   }
 
   @Override
-  Expression over(Seq<Expression> children) {
-    return new LineageRoundRobin(count, children);
+  Expression withChildren(Seq<Expression> children) {
+    return new LineageRoundRobin(partitions, children);
   }
 
   @Override
   Object identity() {
-    return count;
+    return partitions;
   }
 
   @Override
@@ -39,12 +39,12 @@ public final class LineageRoundRobin extends PinnedExpression implements Initial
 
   @Override
   public String prettyName() {
-    return "lineage_turn";
+    return "lineage_round_robin";
   }
 
   @Override
   public String toString() {
-    return prettyName() + "(" + count + ")";
+    return prettyName() + "(" + partitions + ")";
   }
 
   @Override
@@ -54,12 +54,12 @@ public final class LineageRoundRobin extends PinnedExpression implements Initial
 
   @Override
   public Object productElement(int index) {
-    return index == 0 ? (Object) count : kids;
+    return index == 0 ? (Object) partitions : children;
   }
 
   @Override
   public void initializeInternal(int partitionIndex) {
-    turns = new RoundRobin(count);
+    roundRobin = new RoundRobin(partitions);
   }
 
   @Override
@@ -69,16 +69,16 @@ public final class LineageRoundRobin extends PinnedExpression implements Initial
 
   @Override
   public Object evalInternal(InternalRow row) {
-    return turns.next();
+    return roundRobin.next();
   }
 
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
     String type = RoundRobin.class.getName();
-    String turns = context.addMutableState(type, "turns", name -> "", true, true);
-    context.addPartitionInitializationStatement(turns + " = new " + type + "(" + count + ");");
+    String roundRobin = context.addMutableState(type, "roundRobin", name -> "", true, true);
+    context.addPartitionInitializationStatement(roundRobin + " = new " + type + "(" + partitions + ");");
     return result.copy(
-        EmptyBlock$.MODULE$.$plus(code("final long " + result.value() + " = " + turns + ".next();\n")),
+        EmptyBlock$.MODULE$.$plus(code("final long " + result.value() + " = " + roundRobin + ".next();\n")),
         FalseLiteral$.MODULE$,
         result.value());
   }

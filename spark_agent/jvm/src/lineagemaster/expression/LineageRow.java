@@ -17,8 +17,8 @@ import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Seq;
 
 /**
- * Of the row that Spark itself would make of its children: the hash, or all its bytes behind their number. By the
- * one, and where hashes are equal by the other, Spark sorts rows before it deals them out in turn (`repartition(n)`).
+ * The hash of the row that Spark itself would make of its children, or all its bytes behind their number. Before a
+ * round-robin partitioning (`repartition(n)`) Spark sorts rows by the hash, and where hashes are equal by the bytes.
  */
 public final class LineageRow extends AgentExpression {
   private static final long serialVersionUID = 1;
@@ -32,7 +32,7 @@ public final class LineageRow extends AgentExpression {
   }
 
   @Override
-  Expression over(Seq<Expression> children) {
+  Expression withChildren(Seq<Expression> children) {
     return new LineageRow(isHash, children);
   }
 
@@ -53,7 +53,7 @@ public final class LineageRow extends AgentExpression {
 
   @Override
   public String toString() {
-    return prettyName() + "(" + kids.mkString(", ") + ")";
+    return prettyName() + "(" + children.mkString(", ") + ")";
   }
 
   @Override
@@ -63,7 +63,7 @@ public final class LineageRow extends AgentExpression {
 
   @Override
   public Object productElement(int index) {
-    return index == 0 ? (Object) isHash : kids;
+    return index == 0 ? (Object) isHash : children;
   }
 
   /** Bytes whose order is that of Spark's RecordBinaryComparator: the shorter row first. */
@@ -74,13 +74,13 @@ public final class LineageRow extends AgentExpression {
 
   @Override
   public Object eval(InternalRow row) {
-    List<Expression> columns = ScalaLists.asJava(kids);
+    List<Expression> columns = ScalaLists.asJava(children);
     if (projection == null) {
       projection = UnsafeProjection.create(columns.stream().map(Expression::dataType).toArray(DataType[]::new));
     }
-    UnsafeRow made = projection.apply(
-        new GenericInternalRow(columns.stream().map(each -> each.eval(row)).toArray()));
-    return isHash ? (Object) made.hashCode() : bytes(made);
+    UnsafeRow sparkRow = projection.apply(
+        new GenericInternalRow(columns.stream().map(column -> column.eval(row)).toArray()));
+    return isHash ? (Object) sparkRow.hashCode() : bytes(sparkRow);
   }
 
   @Override
@@ -95,14 +95,14 @@ public final class LineageRow extends AgentExpression {
   /** Spark's own code that makes a row of the children. By reflection: its Seq differs between Scalas. */
   private ExprCode row(CodegenContext context) {
     try {
-      for (Method each : GenerateUnsafeProjection$.class.getMethods()) {
-        if (each.getName().equals("createCode")) {
-          return (ExprCode) each.invoke(GenerateUnsafeProjection$.MODULE$, context, kids, false);
+      for (Method method : GenerateUnsafeProjection$.class.getMethods()) {
+        if (method.getName().equals("createCode")) {
+          return (ExprCode) method.invoke(GenerateUnsafeProjection$.MODULE$, context, children, false);
         }
       }
     } catch (ReflectiveOperationException error) {
       throw new IllegalStateException(error);
     }
-    throw new IllegalStateException("Spark makes no code of rows");
+    throw new IllegalStateException("this Spark has no GenerateUnsafeProjection.createCode");
   }
 }

@@ -6,21 +6,21 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import scala.collection.Seq;
 
-/** Of a scan whose partition the task reads, be there rows or not. */
+/** The ids of a scan whose partition the task reads, whether there are rows or not. */
 public final class LineageSource extends SourceExpression implements InitializedPerPartition {
   private static final long serialVersionUID = 1;
 
-  public LineageSource(AgentConfig common, int node, boolean isStriped, Seq<Expression> children) {
-    super(common, node, isStriped, children);
+  public LineageSource(AgentConfig config, int node, boolean isStriped, Seq<Expression> children) {
+    super(config, node, isStriped, children);
   }
 
   @Override
-  Expression over(Seq<Expression> children) {
-    return new LineageSource(common, node, isStriped, children);
+  Expression withChildren(Seq<Expression> children) {
+    return new LineageSource(config, node, isStriped, children);
   }
 
   @Override
-  String split(CodegenContext context) {
+  String partition(CodegenContext context) {
     return "partitionIndex";
   }
 

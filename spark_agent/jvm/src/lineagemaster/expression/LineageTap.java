@@ -17,10 +17,15 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.Seq;
 
 /**
- * A condition that every row meets and that notes where the row comes from. The children are columns of ids, a null
- * where a row has none, and if the spec has one, the row's key: a long that is never null or negative. Of an output that
- * has places there are instead the key of the row's place, a bucket if it has buckets, and the texts that name its
- * folder, which only the first row of a place is asked for. Last are columns in which the end of a line is looked for.
+ * A condition that every row meets and that notes where the row comes from. Its children are, in this order:
+ *
+ * <ol>
+ *   <li>columns of ids, a null where a row has none
+ *   <li>if the spec has one, the row's key: a long that is never null or negative
+ *   <li>of an output that has several files: the key of the row's file, a bucket if it has buckets, and the texts that
+ *       name its folder. Bucket and texts are only evaluated for the first row of those that go into one file
+ *   <li>texts in which the end of a line is looked for
+ * </ol>
  */
 public final class LineageTap extends PinnedExpression implements InitializedPerPartition {
   private static final long serialVersionUID = 1;
@@ -48,7 +53,7 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
   }
 
   @Override
-  Expression over(Seq<Expression> children) {
+  Expression withChildren(Seq<Expression> children) {
     return new LineageTap(spec, children);
   }
 
@@ -74,7 +79,7 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
 
   @Override
   public Object productElement(int index) {
-    return index == 0 ? spec : kids;
+    return index == 0 ? spec : children;
   }
 
   @Override
@@ -90,38 +95,50 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
   @Override
   public Object evalInternal(InternalRow row) {
     int slot = buffer.slot();
-    for (int i = 0; i < columns(); i++) {
-      Object value = kids.apply(i).eval(row);
-      long[] column = i < spec.sources.length ? buffer.ids[i] : buffer.keys;
+    for (int i = 0; i < columnCount(); i++) {
+      Object value = children.apply(i).eval(row);
+      long[] column = i < spec.sourceNodes.length ? buffer.ids[i] : buffer.keys;
       column[slot] = value == null ? TapBuffer.NONE : (Long) value;
     }
-    if (spec.hasPlaces()) {
-      long place = (Long) kids.apply(columns()).eval(row);
-      if (place != buffer.place) {
-        int bucket = spec.isBucketed ? (Integer) kids.apply(columns() + 1).eval(row) : -1;
-        UTF8String[] values = new UTF8String[spec.columns.size()];
-        for (int i = 0; i < values.length; i++) {
-          values[i] = (UTF8String) kids.apply(names() + i).eval(row);
+    if (spec.hasOutputFiles()) {
+      long fileKey = (Long) children.apply(columnCount()).eval(row);
+      if (fileKey != buffer.fileKey) {
+        int bucket = spec.isBucketed ? (Integer) children.apply(columnCount() + 1).eval(row) : -1;
+        UTF8String[] folderValues = new UTF8String[spec.folderColumns.size()];
+        for (int i = 0; i < folderValues.length; i++) {
+          folderValues[i] = (UTF8String) children.apply(firstFolderValue() + i).eval(row);
         }
-        buffer.enter(place, bucket, values);
+        buffer.enterFile(fileKey, bucket, folderValues);
       }
     }
-    for (int i = kids.size() - spec.texts; i < kids.size() && buffer.isOfLines; i++) {
-      UTF8String text = (UTF8String) kids.apply(i).eval(row);
-      buffer.isOfLines = text == null ? !spec.isAlone : !LineBreaks.in(text) && !(spec.isAlone && LineBreaks.isBlank(text));
+    for (int i = firstText(); i < children.size() && buffer.isLinePerRow; i++) {
+      buffer.isLinePerRow = isOneLine((UTF8String) children.apply(i).eval(row));
     }
     buffer.rows = slot + 1;
     return Boolean.TRUE;
   }
 
+  /** Is a row with this text one line, as far as the text decides that? */
+  private boolean isOneLine(UTF8String text) {
+    if (text == null) {
+      return !spec.isOnlyColumn;
+    }
+    return !LineBreaks.in(text) && !(spec.isOnlyColumn && LineBreaks.isBlank(text));
+  }
+
   /** How many children are columns of the buffer: ids, and a key. */
-  private int columns() {
-    return spec.sources.length + (spec.hasKey() ? 1 : 0);
+  private int columnCount() {
+    return spec.sourceNodes.length + (spec.hasKey() ? 1 : 0);
   }
 
   /** Where the texts that name the folder begin. */
-  private int names() {
-    return columns() + (spec.isBucketed ? 2 : 1);
+  private int firstFolderValue() {
+    return columnCount() + (spec.isBucketed ? 2 : 1);
+  }
+
+  /** Where the texts begin in which the end of a line is looked for. */
+  private int firstText() {
+    return children.size() - spec.textCount;
   }
 
   @Override
@@ -130,62 +147,68 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
       return result.copy(code("final boolean " + result.value() + " = true;\n"), FalseLiteral$.MODULE$, result.value());
     }
     String type = TapBuffer.class.getName();
-    String shared = context.addReferenceObj("tap", spec, TapSpec.class.getName());
+    String spec = context.addReferenceObj("tap", this.spec, TapSpec.class.getName());
     String buffer = context.addMutableState(type, "tap", name -> "", true, true);
-    context.addPartitionInitializationStatement(buffer + " = " + type + ".open(" + shared + ", partitionIndex);");
+    context.addPartitionInitializationStatement(buffer + " = " + type + ".open(" + spec + ", partitionIndex);");
     String slot = context.freshName("slot");
-    Block before = EmptyBlock$.MODULE$;
-    StringBuilder text = new StringBuilder("final int " + slot + " = " + buffer + ".slot();\n");
-    for (int i = 0; i < columns(); i++) {
-      ExprCode kid = kids.apply(i).genCode(context);
-      before = before.$plus(kid.code());
-      String column = i < spec.sources.length ? ".ids[" + i + "]" : ".keys";
-      String isNull = kid.isNull().toString();
-      String value = kid.value().toString();
-      text.append(buffer).append(column).append('[').append(slot).append("] = ");
-      text.append(isNull.equals("false") ? value : isNull + " ? " + TapBuffer.NONE + "L : " + value).append(";\n");
+    Block code = columnsCode(context, buffer, slot);
+    if (this.spec.hasOutputFiles()) {
+      code = code.$plus(fileCode(context, buffer));
     }
-    before = before.$plus(code(text.toString()));
-    if (spec.hasPlaces()) {
-      before = before.$plus(placed(context, buffer));
+    for (int i = firstText(); i < children.size(); i++) {
+      code = code.$plus(lineCode(children.apply(i).genCode(context), buffer));
     }
-    for (int i = kids.size() - spec.texts; i < kids.size(); i++) {
-      before = before.$plus(looked(kids.apply(i).genCode(context), buffer));
-    }
-    // Last, so that no row counts that is not whole: a task may end while another thread of it still reads.
+    // Last, so that only whole rows count: a task may end while another thread of it still reads.
     String last = buffer + ".rows = " + slot + " + 1;\nfinal boolean " + result.value() + " = true;\n";
-    return result.copy(before.$plus(code(last)), FalseLiteral$.MODULE$, result.value());
+    return result.copy(code.$plus(code(last)), FalseLiteral$.MODULE$, result.value());
   }
 
-  /** The code that looks whether the row goes where the one before it went. */
-  private Block placed(CodegenContext context, String buffer) {
-    ExprCode place = kids.apply(columns()).genCode(context);
-    Block all = place.code().$plus(code("if (" + place.value() + " != " + buffer + ".place) {\n"));
+  /** The code that writes ids and key into the arrays. */
+  private Block columnsCode(CodegenContext context, String buffer, String slot) {
+    Block childCode = EmptyBlock$.MODULE$;
+    StringBuilder writes = new StringBuilder("final int " + slot + " = " + buffer + ".slot();\n");
+    for (int i = 0; i < columnCount(); i++) {
+      ExprCode child = children.apply(i).genCode(context);
+      childCode = childCode.$plus(child.code());
+      String column = i < spec.sourceNodes.length ? ".ids[" + i + "]" : ".keys";
+      String isNull = child.isNull().toString();
+      String value = child.value().toString();
+      writes.append(buffer).append(column).append('[').append(slot).append("] = ");
+      writes.append(isNull.equals("false") ? value : isNull + " ? " + TapBuffer.NONE + "L : " + value).append(";\n");
+    }
+    return childCode.$plus(code(writes.toString()));
+  }
+
+  /** The code that looks whether the row goes into the same file as the row before. */
+  private Block fileCode(CodegenContext context, String buffer) {
+    ExprCode fileKey = children.apply(columnCount()).genCode(context);
+    Block code = fileKey.code().$plus(code("if (" + fileKey.value() + " != " + buffer + ".fileKey) {\n"));
     String bucket = "-1";
     if (spec.isBucketed) {
-      ExprCode kid = kids.apply(columns() + 1).genCode(context);
-      all = all.$plus(kid.code());
-      bucket = kid.value().toString();
+      ExprCode child = children.apply(columnCount() + 1).genCode(context);
+      code = code.$plus(child.code());
+      bucket = child.value().toString();
     }
     String type = UTF8String.class.getName();
-    StringJoiner values = new StringJoiner(", ", "new " + type + "[] {", "}");
-    for (int i = names(); i < names() + spec.columns.size(); i++) {
-      ExprCode kid = kids.apply(i).genCode(context);
-      all = all.$plus(kid.code());
-      values.add(kid.isNull() + " ? (" + type + ") null : " + kid.value());
+    StringJoiner folderValues = new StringJoiner(", ", "new " + type + "[] {", "}");
+    for (int i = firstFolderValue(); i < firstFolderValue() + spec.folderColumns.size(); i++) {
+      ExprCode child = children.apply(i).genCode(context);
+      code = code.$plus(child.code());
+      folderValues.add(child.isNull() + " ? (" + type + ") null : " + child.value());
     }
-    String enter = buffer + ".enter(" + place.value() + ", " + bucket + ", " + values + ");\n}\n";
-    return all.$plus(code(enter));
+    String enter = buffer + ".enterFile(" + fileKey.value() + ", " + bucket + ", " + folderValues + ");\n}\n";
+    return code.$plus(code(enter));
   }
 
-  /** The code that looks whether the row is one line. */
-  private Block looked(ExprCode text, String buffer) {
+  /** The code that looks whether the row is one line: as `isOneLine`. */
+  private Block lineCode(ExprCode text, String buffer) {
     String type = LineBreaks.class.getName();
-    String found = type + ".in(" + text.value() + ")";
-    if (spec.isAlone) {
-      found += " || " + type + ".isBlank(" + text.value() + ")";
+    String isNotOneLine = type + ".in(" + text.value() + ")";
+    if (spec.isOnlyColumn) {
+      isNotOneLine += " || " + type + ".isBlank(" + text.value() + ")";
     }
-    String look = "if (" + buffer + ".isOfLines && (" + text.isNull() + " ? " + spec.isAlone + " : " + found + ")) {\n";
-    return text.code().$plus(code(look + buffer + ".isOfLines = false;\n}\n"));
+    String condition = text.isNull() + " ? " + spec.isOnlyColumn + " : " + isNotOneLine;
+    String look = "if (" + buffer + ".isLinePerRow && (" + condition + ")) {\n";
+    return text.code().$plus(code(look + buffer + ".isLinePerRow = false;\n}\n"));
   }
 }

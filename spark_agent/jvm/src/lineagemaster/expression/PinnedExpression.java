@@ -5,8 +5,9 @@ import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import scala.collection.Seq;
 
 /**
- * Evaluated once for each row where it stands, never folded, moved, merged or left out. `Unevaluable` is a mark only,
- * each of them can be evaluated: it keeps the optimiser from running them on the driver over a local table.
+ * An expression that is evaluated once for each row where it stands, never folded, moved, merged or left out.
+ * `Unevaluable` is only a mark, since each of them can be evaluated: it keeps the optimiser from running them on the
+ * driver over a local table.
  */
 abstract class PinnedExpression extends AgentExpression implements Unevaluable {
   private static final long serialVersionUID = 1;

@@ -7,10 +7,10 @@ import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
 /**
- * Scala's lists. Signatures of Spark that hold them are not the same in all Scalas, so what has one is called by
- * reflection here.
+ * Scala's lists. Spark's signatures with lists differ between versions of Scala, so methods and constructors that have
+ * one are called by reflection here.
  */
-@SuppressWarnings({"deprecation", "unchecked"}) // the only converters that both Scalas have; whose items nobody checks
+@SuppressWarnings({"deprecation", "unchecked"}) // the only converters of both versions of Scala; items are not checked
 public final class ScalaLists {
   private ScalaLists() {}
 
@@ -22,8 +22,8 @@ public final class ScalaLists {
     return new ArrayList<>(JavaConverters.seqAsJavaList(items));
   }
 
-  /** The list that a method without parameters gives. */
-  public static <T> List<T> asked(Object target, String method) {
+  /** The list that a method without parameters returns. */
+  public static <T> List<T> get(Object target, String method) {
     try {
       return asJava((Seq<T>) target.getClass().getMethod(method).invoke(target));
     } catch (ReflectiveOperationException error) {
@@ -31,12 +31,12 @@ public final class ScalaLists {
     }
   }
 
-  /** A new one, by the constructor that has as many parameters. */
-  public static <T> T made(Class<? extends T> type, Object... arguments) {
+  /** A new object, by the constructor that has as many parameters. */
+  public static <T> T construct(Class<? extends T> type, Object... arguments) {
     try {
-      for (Constructor<?> each : type.getConstructors()) {
-        if (each.getParameterCount() == arguments.length) {
-          return (T) each.newInstance(arguments);
+      for (Constructor<?> constructor : type.getConstructors()) {
+        if (constructor.getParameterCount() == arguments.length) {
+          return (T) constructor.newInstance(arguments);
         }
       }
     } catch (ReflectiveOperationException error) {

@@ -15,21 +15,22 @@ import org.apache.spark.sql.types.DataTypes;
 import scala.collection.Seq;
 
 /**
- * The id of each row of a scan: `split << 33 | position`. To stand in a projection directly over the scan. Its child,
- * if it has one, is the row's index in its file; the position then says which row it is even where a pushed filter
- * left out some. Of files of stripes (ORC) it is told how many rows are before the split, where that can be known.
+ * The id of each row of a scan: `partition << 33 | position`. It stands in a projection directly over the scan. Its
+ * child, if it has one, is the row's index in its file: then the position says which row it is, even where a pushed
+ * filter left out some. Of files of stripes (ORC) it finds out how many rows are before the split, where that can be
+ * known.
  */
 abstract class SourceExpression extends PinnedExpression {
   private static final long serialVersionUID = 1;
 
-  final AgentConfig common;
+  final AgentConfig config;
   final int node;
   final boolean isStriped;
   transient ScanPositions positions; // of the rows that are not evaluated by generated code
 
-  SourceExpression(AgentConfig common, int node, boolean isStriped, Seq<Expression> children) {
+  SourceExpression(AgentConfig config, int node, boolean isStriped, Seq<Expression> children) {
     super(children);
-    this.common = common;
+    this.config = config;
     this.node = node;
     this.isStriped = isStriped;
   }
@@ -39,14 +40,14 @@ abstract class SourceExpression extends PinnedExpression {
   }
 
   /** The partition of the scan, in generated code. */
-  abstract String split(CodegenContext context);
+  abstract String partition(CodegenContext context);
 
   /** May the code that opens a partition run without any row of it being read? */
   abstract boolean isLate();
 
   @Override
   Object identity() {
-    return List.of(common.applicationId, node);
+    return List.of(config.applicationId, node);
   }
 
   @Override
@@ -71,35 +72,35 @@ abstract class SourceExpression extends PinnedExpression {
 
   @Override
   public Object productElement(int index) {
-    return index == 0 ? common : index == 1 ? (Object) node : index == 2 ? (Object) isStriped : kids;
+    return index == 0 ? config : index == 1 ? (Object) node : index == 2 ? (Object) isStriped : children;
   }
 
-  void open(int split) {
-    positions = ScanPositions.open(common, node, split, !kids.isEmpty(), isStriped, isLate());
+  void open(int partition) {
+    positions = ScanPositions.open(config, node, partition, !children.isEmpty(), isStriped, isLate());
   }
 
   @Override
   public Object eval(InternalRow row) {
-    Object index = kids.isEmpty() ? null : kids.head().eval(row);
+    Object index = children.isEmpty() ? null : children.head().eval(row);
     return index == null ? positions.next() : positions.at((Long) index);
   }
 
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
     String type = ScanPositions.class.getName();
-    String shared = context.addReferenceObj("lineage", common, AgentConfig.class.getName());
-    // Not as text: the same query again finds its compiled code, though its nodes have other numbers.
-    String number = context.addReferenceObj("node", node, Integer.class.getName()) + ".intValue()";
+    String config = context.addReferenceObj("lineage", this.config, AgentConfig.class.getName());
+    // Not as text, so that the same query finds its compiled code again, though its nodes have other numbers.
+    String node = context.addReferenceObj("node", this.node, Integer.class.getName()) + ".intValue()";
     String positions = context.addMutableState(type, "positions", name -> "", true, true);
-    context.addPartitionInitializationStatement(
-        positions + " = " + type + ".open(" + shared + ", " + number + ", " + split(context) + ", " + !kids.isEmpty()
-            + ", " + isStriped + ", " + isLate() + ");");
+    String arguments = String.join(", ", config, node, partition(context), String.valueOf(!children.isEmpty()),
+        String.valueOf(isStriped), String.valueOf(isLate()));
+    context.addPartitionInitializationStatement(positions + " = " + type + ".open(" + arguments + ");");
     Block before = EmptyBlock$.MODULE$;
     String call = positions + ".next()";
-    if (!kids.isEmpty()) {
-      ExprCode row = kids.head().genCode(context);
-      before = row.code();
-      call = row.isNull() + " ? " + call + " : " + positions + ".at(" + row.value() + ")";
+    if (!children.isEmpty()) {
+      ExprCode rowIndex = children.head().genCode(context);
+      before = rowIndex.code();
+      call = rowIndex.isNull() + " ? " + call + " : " + positions + ".at(" + rowIndex.value() + ")";
     }
     Block code = code("final long " + result.value() + " = " + call + ";\n");
     return result.copy(before.$plus(code), FalseLiteral$.MODULE$, result.value());

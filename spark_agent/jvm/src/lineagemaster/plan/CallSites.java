@@ -17,23 +17,23 @@ import org.apache.spark.sql.execution.QueryExecution;
 import scala.Option;
 
 /**
- * Where the user's program made the operators of a plan. What a DataFrame adds to the plan that it is made of is noted
- * on the plan's nodes and their expressions, as tags: no query reads these, and Spark keeps them on what its optimiser
- * makes of a node. Which operators it merges or exchanges: so an operator is of the places of its expressions, which
- * stay what they are; only one without any is of its own place, as long as it is still of the kind that was noted.
+ * The lines of the user's program that made the operators of a plan. They are noted as tags on what a DataFrame adds to
+ * the plan that it is made of: on nodes and their expressions. No query reads tags, and Spark copies them to what its
+ * optimiser makes of a node. The optimiser merges operators and replaces them, and leaves expressions what they are. So
+ * an operator has the call sites of its expressions. One without any has its own, if it is of the kind that was noted.
  */
 public final class CallSites {
   private static final TreeNodeTag<String> SITE = new TreeNodeTag<>("lineage.callSite");
   private static final TreeNodeTag<String> KIND = new TreeNodeTag<>("lineage.kind");
-  /** What the optimiser makes of an operator: for people it is the same. */
+  /** What the optimiser makes of an operator, and users take for the same. */
   private static final Map<String, String> BECOMES = Map.of("Deduplicate", "Aggregate", "Distinct", "Aggregate",
       "DataSourceV2Relation", "DataSourceV2ScanRelation");
-  /** Of an expression that stands in operators of several places. */
+  /** Of an expression that is in operators of several call sites. */
   private static final String AMBIGUOUS = "";
 
   private CallSites() {}
 
-  /** Note the place of all that is new in the plan of a Dataset. */
+  /** Notes the call site of all that is new in the plan of a Dataset. */
   public static void note(Object dataset, String site) throws ReflectiveOperationException {
     QueryExecution execution = (QueryExecution) dataset.getClass().getMethod("queryExecution").invoke(dataset);
     Deque<LogicalPlan> next = new ArrayDeque<>(List.of(execution.commandExecuted()));
@@ -44,11 +44,11 @@ public final class CallSites {
       }
       plan.setTagValue(SITE, site);
       plan.setTagValue(KIND, plan.getClass().getSimpleName());
-      next.addAll(ScalaLists.<LogicalPlan>asked(plan, "children"));
-      for (Expression each : ScalaLists.<Expression>asked(plan, "expressions")) {
-        note(each, site);
-        if (SubqueryExpression.hasSubquery(each)) {
-          addSubqueries(each, next);
+      next.addAll(ScalaLists.<LogicalPlan>get(plan, "children"));
+      for (Expression expression : ScalaLists.<Expression>get(plan, "expressions")) {
+        note(expression, site);
+        if (SubqueryExpression.hasSubquery(expression)) {
+          addSubqueries(expression, next);
         }
       }
     }
@@ -56,9 +56,9 @@ public final class CallSites {
 
   /** A column or a literal may be the same object in many plans. */
   private static void note(Expression expression, String site) {
-    List<Expression> children = ScalaLists.asked(expression, "children");
+    List<Expression> children = ScalaLists.get(expression, "children");
     if (expression instanceof And) {
-      children.forEach(each -> note(each, site));
+      children.forEach(child -> note(child, site));
     } else if (!children.isEmpty()) {
       Option<String> noted = expression.getTagValue(SITE);
       boolean isOther = noted.isDefined() && !noted.get().equals(site);
@@ -66,19 +66,19 @@ public final class CallSites {
     }
   }
 
-  private static void addSubqueries(Expression expression, Deque<LogicalPlan> found) {
+  private static void addSubqueries(Expression expression, Deque<LogicalPlan> plans) {
     if (expression instanceof SubqueryExpression) {
-      found.add(((SubqueryExpression) expression).plan());
+      plans.add(((SubqueryExpression) expression).plan());
     }
-    ScalaLists.<Expression>asked(expression, "children").forEach(each -> addSubqueries(each, found));
+    ScalaLists.<Expression>get(expression, "children").forEach(child -> addSubqueries(child, plans));
   }
 
-  /** The places of an operator of an optimised plan, as far as they are known. */
+  /** The call sites of an operator of an optimised plan, as far as they are known. */
   static List<String> of(LogicalPlan plan) {
     Set<String> sites = new LinkedHashSet<>();
     boolean[] isAmbiguous = {false};
-    for (Expression each : ScalaLists.<Expression>asked(plan, "expressions")) {
-      addSites(each, sites, isAmbiguous);
+    for (Expression expression : ScalaLists.<Expression>get(plan, "expressions")) {
+      addSites(expression, sites, isAmbiguous);
     }
     if (sites.isEmpty() && !isAmbiguous[0]) {
       String kind = plan.getClass().getSimpleName();
@@ -90,15 +90,15 @@ public final class CallSites {
     return new ArrayList<>(sites);
   }
 
-  private static void addSites(Expression expression, Set<String> found, boolean[] isAmbiguous) {
+  private static void addSites(Expression expression, Set<String> sites, boolean[] isAmbiguous) {
     Option<String> noted = expression.getTagValue(SITE);
     if (noted.isDefined()) {
       isAmbiguous[0] |= noted.get().equals(AMBIGUOUS);
       if (!noted.get().equals(AMBIGUOUS)) {
-        found.add(noted.get());
+        sites.add(noted.get());
       }
     } else if (expression instanceof And) {
-      ScalaLists.<Expression>asked(expression, "children").forEach(each -> addSites(each, found, isAmbiguous));
+      ScalaLists.<Expression>get(expression, "children").forEach(child -> addSites(child, sites, isAmbiguous));
     }
   }
 }

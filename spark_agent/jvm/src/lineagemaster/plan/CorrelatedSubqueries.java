@@ -18,103 +18,104 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.runtime.BoxedUnit;
 
-/** What Spark makes joins of: subqueries that ask of the rows of the query around them. */
+/** The joins and aggregates that Spark makes of subqueries which refer to the query around them. */
 public final class CorrelatedSubqueries {
-  private static final Pattern LOOKING = Pattern.compile("^(LeftSemi|LeftAnti|ExistenceJoin)");
+  /** Joins whose right side only says whether a row has matches. */
+  private static final Pattern MATCH_TESTS = Pattern.compile("^(LeftSemi|LeftAnti|ExistenceJoin)");
 
   private CorrelatedSubqueries() {}
 
   /**
-   * Does a plan read the very columns of another one beside it? Spark gives each side of a join columns of its own, but
-   * where it computes a subquery for all different values of the query around it, these come from a copy of that query.
+   * Does a plan read the very columns of another one beside it? Spark gives each side of a join columns of its own. But
+   * where it computes a subquery for all distinct values of the query around it, these come from a copy of that query.
    */
   public static boolean isBesideCopy(LogicalPlan outer, LogicalPlan plan) {
     Set<Long> shared = new HashSet<>();
-    gather(outer, shared);
+    addColumnsOfRows(outer, shared);
     shared.retainAll(leafColumns(plan));
     return !shared.isEmpty();
   }
 
-  /** The columns of leaves but for those that are only looked at: a subquery may be computed at several places. */
-  private static void gather(LogicalPlan plan, Set<Long> ids) {
-    List<LogicalPlan> children = ScalaLists.asked(plan, "children");
+  /** The columns of leaves, without those that are only tested for matches: Spark may compute such a subquery twice. */
+  private static void addColumnsOfRows(LogicalPlan plan, Set<Long> ids) {
+    List<LogicalPlan> children = ScalaLists.get(plan, "children");
     if (children.isEmpty()) {
       ids.addAll(leafColumns(plan));
     }
-    boolean isLookedAt = plan instanceof Join && LOOKING.matcher(((Join) plan).joinType().toString()).find();
-    children.subList(0, isLookedAt ? 1 : children.size()).forEach(each -> gather(each, ids));
+    boolean isMatchTest = plan instanceof Join && MATCH_TESTS.matcher(((Join) plan).joinType().toString()).find();
+    children.subList(0, isMatchTest ? 1 : children.size()).forEach(child -> addColumnsOfRows(child, ids));
   }
 
-  /** Is it the different values of a copy of `outer`? */
+  /** Does it compute the distinct values of a copy of `outer`? */
   public static boolean isCopy(Aggregate plan, LogicalPlan outer) {
     Set<Long> columns = leafColumns(plan);
-    boolean[] isGrouping = {true};
-    for (Expression each : ScalaLists.<Expression>asked(plan, "aggregateExpressions")) {
-      each.foreach(part -> lookForFunctions(part, isGrouping));
+    boolean[] isDistinct = {true};
+    for (Expression result : ScalaLists.<Expression>get(plan, "aggregateExpressions")) {
+      result.foreach(part -> checkForFunction(part, isDistinct));
     }
-    return isGrouping[0] && !columns.isEmpty() && leafColumns(outer).containsAll(columns);
+    return isDistinct[0] && !columns.isEmpty() && leafColumns(outer).containsAll(columns);
   }
 
-  private static BoxedUnit lookForFunctions(Expression part, boolean[] isGrouping) {
-    isGrouping[0] &= !part.getClass().getSimpleName().equals("AggregateExpression");
+  private static BoxedUnit checkForFunction(Expression part, boolean[] isDistinct) {
+    isDistinct[0] &= !part.getClass().getSimpleName().equals("AggregateExpression");
     return BoxedUnit.UNIT;
   }
 
   private static Set<Long> leafColumns(LogicalPlan plan) {
     Set<Long> ids = new HashSet<>();
-    for (LogicalPlan leaf : ScalaLists.<LogicalPlan>asked(plan, "collectLeaves")) {
-      ScalaLists.<Attribute>asked(leaf, "output").forEach(each -> ids.add(each.exprId().id()));
+    for (LogicalPlan leaf : ScalaLists.<LogicalPlan>get(plan, "collectLeaves")) {
+      ScalaLists.<Attribute>get(leaf, "output").forEach(column -> ids.add(column.exprId().id()));
     }
     return ids;
   }
 
-  /** Of an ExistenceJoin: does the plan that it is in only ask that a row has no matches? */
-  public static boolean isDenied(Join join, LogicalPlan root) {
-    long exists = ((ExistenceJoin) join.joinType()).exists().exprId().id();
-    Asked asked = new Asked(exists);
-    root.foreach(asked::look); // whose signature all Scalas share
-    ScalaLists.<Expression>asked(root, "output").forEach(asked::take);
-    return asked.isDenied && !asked.isAffirmed;
+  /** Of an ExistenceJoin: does its plan only ask that a row has no matches? */
+  public static boolean isNegated(Join join, LogicalPlan root) {
+    ColumnUse use = new ColumnUse(((ExistenceJoin) join.joinType()).exists().exprId().id());
+    root.foreach(use::addOperator); // its signature is the same in all versions of Scala
+    ScalaLists.<Expression>get(root, "output").forEach(use::addValue);
+    return use.isNegated && !use.isAffirmed;
   }
 
-  /** How a plan asks for a column of a truth value. */
-  private static final class Asked {
+  /** How a plan uses a column that is true or false. */
+  private static final class ColumnUse {
     private final long column;
-    private boolean isDenied;
+    private boolean isNegated;
     private boolean isAffirmed;
 
-    Asked(long column) {
+    ColumnUse(long column) {
       this.column = column;
     }
 
-    BoxedUnit look(LogicalPlan plan) {
+    BoxedUnit addOperator(LogicalPlan plan) {
       if (plan instanceof Filter) {
-        take(((Filter) plan).condition(), true);
+        addCondition(((Filter) plan).condition(), true);
       } else {
-        List<Expression> own = ScalaLists.asked(plan, "expressions");
-        own.removeIf(each -> plan instanceof Project && each instanceof Attribute); // it goes on as it is
-        own.forEach(this::take);
+        List<Expression> expressions = ScalaLists.get(plan, "expressions");
+        // A projection that hands the column on does not use it.
+        expressions.removeIf(expression -> plan instanceof Project && expression instanceof Attribute);
+        expressions.forEach(this::addValue);
       }
       return BoxedUnit.UNIT;
     }
 
-    /** The value itself is asked for, which matches of a row make true. */
-    void take(Expression part) {
+    /** The value itself is used, which is true where a row has matches. */
+    void addValue(Expression part) {
       if (part instanceof Attribute) {
         isAffirmed |= ((Attribute) part).exprId().id() == column;
       }
-      ScalaLists.<Expression>asked(part, "children").forEach(this::take);
+      ScalaLists.<Expression>get(part, "children").forEach(this::addValue);
     }
 
-    private void take(Expression part, boolean isAsked) {
+    private void addCondition(Expression part, boolean mustHold) {
       if (part instanceof Not) {
-        take(((Not) part).child(), !isAsked);
+        addCondition(((Not) part).child(), !mustHold);
       } else if (part instanceof And || part instanceof Or) {
-        ScalaLists.<Expression>asked(part, "children").forEach(each -> take(each, isAsked));
-      } else if (part instanceof Attribute && !isAsked) {
-        isDenied |= ((Attribute) part).exprId().id() == column;
+        ScalaLists.<Expression>get(part, "children").forEach(child -> addCondition(child, mustHold));
+      } else if (part instanceof Attribute && !mustHold) {
+        isNegated |= ((Attribute) part).exprId().id() == column;
       } else {
-        take(part);
+        addValue(part);
       }
     }
   }

@@ -8,9 +8,9 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.List;
 
 /**
- * The plan of a subquery whose rows are the same each time, though what notes where they come from, which is below, is
- * not deterministic to Spark: a condition on the value of one that is not is neither pushed into a scan nor used to
- * choose partitions. Spark plans a copy of a subquery's plan, and in that there is nothing of this one.
+ * Declares the plan of a subquery deterministic: its rows are the same each time, though it has taps, which Spark takes
+ * for not deterministic. Else Spark would neither push a condition on the subquery's value into a scan nor use it to
+ * choose partitions. Spark runs a copy of a subquery's plan, and `clone` leaves this operator out of it.
  */
 public final class DeterministicPlan extends LogicalPlan implements Scala212Plan {
   private static final long serialVersionUID = 1;
@@ -27,7 +27,7 @@ public final class DeterministicPlan extends LogicalPlan implements Scala212Plan
   }
 
   @Override
-  @SuppressWarnings("unchecked") // whose items nobody checks
+  @SuppressWarnings("unchecked") // items are not checked
   public List<LogicalPlan> children() {
     return (List<LogicalPlan>) (Object) ScalaLists.of(java.util.List.of(child));
   }
@@ -35,7 +35,7 @@ public final class DeterministicPlan extends LogicalPlan implements Scala212Plan
   @Override
   @SuppressWarnings("unchecked")
   public List<Attribute> output() {
-    return (List<Attribute>) (Object) ScalaLists.of(ScalaLists.asked(child, "output"));
+    return (List<Attribute>) (Object) ScalaLists.of(ScalaLists.get(child, "output"));
   }
 
   @Override

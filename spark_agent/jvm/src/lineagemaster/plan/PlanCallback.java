@@ -1,7 +1,7 @@
 package lineagemaster.plan;
 
-/** What Python implements, over py4j: the rewriting of a plan. */
+/** The rewriting of a plan: what Python implements, over py4j. */
 public interface PlanCallback {
-  /** The plan to take instead, or null: this one stays. `entry` is what PlanRule says of the call. */
+  /** The plan to use instead, or null: this one stays. `entry` is what PlanRule says of the call. */
   Object rewrite(Object plan, String entry);
 }

@@ -4,13 +4,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.runtime.BoxedUnit;
 
 /**
- * Looks whether a rewritten plan can run. Spark looks no more behind its last rule: what is wrong would show in the
- * code that it generates, and be an error of the user's query.
+ * Checks whether a rewritten plan can run. Behind its last rule Spark checks nothing: a mistake would show in the code
+ * that it generates, as an error of the user's query.
  */
 public final class PlanCheck {
   private PlanCheck() {}
 
-  /** What is wrong with `after`, which is to stand for `before`; empty where nothing is. */
+  /** What is wrong with `after`, which is to replace `before`; empty where nothing is. */
   public static String problem(LogicalPlan before, LogicalPlan after) {
     if (!after.resolved()) {
       return "it is not resolved";
@@ -18,18 +18,18 @@ public final class PlanCheck {
     if (!before.sameOutput(after)) {
       return "its columns are not those of the query";
     }
-    return missing(before).isEmpty() ? missing(after) : ""; // an operator that Spark itself reads in another way
+    return missing(before).isEmpty() ? missing(after) : ""; // else Spark itself has such operators in the query
   }
 
   private static String missing(LogicalPlan plan) {
-    String[] found = {""};
-    plan.foreach(each -> look(each, found)); // whose signature all Scalas share
-    return found[0];
+    String[] problem = {""};
+    plan.foreach(operator -> check(operator, problem)); // its signature is the same in all versions of Scala
+    return problem[0];
   }
 
-  private static BoxedUnit look(LogicalPlan plan, String[] found) {
-    if (found[0].isEmpty() && !plan.missingInput().isEmpty()) {
-      found[0] = plan.nodeName() + " reads columns that it is not given: " + plan.missingInput();
+  private static BoxedUnit check(LogicalPlan operator, String[] problem) {
+    if (problem[0].isEmpty() && !operator.missingInput().isEmpty()) {
+      problem[0] = operator.nodeName() + " reads columns that it does not get: " + operator.missingInput();
     }
     return BoxedUnit.UNIT;
   }

@@ -6,20 +6,20 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * The optimiser's door to Python. A callback that fails leaves the plan as it is: lineage never fails a query. What the
- * callback itself makes Spark plan passes by it.
+ * Takes each plan from Spark's optimiser to Python and back. A callback that fails leaves the plan as it is: lineage
+ * never fails a query. Plans that the callback itself makes Spark optimise are not rewritten.
  */
 public final class PlanRule extends Rule<LogicalPlan> {
-  private static final String KEPT = "kept:";
+  private static final String CACHED = "cached:";
 
   private final PlanCallback callback;
   private final SparkContext context;
-  private final ThreadLocal<Boolean> isWithin = ThreadLocal.withInitial(() -> false);
-  private final ThreadLocal<LogicalPlan> given = new ThreadLocal<>();
+  private final ThreadLocal<Boolean> isSuspended = ThreadLocal.withInitial(() -> false);
+  private final ThreadLocal<LogicalPlan> lastResult = new ThreadLocal<>();
   private volatile String problem = "";
-  private volatile boolean hasKept;
+  private volatile boolean hasCached;
 
-  /** @param context whose jobs are told where something is kept */
+  /** @param context whose jobs get the property that something is persisted */
   public PlanRule(PlanCallback callback, SparkContext context) {
     this.callback = callback;
     this.context = context;
@@ -27,62 +27,64 @@ public final class PlanRule extends Rule<LogicalPlan> {
 
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    if (isWithin.get() || plan == given.get()) { // its batch runs until nothing changes
+    if (isSuspended.get() || plan == lastResult.get()) { // Spark applies the rule until nothing changes
       return plan;
     }
-    isWithin.set(true);
+    isSuspended.set(true);
     try {
       String entry = entry();
-      noteKeeping(entry);
+      markJobs(entry);
       Object rewritten = callback.rewrite(plan, entry);
-      LogicalPlan taken = rewritten == null ? plan : (LogicalPlan) rewritten;
-      given.set(taken);
-      return taken;
+      LogicalPlan result = rewritten == null ? plan : (LogicalPlan) rewritten;
+      lastResult.set(result);
+      return result;
     } catch (Throwable error) { // whatever it is, the query goes on without lineage
       problem = error.toString();
       return plan;
     } finally {
-      isWithin.set(false);
+      isSuspended.set(false);
     }
   }
 
   /**
-   * Where something is kept, the jobs that this thread starts say so to the workers that compute RDDs below a plan: what
-   * these have given to a cache outlives their tasks. Until a plan that is kept is run, no RDD is persisted for it.
+   * Where something is persisted, the jobs that this thread starts say so to the workers that compute RDDs below a
+   * plan: what these have written to a cache outlives their tasks. No RDD is persisted for a plan before a plan that
+   * is cached is run.
    */
-  private void noteKeeping(String entry) {
-    hasKept |= entry.startsWith(KEPT);
-    if (hasKept || !context.getPersistentRDDs().isEmpty()) {
-      context.setLocalProperty(TapBuffer.KEEPING, "true");
+  private void markJobs(String entry) {
+    hasCached |= entry.startsWith(CACHED);
+    if (hasCached || !context.getPersistentRDDs().isEmpty()) {
+      context.setLocalProperty(TapBuffer.HAS_PERSISTED, "true");
     }
   }
 
   /**
-   * Which method of Spark SQL the user's program called, as Class.method: the outermost one on the stack. Behind
-   * "kept:" where the plan is one that Spark caches; before "@" and the number of this thread where it works for Python.
+   * The method of Spark SQL that the user's program called, as Class.method: the outermost one on the stack. Before it
+   * "cached:", where the plan is one that Spark caches. Behind it "@" and the number of this thread, where it works for
+   * Python.
    */
   private static String entry() {
-    String[] found = {"", "", ""};
+    String[] parts = {"", "", ""};
     StackWalker.getInstance().forEach(frame -> {
       String name = frame.getClassName();
       String simple = name.substring(name.lastIndexOf('.') + 1);
       if (name.startsWith("org.apache.spark.sql.") && simple.startsWith("CacheManager")) {
-        found[0] = KEPT;
+        parts[0] = CACHED;
       } else if (name.startsWith("org.apache.spark.sql.") && (simple + frame.getMethodName()).indexOf('$') < 0) {
-        found[1] = simple + "." + frame.getMethodName();
+        parts[1] = simple + "." + frame.getMethodName();
       } else if (name.startsWith("py4j.")) {
-        found[2] = "@" + Thread.currentThread().getId();
+        parts[2] = "@" + Thread.currentThread().getId();
       }
     });
-    return found[0] + found[1] + found[2];
+    return parts[0] + parts[1] + parts[2];
   }
 
-  /** Whether this thread makes Spark plan a query only to show it to people, whose plan stays as it is. */
-  public void onlyShow(boolean isShown) {
-    isWithin.set(isShown);
+  /** Does this thread make Spark plan a query only to show it to users, whose plan stays as it is? */
+  public void suspend(boolean isSuspended) {
+    this.isSuspended.set(isSuspended);
   }
 
-  /** Why the last callback that failed did; then forgotten. */
+  /** Why the last callback that failed did so, once; then empty. */
   public String takeProblem() {
     String text = problem;
     problem = "";

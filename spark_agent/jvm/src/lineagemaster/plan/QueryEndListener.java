@@ -15,14 +15,14 @@ import org.apache.spark.sql.util.QueryExecutionListener;
 import scala.runtime.BoxedUnit;
 
 /**
- * Says on the driver, behind the manifests of its tasks, that a query has ended: one with taps of an output, or one that
- * stays as it is and whose plan is marked with the node that stands for it.
+ * Reports that a query has ended, behind the manifests of its tasks. It is a query with taps of an output, or one whose
+ * plan stays as it is and is marked with the node that stands for it.
  */
 public final class QueryEndListener implements QueryExecutionListener {
-  /** Of a message; that of a Python worker holds a whole traceback, and ends with what matters. */
+  /** Characters of a message. That of a Python worker holds a whole traceback, and ends with what matters. */
   private static final int MAX_MESSAGE = 20_000;
 
-  /** On the root of a plan, which is asked there only: what is below may be part of other plans. */
+  /** On the root of a plan, and read only there: what is below may be part of other plans. */
   private static final TreeNodeTag<Integer> UNFOLLOWED = new TreeNodeTag<>("lineage.unfollowed");
 
   private final ManifestAccumulator manifests;
@@ -31,7 +31,7 @@ public final class QueryEndListener implements QueryExecutionListener {
     this.manifests = manifests;
   }
 
-  /** This plan stays as it is; `node` stands for what its query gives. */
+  /** This plan stays as it is; `node` stands for the rows of its query. */
   public static void mark(LogicalPlan plan, int node) {
     plan.setTagValue(UNFOLLOWED, node);
   }
@@ -46,7 +46,7 @@ public final class QueryEndListener implements QueryExecutionListener {
     end(name, query, error);
   }
 
-  /** With what the query failed, or null. */
+  /** @param failure what the query failed with, or null */
   private void end(String name, QueryExecution query, Exception failure) {
     LogicalPlan plan;
     try {
@@ -72,7 +72,7 @@ public final class QueryEndListener implements QueryExecutionListener {
     if (failure == null) {
       return "";
     }
-    Throwable cause = failure; // Spark's own errors say less than what made them
+    Throwable cause = failure; // Spark's own errors say less than what caused them
     while (cause.getCause() != null && cause.getCause() != cause && !isOfPython(cause)) {
       cause = cause.getCause();
     }
@@ -88,7 +88,7 @@ public final class QueryEndListener implements QueryExecutionListener {
   /** The nodes of the taps of outputs in a plan. */
   public static Set<Integer> outputs(LogicalPlan optimized) {
     Set<Integer> nodes = new TreeSet<>();
-    optimized.foreach(plan -> collect(plan, nodes)); // whose signature all Scalas share
+    optimized.foreach(plan -> collect(plan, nodes)); // its signature is the same in all versions of Scala
     return nodes;
   }
 

@@ -4,7 +4,10 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.Seq;
 
-/** What Spark 3 calls of a plan, whose Scala is 2.12: javac makes the bridge to it, so one class file serves all versions. */
+/**
+ * What Spark 3 calls of a plan, as Scala 2.12 names it. For it javac makes bridge methods, so one class file serves all
+ * versions.
+ */
 interface Scala212Plan {
   Seq<LogicalPlan> children();
 

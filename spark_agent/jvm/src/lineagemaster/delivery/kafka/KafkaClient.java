@@ -17,32 +17,32 @@ import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** The producer: the one class that knows Kafka's, and that only `KafkaLoader` loads. */
+/** The producer: the one class that knows Kafka's classes. Only `KafkaLoader` loads it. */
 public final class KafkaClient implements BrokerClient {
   private final KafkaProducer<byte[], byte[]> producer;
-  private final Runnable heard;
+  private final Runnable acknowledged;
   private final String servers;
 
-  public KafkaClient(Map<String, String> options, String compression, Runnable heard) {
-    this.heard = heard;
+  public KafkaClient(Map<String, String> options, String compression, Runnable acknowledged) {
+    this.acknowledged = acknowledged;
     servers = options.get("bootstrap.servers");
-    Map<String, Object> all = new HashMap<>(options);
-    all.put("client.id", "lineage-agent-" + ProcessHandle.current().pid());
-    all.put("acks", "all");
-    all.put("enable.idempotence", "false"); // consumers put up with doubles; this spares a round trip at the start
-    all.put("compression.type", compression);
-    all.put("compression.zstd.level", "1");
-    all.put("linger.ms", "2"); // a task's last blocks go together, and it waits for them
-    all.put("batch.size", "262144");
-    all.put("buffer.memory", "33554432");
-    all.put("max.request.size", "1048576");
-    all.put("max.block.ms", Long.toString(Sender.STEP_MS));
-    all.put("delivery.timeout.ms", "300000"); // a broker that is away for shorter gets all that the buffer holds
-    all.put("socket.connection.setup.timeout.ms", "2000");
-    all.put("reconnect.backoff.max.ms", "2000");
-    all.put("metric.reporters", "");
-    all.put("enable.metrics.push", "false");
-    producer = new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
+    Map<String, Object> config = new HashMap<>(options);
+    config.put("client.id", "lineage-agent-" + ProcessHandle.current().pid());
+    config.put("acks", "all");
+    config.put("enable.idempotence", "false"); // consumers drop duplicates; this saves a round trip at the start
+    config.put("compression.type", compression);
+    config.put("compression.zstd.level", "1");
+    config.put("linger.ms", "2"); // a task's last blocks go together, and it waits for them
+    config.put("batch.size", "262144");
+    config.put("buffer.memory", "33554432");
+    config.put("max.request.size", "1048576");
+    config.put("max.block.ms", Long.toString(Sender.STEP_MS));
+    config.put("delivery.timeout.ms", "300000"); // a broker that is away for shorter gets all that the buffer holds
+    config.put("socket.connection.setup.timeout.ms", "2000");
+    config.put("reconnect.backoff.max.ms", "2000");
+    config.put("metric.reporters", "");
+    config.put("enable.metrics.push", "false");
+    producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
   }
 
   @Override
@@ -55,20 +55,20 @@ public final class KafkaClient implements BrokerClient {
   }
 
   @Override
-  public String send(String topic, int partition, byte[] key, byte[] message, DeliveryTally delivery) {
-    Report report = new Report(topic, delivery);
-    delivery.sent();
+  public String send(String topic, int partition, byte[] key, byte[] message, DeliveryTally tally) {
+    Report report = new Report(topic, tally);
+    tally.sent();
     try {
       producer.send(new ProducerRecord<>(topic, partition < 0 ? null : partition, key, message), report);
     } catch (RuntimeException error) {
-      delivery.arrived(); // it never left
+      tally.arrived(); // it never left
       throw error;
     }
     return report.refusal;
   }
 
   /** What an error means, and what to do: as spark_agent/delivery/kafka_errors.py says it. */
-  private String explained(Exception error, String topic) {
+  private String explanation(Exception error, String topic) {
     String reason = error.getMessage() == null ? error.toString() : error.getMessage();
     if (error instanceof AuthorizationException) {
       return "Kafka at " + servers + " does not let this application write to topic " + topic + " (" + reason
@@ -82,14 +82,14 @@ public final class KafkaClient implements BrokerClient {
         + "): see that it runs and that spark.lineage.kafka.bootstrap.servers names it";
   }
 
-  /** Why a message could not be queued: the client's own words are the same with a broker and without. */
-  private String refused(Exception error, String topic) {
+  /** Why a message could not be queued: the client's own message is the same with a broker and without. */
+  private String refusalReason(Exception error, String topic) {
     if (!error.getMessage().contains("not present in metadata")) {
       return "more waits than it takes";
     }
     for (Map.Entry<MetricName, ? extends Metric> metric : producer.metrics().entrySet()) {
       if (metric.getKey().name().equals("connection-count") && ((Double) metric.getValue().metricValue()) > 0) {
-        return "it does not tell of topic " + topic + ": it may have to be created";
+        return "it does not know topic " + topic + ": it may have to be created";
       }
     }
     return "no connection";
@@ -98,25 +98,25 @@ public final class KafkaClient implements BrokerClient {
   /** What became of one message. */
   private final class Report implements Callback {
     private final String topic;
-    private final DeliveryTally delivery;
+    private final DeliveryTally tally;
     private final Thread caller = Thread.currentThread();
     private String refusal;
 
-    Report(String topic, DeliveryTally delivery) {
+    Report(String topic, DeliveryTally tally) {
       this.topic = topic;
-      this.delivery = delivery;
+      this.tally = tally;
     }
 
     @Override
-    public void onCompletion(RecordMetadata place, Exception error) {
+    public void onCompletion(RecordMetadata metadata, Exception error) {
       if (error == null) {
-        delivery.arrived();
-        heard.run();
+        tally.arrived();
+        acknowledged.run();
       } else if (error instanceof TimeoutException && Thread.currentThread() == caller) {
-        delivery.arrived(); // `send` is still running: there is no room, or nothing is known of the topic yet
-        refusal = refused(error, topic);
+        tally.arrived(); // `send` is still running: there is no room, or nothing is known of the topic yet
+        refusal = refusalReason(error, topic);
       } else {
-        delivery.lost(explained(error, topic));
+        tally.lost(explanation(error, topic));
       }
     }
   }

@@ -1,0 +1,200 @@
+package lineagemaster.plan;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.StringJoiner;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import lineagemaster.delivery.Json;
+import lineagemaster.expression.ScalaLists;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.SessionWindow;
+import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
+import org.apache.spark.sql.catalyst.expressions.UnboundedFollowing$;
+import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Tuple2;
+import scala.collection.Seq;
+import scala.runtime.BoxedUnit;
+
+/**
+ * What the rewriting asks of plans, each in one call: a round trip from Python costs more than most answers, and for
+ * each object that comes back there is another round trip when it is released. Several texts come as JSON. Its methods
+ * are not static, since py4j looks static ones up at each call.
+ */
+public final class PlanReader {
+  /** So many columns of an operator are in its text. */
+  private static final int MAX_FIELDS = 25;
+  /** So many of the paths that a scan reads are told. */
+  private static final int MAX_ROOTS = 3;
+
+  /** The name of its class, without the package. */
+  public String kind(Object part) {
+    return part.getClass().getSimpleName();
+  }
+
+  /** The kinds of all leaves: [kind, ...]. */
+  public String leafKinds(LogicalPlan plan) {
+    return texts(ScalaLists.get(plan, "collectLeaves"), this::kind);
+  }
+
+  /** An operator: {kind, name, text: as Spark shows it, call_sites, has_subqueries, is_deterministic, files}. */
+  public String describe(LogicalPlan plan) {
+    return "{\"kind\":" + Json.quoted(kind(plan))
+        + ",\"name\":" + Json.quoted(plan.nodeName())
+        + ",\"text\":" + Json.quoted(plan.simpleString(MAX_FIELDS))
+        + ",\"call_sites\":" + texts(CallSites.of(plan), Function.identity())
+        + ",\"has_subqueries\":" + !ScalaLists.get(plan, "subqueries").isEmpty()
+        + ",\"is_deterministic\":" + plan.deterministic()
+        + ",\"files\":" + files(relation(plan))
+        + "}";
+  }
+
+  /** The names of expressions' types: [name, ...]. */
+  public String typeNames(Seq<Expression> expressions) {
+    return texts(ScalaLists.asJava(expressions), expression -> expression.dataType().catalogString());
+  }
+
+  /** The names of columns: [name, ...]. */
+  public String columnNames(Seq<NamedExpression> columns) {
+    return texts(ScalaLists.asJava(columns), NamedExpression::name);
+  }
+
+  /** The names of the columns that an expression reads: [name, ...]. */
+  public String referenceNames(Expression expression) {
+    List<Attribute> references = new ArrayList<>();
+    scala.collection.Iterator<Attribute> iterator = expression.references().iterator();
+    while (iterator.hasNext()) {
+      references.add(iterator.next());
+    }
+    return texts(references, NamedExpression::name);
+  }
+
+  /** The ids of a plan's columns, which those of other plans do not have: [id, ...]. */
+  public String columnIds(LogicalPlan plan) {
+    List<Long> ids = new ArrayList<>();
+    output(plan).forEach(column -> ids.add(column.exprId().id()));
+    return ids.toString();
+  }
+
+  /** The columns that are texts; null where others may hold the end of a line, too. */
+  public List<Expression> textColumns(Seq<Expression> columns) {
+    List<Expression> texts = new ArrayList<>();
+    for (Expression column : ScalaLists.asJava(columns)) {
+      String type = column.dataType().catalogString().toLowerCase(Locale.ROOT);
+      if (Stream.of("string", "char", "varchar").anyMatch(type::startsWith)) {
+        texts.add(column);
+      } else if (Stream.of("string", "char", "binary", "variant").anyMatch(type::contains)) {
+        return null;
+      }
+    }
+    return texts;
+  }
+
+  /** The columns that a command writes into files, not into names of folders. */
+  public Seq<Object> dataColumns(LogicalPlan command) {
+    Set<Object> folderIds = new HashSet<>();
+    ScalaLists.<Attribute>get(command, "partitionColumns").forEach(column -> folderIds.add(column.exprId().id()));
+    List<Attribute> columns = ScalaLists.get(command, "outputColumns");
+    columns.removeIf(column -> folderIds.contains(column.exprId().id()));
+    return ScalaLists.of(columns);
+  }
+
+  /** Does each function of a window see all rows of the window's partition? */
+  public boolean seesWholePartitions(LogicalPlan window) {
+    boolean[] seesAll = {true};
+    for (Expression function : ScalaLists.<Expression>get(window, "windowExpressions")) {
+      function.foreach(part -> checkFrame(part, seesAll));
+    }
+    return seesAll[0];
+  }
+
+  private static BoxedUnit checkFrame(Expression part, boolean[] seesAll) {
+    if (part instanceof SpecifiedWindowFrame) {
+      SpecifiedWindowFrame frame = (SpecifiedWindowFrame) part;
+      seesAll[0] &= frame.lower() == UnboundedPreceding$.MODULE$ && frame.upper() == UnboundedFollowing$.MODULE$;
+    }
+    return BoxedUnit.UNIT;
+  }
+
+  /** The expressions that are no session windows: a session of a row grows with the rows that it is merged with. */
+  public Seq<Object> withoutSessions(Seq<Expression> grouping) {
+    List<Expression> others = ScalaLists.asJava(grouping);
+    others.removeIf(expression -> expression instanceof NamedExpression
+        && ((NamedExpression) expression).metadata().contains(SessionWindow.marker()));
+    return ScalaLists.of(others);
+  }
+
+  /** A Scala Map of texts: {name: value, ...}. */
+  public String options(scala.collection.Map<String, String> options) {
+    StringJoiner json = new StringJoiner(",", "{", "}");
+    scala.collection.Iterator<Tuple2<String, String>> iterator = options.iterator();
+    while (iterator.hasNext()) {
+      Tuple2<String, String> option = iterator.next();
+      json.add(Json.quoted(option._1()) + ":" + Json.quoted(String.valueOf(option._2())));
+    }
+    return json.toString();
+  }
+
+  /**
+   * What a scan of files reads: {format: the kind of its format, roots: the first paths, count: of all paths, options,
+   * is_bucketed, folders: the columns that are names of folders}.
+   */
+  private String files(HadoopFsRelation relation) {
+    if (relation == null) {
+      return "null";
+    }
+    List<Object> roots = ScalaLists.get(relation.location(), "rootPaths");
+    return "{\"format\":" + Json.quoted(kind(relation.fileFormat()))
+        + ",\"roots\":" + texts(roots.subList(0, Math.min(roots.size(), MAX_ROOTS)), Object::toString)
+        + ",\"count\":" + roots.size()
+        + ",\"options\":" + options(relation.options())
+        + ",\"is_bucketed\":" + relation.bucketSpec().isDefined()
+        + ",\"folders\":" + texts(List.of(relation.partitionSchema().fieldNames()), Function.identity())
+        + "}";
+  }
+
+  /** Do two plans with the same leaves read the same files? Spark itself only compares their folders. */
+  public boolean readSameFiles(LogicalPlan plan, LogicalPlan other) {
+    List<LogicalPlan> leaves = ScalaLists.get(plan, "collectLeaves");
+    List<LogicalPlan> otherLeaves = ScalaLists.get(other, "collectLeaves");
+    boolean areSame = leaves.size() == otherLeaves.size();
+    for (int i = 0; areSame && i < leaves.size(); i++) {
+      areSame = readsSameFiles(relation(leaves.get(i)), relation(otherLeaves.get(i)));
+    }
+    return areSame;
+  }
+
+  private static boolean readsSameFiles(HadoopFsRelation relation, HadoopFsRelation other) {
+    return relation == null || other == null
+        || relation.sizeInBytes() == other.sizeInBytes()
+            && Arrays.equals(relation.location().inputFiles(), other.location().inputFiles());
+  }
+
+  /** Of a scan of files; null of other plans, and of a subclass, which may read in another way. */
+  static HadoopFsRelation relation(LogicalPlan leaf) {
+    if (leaf.getClass() != LogicalRelation.class) {
+      return null;
+    }
+    Object relation = ((LogicalRelation) leaf).relation();
+    return relation.getClass() == HadoopFsRelation.class ? (HadoopFsRelation) relation : null;
+  }
+
+  static List<Attribute> output(LogicalPlan plan) {
+    return ScalaLists.get(plan, "output");
+  }
+
+  private static <T> String texts(List<T> items, Function<T, String> text) {
+    StringJoiner json = new StringJoiner(",", "[", "]");
+    items.forEach(item -> json.add(Json.quoted(text.apply(item))));
+    return json.toString();
+  }
+}
