@@ -27,9 +27,14 @@ from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.trace_results import Texts, nodes_of, records_of, trace_of
-from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk, reached_at
-from lineage_service.tracing.spark.sets import BROADCAST_RECORDS, HELD_RECORDS, Frontier
-from lineage_service.tracing.spark.steps import SparkWalk
+from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk
+from lineage_service.tracing.spark.frontiers import (
+    BROADCAST_RECORDS,
+    HELD_RECORDS,
+    Frontier,
+    SparkFrontiers,
+)
+from lineage_service.tracing.spark.pages import reached_at
 from lineage_service.tracing.spark.store import SparkSnapshot, StoreInSpark, open_in_spark
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
@@ -101,7 +106,7 @@ class SparkTracing:
         page = cursors.read(query.cursor, cursors.digest(application_id, query))
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
-        main = self._walk(opened.snapshot, has_origins=False)
+        main = self._new_frontiers(opened.snapshot, has_origins=False)
         node, starts = self._start(opened.snapshot, main, query)
         trace = self._new_trace(opened, query, to, starts)
         trace.advance(unlimited)
@@ -129,7 +134,8 @@ class SparkTracing:
         self, opened: Opened, query: TraceQuery, to: int | None, starts: Mapping[int, Frontier]
     ) -> CrossApplicationTrace[SparkSnapshot, Arrived]:
         def new_walk(snapshot: SparkSnapshot, to: int | None = None) -> SparkTraceWalk:
-            return SparkTraceWalk(partial(self._walk, snapshot), query.direction, depth=query.depth, to=to)
+            new_frontiers = partial(self._new_frontiers, snapshot)
+            return SparkTraceWalk(new_frontiers, query.direction, depth=query.depth, to=to)
 
         walk = new_walk(opened.snapshot, to)
         for node, start in starts.items():
@@ -144,8 +150,8 @@ class SparkTracing:
             rows_before=self._locations.rows_before,
         )
 
-    def _walk(self, snapshot: SparkSnapshot, has_origins: bool) -> SparkWalk:
-        return SparkWalk(
+    def _new_frontiers(self, snapshot: SparkSnapshot, has_origins: bool) -> SparkFrontiers:
+        return SparkFrontiers(
             snapshot,
             has_origins=has_origins,
             is_reliable=self._is_reliable,
@@ -165,7 +171,7 @@ class SparkTracing:
         return cached[1]
 
     def _start(
-        self, snapshot: SparkSnapshot, main: SparkWalk, query: TraceQuery
+        self, snapshot: SparkSnapshot, main: SparkFrontiers, query: TraceQuery
     ) -> tuple[TopologyNode, dict[int, Frontier]]:
         """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
         named = places_named(snapshot.graph, self._locations, query, unlimited)
@@ -199,7 +205,7 @@ class SparkTracing:
         return records_of(opened, node, positions, texts, self._locations, unlimited)
 
 
-def _by_key(snapshot: SparkSnapshot, main: SparkWalk, node: TopologyNode, query: TraceQuery) -> Frontier:
+def _by_key(snapshot: SparkSnapshot, main: SparkFrontiers, node: TopologyNode, query: TraceQuery) -> Frontier:
     partitions = {snapshot.graph.topology.runs[run].partition for run in snapshot.graph.runs_of(node.number)}
     allowed = {
         run.number

@@ -1,15 +1,17 @@
-"""The sets of records of a walk on Spark: held by the driver where they are small, else kept by Spark.
+"""The records that a walk on Spark has reached: held by the driver where they are few, else by Spark.
 
-Of a set that is not held, the driver knows how many records each run has in it. Spark computes such a set
-once and keeps it without the plan that made it, so plans stay short. Knows nothing of relations and flows.
+Of a set that the driver does not hold, it knows how many records each task run has in it. Spark computes such
+a set once and persists it without the plan that made it, so plans stay short. Knows nothing of relations and
+flows.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,8 +24,18 @@ HELD_RECORDS = 1_000
 BROADCAST_RECORDS = 500_000
 _ALL = (1 << 62) - 1
 
-Ranges = list[tuple[int, int, int, int, int]]
-"""(run, first position, the one after the last, run of the result, what to add to a position)."""
+#: More records of a run are listed in pieces, so that a task never holds an array of all.
+_PIECE = 1_000_000
+
+
+class Move(NamedTuple):
+    """From one run to another: records from position `low` to before `high`, with `shift` added."""
+
+    run: int
+    low: int
+    high: int
+    into: int
+    shift: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,7 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Distinct records, in a frame or held as rows. `spread` says of each run in the set how many."""
+    """The distinct records of a node, in a frame or held as rows. `spread` says of each run how many."""
 
     spread: Mapping[int, Spread]
     frame: DataFrame | None = None
@@ -50,6 +62,12 @@ class Frontier:
     @property
     def is_held(self) -> bool:
         return self.frame is None
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first and the last position in any run."""
+        spreads = self.spread.values()
+        return min(spread.first for spread in spreads), max(spread.last for spread in spreads)
 
     @property
     def records(self) -> int:
@@ -71,43 +89,47 @@ class Part:
 
 
 @dataclass
-class SparkSets:
-    """The sets of one walk, by node. With origins, many starts are walked at once and told apart."""
+class SparkFrontiers:
+    """The frontier of each node. With origins, many starts are walked at once and told apart."""
 
     snapshot: SparkSnapshot
     has_origins: bool = False
-    is_reliable: bool = False  # sets are kept in the session's checkpoint folder
+    is_reliable: bool = False  # sets stand in the session's checkpoint folder
     broadcast_records: int = BROADCAST_RECORDS
     held_records: int = HELD_RECORDS
     is_exact: bool = True
     towards: Collection[int] | None = None  # the nodes that matter; None: all
     parts: dict[int, list[Part]] = field(default_factory=lambda: defaultdict(list))
     came: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # node -> parts that it ever had
-    _hops: int = 0
+    hops: int = 0  # after how many public operations what is added now was found
+
+    @property
+    def origin_columns(self) -> list[str]:
+        return ["origin"] if self.has_origins else []
 
     @property
     def columns(self) -> list[str]:
-        return ["origin", "run", "pos"] if self.has_origins else ["run", "pos"]
+        return [*self.origin_columns, "run", "pos"]
 
     def add(self, node: int, frontier: Frontier) -> None:
         """Put a set at `node`."""
         if frontier.spread:
-            self._add_part(
-                node, Part(self._hops, frontier.frame, frontier.rows, frontier, is_light=frontier.is_held)
+            self.add_part(
+                node, Part(self.hops, frontier.frame, frontier.rows, frontier, is_light=frontier.is_held)
             )
 
-    def _add_found(self, node: int, frame: DataFrame, frontier: Frontier) -> None:
+    def add_found(self, node: int, frame: DataFrame, frontier: Frontier) -> None:
         """Put at `node` what was found from `frontier`."""
-        self._add_part(node, Part(self._hops, frame.select(*self.columns), is_light=frontier.is_held))
+        self.add_part(node, Part(self.hops, frame.select(*self.columns), is_light=frontier.is_held))
 
-    def _add_part(self, node: int, part: Part) -> None:
+    def add_part(self, node: int, part: Part) -> None:
         self.parts[node].append(part)
         self.came[node] += 1
 
     def put(self, node: int, frontier: Frontier) -> None:
         """All of what stands at `node` is this set now."""
         self.parts[node] = [
-            Part(self._hops, frontier.frame, frontier.rows, frontier, is_light=frontier.is_held)
+            Part(self.hops, frontier.frame, frontier.rows, frontier, is_light=frontier.is_held)
         ]
 
     def at(self, node: int) -> Frontier:
@@ -156,8 +178,8 @@ class SparkSets:
         return Frontier(spread, rows=tuple(sorted(rows)))
 
     def counted(self, distinct: DataFrame) -> Frontier:
-        """A set that Spark keeps."""
-        frame = self._kept(distinct)
+        """A set that Spark holds."""
+        frame = self.computed_once(distinct)
         numbers = F.count("*").alias("records"), F.min("pos").alias("low"), F.max("pos").alias("high")
         rows = frame.groupBy("run").agg(*numbers).collect()
         spread = {row["run"]: Spread(row["records"], row["low"], row["high"]) for row in rows}
@@ -165,7 +187,7 @@ class SparkSets:
             return self.of_rows([tuple(row) for row in frame.collect()])
         return Frontier(spread, frame)
 
-    def _kept(self, frame: DataFrame) -> DataFrame:
+    def computed_once(self, frame: DataFrame) -> DataFrame:
         """What Spark computes once: here, on disk where memory is short, or in the checkpoint folder."""
         return frame.checkpoint() if self.is_reliable else frame.localCheckpoint(eager=False)
 
@@ -182,25 +204,22 @@ class SparkSets:
         spread = {run: frontier.spread[run] for run in chosen}
         return Frontier(spread, self.snapshot.among(self.frame(frontier), "run", chosen))
 
-    def _small(self, frontier: Frontier) -> DataFrame:
+    def small(self, frontier: Frontier) -> DataFrame:
         frame = self.frame(frontier)
         return F.broadcast(frame) if frontier.records <= self.broadcast_records else frame
 
     # -- moves that need no flows --------------------------------------------------------------------
 
-    def beside_cached(self, node: int, frontier: Frontier, direction: str) -> Frontier:
+    def with_copies(self, node: int, frontier: Frontier, direction: str) -> Frontier:
         """A cached RDD is read by other runs than those that computed it: its records stand in both."""
-        moves: Ranges
+        graph = self.snapshot.graph
         if direction == "backward":
-            links = [link for link in self.snapshot.graph.links_of.get(node, ()) if link.parent_node == node]
-            moves = [(link.run, 0, _ALL, link.parent_run, 0) for link in links if link.run in frontier.spread]
+            links = [link for link in graph.links_of.get(node, ()) if link.parent_node == node]
+            copies = [Move(link.run, 0, _ALL, link.parent_run, 0) for link in links]
         else:
-            links = [link for link in self.snapshot.graph.links_from.get(node, ()) if link.node == node]
-            moves = [
-                (link.parent_run, 0, link.count, link.run, 0)
-                for link in links
-                if link.parent_run in frontier.spread
-            ]
+            links = [link for link in graph.links_from.get(node, ()) if link.node == node]
+            copies = [Move(link.parent_run, 0, link.count, link.run, 0) for link in links]
+        moves = [move for move in copies if move.run in frontier.spread]
         if not moves:
             return frontier
         if frontier.is_held:
@@ -208,28 +227,76 @@ class SparkSets:
         moved = self._moved(frontier, moves).select(*self.columns)
         return self.counted(self.frame(frontier).union(moved).distinct())
 
-    def add_moved(self, node: int, frontier: Frontier, ranges: Ranges) -> None:
-        """Put records of the ranges at `node`, at their new places. `frontier` may be of another walk."""
+    def add_moved(self, node: int, frontier: Frontier, moves: Sequence[Move]) -> None:
+        """Put records at `node`, at their new places. `frontier` may be of another walk."""
         if frontier.is_held:
-            if rows := tuple(_moved_rows(frontier.rows, ranges)):
-                self._add_part(node, Part(self._hops, rows=rows, is_light=True))
+            if rows := tuple(_moved_rows(frontier.rows, moves)):
+                self.add_part(node, Part(self.hops, rows=rows, is_light=True))
         else:
-            self._add_found(node, self._moved(frontier, ranges), frontier)
+            self.add_found(node, self._moved(frontier, moves), frontier)
 
-    def _moved(self, frontier: Frontier, ranges: Ranges) -> DataFrame:
-        """Records of the ranges, at their new places."""
-        table = self.snapshot.table("of bigint, low bigint, high bigint, into bigint, more bigint", ranges)
+    def _moved(self, frontier: Frontier, moves: Sequence[Move]) -> DataFrame:
+        """The records that move, at their new places."""
+        table = self.snapshot.table("of bigint, low bigint, high bigint, into bigint, more bigint", moves)
         on = (F.col("run") == F.col("of")) & F.expr("pos >= low AND pos < high")
-        origin = ["origin"] if self.has_origins else []
         moved = self.frame(frontier).join(F.broadcast(table), on)
-        return moved.select(*origin, F.col("into").alias("run"), F.expr("pos + more").alias("pos"))
+        return moved.select(
+            *self.origin_columns, F.col("into").alias("run"), F.expr("pos + more").alias("pos")
+        )
+
+    # -- all records ---------------------------------------------------------------------------------
+
+    def add_every_record(
+        self, node: int, frontier: Frontier, runs: Iterable[int], *, is_exact: bool = False
+    ) -> None:
+        """Put all records of a node in `runs` there, for whatever is in the set."""
+        if not frontier.spread:
+            return
+        self.is_exact &= is_exact
+        records = self._listed(node, runs)
+        if self.has_origins:
+            records = records.crossJoin(F.broadcast(self.frame(frontier).select("origin").distinct()))
+        self.add_found(node, records, frontier)
+
+    def add_every_record_of_each(self, node: int, frontier: Frontier, *, is_exact: bool = False) -> None:
+        """Put all records of a node there, of each run that is in the set."""
+        if not frontier.spread:
+            return
+        self.is_exact &= is_exact
+        records = self._listed(node, frontier.spread)
+        if self.has_origins:
+            origins = self.frame(frontier).select("origin", "run").distinct()
+            records = records.join(F.broadcast(origins), "run")
+        self.add_found(node, records, frontier)
+
+    def ranged(self, run: int, first: int, count: int) -> Frontier:
+        """A set of so many records of a run that stand side by side."""
+        if count <= max(self.held_records, 1):
+            return self.of_rows([(run, position) for position in range(first, first + count)])
+        return Frontier({run: Spread(count, first, first + count - 1)}, self._ranges([(run, first, count)]))
+
+    def _listed(self, node: int, runs: Iterable[int]) -> DataFrame:
+        """All records of a node in runs."""
+        return self._ranges((run, 0, self.snapshot.graph.count(node, run)) for run in runs)
+
+    def _ranges(self, ranges: Iterable[tuple[int, int, int]]) -> DataFrame:
+        """So many records of each (run, first position, number of records)."""
+        pieces = [
+            (run, low, min(low + _PIECE, first + count) - 1)
+            for run, first, count in ranges
+            for low in range(first, first + count, _PIECE)
+        ]
+        table = self.snapshot.table("run bigint, low bigint, high bigint", pieces)
+        if sum(high - low for _, low, high in pieces) > _PIECE:  # each task lists some
+            table = table.repartition(min(len(pieces), 200), "run", "low")
+        return table.select("run", F.explode(F.expr("sequence(low, high)")).alias("pos"))
 
 
-def _moved_rows(rows: Iterable[Row], ranges: Ranges) -> Iterator[Row]:
-    by_run: dict[int, Ranges] = defaultdict(list)
-    for run_range in ranges:
-        by_run[run_range[0]].append(run_range)
+def _moved_rows(rows: Iterable[Row], moves: Sequence[Move]) -> Iterator[Row]:
+    by_run: dict[int, list[Move]] = defaultdict(list)
+    for move in moves:
+        by_run[move.run].append(move)
     for *origin, run, position in rows:
-        for _, low, high, into, more in by_run.get(run, ()):
-            if low <= position < high:
-                yield (*origin, into, position + more)
+        for move in by_run.get(run, ()):
+            if move.low <= position < move.high:
+                yield (*origin, move.into, position + move.shift)

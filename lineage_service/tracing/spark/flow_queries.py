@@ -1,0 +1,56 @@
+"""The flows of a node as DataFrames, cut down to those that may meet a set of records."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lineage_service.tracing.spark.frontiers import Frontier, SparkFrontiers
+
+__all__ = ["FlowQueries"]
+
+#: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
+#: with its spans one by one.
+_STRETCH = 64
+
+
+class FlowQueries:
+    """Flows have their run in the column `f_run`, so that they can be joined with records."""
+
+    def __init__(self, frontiers: SparkFrontiers) -> None:
+        self._snapshot, self._frontiers = frontiers.snapshot, frontiers
+
+    def of(self, node: int) -> DataFrame:
+        flows = self._snapshot.flows.frame.where(F.col("node") == node)
+        return flows.withColumnRenamed("run", "f_run").drop("node")
+
+    def near(
+        self, flows: DataFrame, run: str, position: str, frontier: Frontier, *, is_span: bool = False
+    ) -> DataFrame:
+        """Flows that may meet the set: what Parquet's statistics pass over is not read."""
+        first, last = frontier.bounds
+        near = self._snapshot.among(flows, run, frontier.spread.keys()).where(F.col(position) <= last)
+        return near if is_span else near.where(F.col(position) >= first)
+
+    def joined(self, frontier: Frontier, flows: DataFrame, run: str, position: str) -> DataFrame:
+        """Each record with the flows that name its run and its position in these columns."""
+        on = (F.col("run") == F.col(run)) & (F.col("pos") == F.col(position))
+        return self._frontiers.small(frontier).join(flows, on)
+
+    def inside(self, frontier: Frontier, spans: DataFrame, run: str, begin: str) -> DataFrame:
+        """Each record with the spans of its run that it lies in; `begin` is a span's first position there."""
+        last = f"{begin} + out_count - 1"
+        stretches = F.expr(f"explode(sequence({begin} div {_STRETCH}, ({last}) div {_STRETCH}))")
+        spans = spans.where("out_count > 0").select("*", stretches.alias("stretch"))
+        on = (
+            (F.col("run") == F.col(run))
+            & (F.expr(f"pos div {_STRETCH}") == F.col("stretch"))
+            & F.expr(f"pos >= {begin} AND pos <= {last}")
+        )
+        return self._frontiers.small(frontier).join(spans, on)
+
+    def runs_by_partition(self, node: int) -> DataFrame:
+        """(partition_id, run) of a node with ids."""
+        run_of_partition = self._snapshot.graph.topology.run_of_partition.items()
+        rows = [(partition, run) for (of, partition), run in run_of_partition if of == node]
+        return self._snapshot.table("partition_id bigint, run bigint", rows)
