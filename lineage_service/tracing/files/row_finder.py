@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Direction
@@ -22,9 +22,9 @@ from lineage_service.tracing.files.file_parts import (
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
-from lineage_service.tracing.model.elements import TopologyNode, in_words, is_below
+from lineage_service.tracing.files.missing_files import only_file_below
+from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode, in_words
 from lineage_service.tracing.model.topology import Topology
-from spark_agent import contract
 
 __all__ = ["RowFinder", "UnknownRowError"]
 
@@ -48,108 +48,73 @@ class RowFinder:
         direction: Direction,
         node: int | None = None,
     ) -> list[tuple[int, int, int]]:
-        """[(node, split, offset)] of a row of an input or output file: of `node`, or of those that are meant.
+        """[(node, partition, offset)] of a row of a file: of `node`, or of the nodes that are meant.
 
         Several only forward, see `nodes_meant`. Raises NotFoundError, InvalidQueryError.
         """
-        name = normal_path(path)
-        partitions_of: dict[int, list[Mapping[str, Any]]] = {}
-        for number, reader in topology.nodes.items():
-            for info in reader.partitions.values():
-                if any(file == path or normal_path(file) == name for file in paths_of(info)):
-                    partitions_of.setdefault(number, []).append(info)
-        if not partitions_of and (why := _not_captured(topology, name)):
-            raise NotFoundError(f"{name}: its records are not known. {why}")
-        if not partitions_of:
-            below = _files(topology, name)
-            if len(below) == 1:
-                return self.find(topology, below[0], row, check, direction, node)
-            if below:
-                raise InvalidQueryError(
-                    f"{name} is a folder with {len(below):,} files: name one of them: {_named(below)}"
-                )
-            files = _files(topology)
-            has = _without_files(topology, name) or (f"; it has {_named(files)}" if files else "")
-            raise NotFoundError(f"no source or sink of this application has the file {name}{has}")
-        if node is not None and node not in partitions_of:
+        file = _File(path, normal_path(path))
+        infos_of = _infos_with(topology, file)
+        if not infos_of:
+            below = only_file_below(topology, file.name)
+            return self.find(topology, below, row, check, direction, node)
+        if node is not None and node not in infos_of:
             raise NotFoundError(
-                f"node {node} neither read nor wrote the file {name}; who did: "
-                f"{_nodes(topology, partitions_of)}"
+                f"node {node} neither read nor wrote the file {file.name}; who did: "
+                f"{_nodes(topology, infos_of)}"
             )
-        if node is not None:
-            meant = [node]
-        else:
-            meant = nodes_meant({number: topology.nodes[number].kind for number in partitions_of}, direction)
-        places: list[tuple[int, int, int]] = []
+        kinds = {number: topology.nodes[number].kind for number in infos_of}
+        records: list[tuple[int, int, int]] = []
         missing: list[NotFoundError] = []
-        for number in meant:
+        for number in nodes_meant(kinds, direction) if node is None else [node]:
             try:
-                places.append(self._in_node(topology, number, partitions_of[number], path, row, check))
+                at = self._in_node(topology.nodes[number], infos_of[number], file, row, check)
+                records.append((number, *at))
             except UnknownRowError as error:
-                if len(partitions_of) == 1:
+                if len(infos_of) == 1:
                     raise
-                raise UnknownRowError(
-                    f"{error} (who has the file: {_nodes(topology, partitions_of)})"
-                ) from None
+                raise UnknownRowError(f"{error} (who has the file: {_nodes(topology, infos_of)})") from None
             except NotFoundError as error:  # it read another part of the file
                 missing.append(error)
-            if places and direction == "backward":
+            if records and direction == "backward":
                 break
-        if not places:
+        if not records:
             raise missing[0]
-        return places
+        return records
 
     def _in_node(
-        self,
-        topology: Topology,
-        node_number: int,
-        infos: Sequence[Mapping[str, Any]],
-        path: str,
-        row: int,
-        check: Check,
-    ) -> tuple[int, int, int]:
-        """(node, split, offset) of a row of a file, of which a node has these partitions."""
-        name = normal_path(path)
+        self, node: TopologyNode, infos: Sequence[PartitionInfo], file: _File, row: int, check: Check
+    ) -> tuple[int, int]:
+        """(partition, offset) of a row of a file, of which a node has these partitions."""
         if "files" in infos[0]:
-            info = infos[0]
-            at = next(
-                at for at, file in enumerate(paths_of(info)) if file == path or normal_path(file) == name
-            )
-            return node_number, int(info["split"]), at
+            paths = enumerate(paths_of(infos[0]))
+            return int(infos[0]["split"]), next(offset for offset, path in paths if file.is_at(path))
         parts = [
             (int(info["split"]), part)
             for info in infos
-            for part in parts_of(topology.nodes[node_number], info)
-            if part.path == path or normal_path(part.path) == name
+            for part in parts_of(node, info)
+            if file.is_at(part.path)
         ]
         if parts:
-            if topology.nodes[node_number].kind == "source" and _are_read_again(part for _, part in parts):
+            if node.kind == "source" and _are_read_again(part for _, part in parts):
                 raise InvalidQueryError(
-                    f"node {node_number} read {name} more than once; give node, partition and offset"
+                    f"node {node.number} read {file.name} more than once; give node, partition and offset"
                 )
-            return (
-                node_number,
-                *self._in_parts(format_of(topology.nodes[node_number]), parts, row, check),
-            )
-        infos = sorted(infos, key=lambda info: int(info["start"]))
-        if "record_length" in infos[0]:
-            firsts = [first_record(info) for info in infos]
-            at = sum(first <= row for first in firsts) - 1
-            if at < 0:
-                raise NotFoundError(f"record {row} of {name} is none of those that were read")
-            return node_number, int(infos[at]["split"]), row - firsts[at]
-        if len(infos) == 1:
-            return node_number, int(infos[0]["split"]), row
-        for partition, rows in topology.nodes[node_number].file_rows.items():
-            if row in rows and any(info["split"] == partition for info in infos):
-                return node_number, partition, row - rows.start
-        partition, offset = self._partition_of(infos, row, check)
-        return node_number, partition, offset
+            return self._in_parts(format_of(node), parts, row, check)
+        in_order = sorted(infos, key=lambda info: int(info["start"]))
+        if "record_length" in in_order[0]:
+            return _of_one_length(in_order, file, row)
+        if len(in_order) == 1:
+            return int(in_order[0]["split"]), row
+        partitions = {int(info["split"]) for info in in_order}
+        for partition, rows in node.file_rows.items():
+            if row in rows and partition in partitions:
+                return partition, row - rows.start
+        return self._partition_of(in_order, row, check)
 
     def _in_parts(
         self, format: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
     ) -> tuple[int, int]:
-        """(split, offset) of a row of a file, of which the parts are pieces."""
+        """(partition, offset) of a row of a file, of which the parts are pieces."""
         path = parts[0][1].path
         try:
             if len(parts) == 1 and format == TEXT and not parts[0][1].start:  # the file need not be read
@@ -192,8 +157,8 @@ class RowFinder:
             )
         return records[0]
 
-    def _partition_of(self, infos: Sequence[Mapping[str, Any]], row: int, check: Check) -> tuple[int, int]:
-        """(split, offset) of a row of a file that was read in several."""
+    def _partition_of(self, infos: Sequence[PartitionInfo], row: int, check: Check) -> tuple[int, int]:
+        """(partition, offset) of a row of a file that was read in several."""
         path = str(infos[0]["path"])
         begins = {start: start for start in (int(info["start"]) for info in infos)}
         try:
@@ -206,7 +171,7 @@ class RowFinder:
                 raise NotFoundError(
                     f"{path} has {index.count_rows(check)} rows; row {row} is not there (rows count from 0)"
                 )
-            # The row that begins at the first byte of a split belongs to the split before.
+            # The row that begins at the first byte of a partition belongs to the partition before.
             candidates = [info for info in infos if begins[int(info["start"])] < begin] or [infos[0]]
             first = self._rows.first_row(path, state, begins[int(candidates[-1]["start"])], check)
         except UnreadableError as error:
@@ -214,25 +179,34 @@ class RowFinder:
         return int(candidates[-1]["split"]), row - first
 
 
-def _files(topology: Topology, folder: str = "/") -> list[str]:
-    """The files of sources and sinks, all or those below a folder, in order."""
-    prefix = folder.rstrip("/") + "/"
-    every = {
-        normal_path(path)
-        for node in topology.nodes.values()
-        for info in node.partitions.values()
-        for path in paths_of(info)
-    }
-    return sorted(path for path in every if folder == "/" or path.startswith(prefix))
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file by the path that a query gives, and by its one name."""
+
+    path: str
+    name: str
+
+    def is_at(self, path: str) -> bool:
+        return path == self.path or normal_path(path) == self.name
 
 
-def _named(files: Sequence[str]) -> str:
-    more = f" and {len(files) - _LISTED:,} more" if len(files) > _LISTED else ""
-    return ", ".join(files[:_LISTED]) + more
+def _infos_with(topology: Topology, file: _File) -> dict[int, list[PartitionInfo]]:
+    """Node -> its partitions with a file."""
+    infos_of: dict[int, list[PartitionInfo]] = {}
+    for number, node in topology.nodes.items():
+        infos = [info for info in node.partitions.values() if any(map(file.is_at, paths_of(info)))]
+        if infos:
+            infos_of[number] = infos
+    return infos_of
 
 
-#: So many files are named in a message.
-_LISTED = 3
+def _of_one_length(infos: Sequence[PartitionInfo], file: _File, number: int) -> tuple[int, int]:
+    """(partition, offset) of a record of a file of records of one length."""
+    firsts = [first_record(info) for info in infos]
+    at = sum(first <= number for first in firsts) - 1
+    if at < 0:
+        raise NotFoundError(f"record {number} of {file.name} is none of those that were read")
+    return int(infos[at]["split"]), number - firsts[at]
 
 
 def _nodes(topology: Topology, numbers: Iterable[int]) -> str:
@@ -243,41 +217,3 @@ def _are_read_again(parts: Iterable[FilePart]) -> bool:
     """Is a file among what was read twice, or a split of one?"""
     starts = Counter((part.start, part.row) for part in parts)
     return max(starts.values()) > 1
-
-
-def _not_captured(topology: Topology, path: str) -> str:
-    """Why the records of a file are not known to an operation that read it or wrote it; "" if all are.
-
-    Who wrote it last says so before who read it.
-    """
-    nodes = [
-        node
-        for node in topology.nodes.values()
-        if node.relation == contract.CARRIED and not node.exact and _has_place(node, path)
-    ]
-    last = max(nodes, key=lambda node: (node.kind == "sink", node.number), default=None)
-    return "" if last is None else last.reason
-
-
-def _without_files(topology: Topology, path: str) -> str:
-    """What to ask instead where operations have records below a folder, and nobody knows in which files."""
-    nodes = [
-        f"{node.number} ({node.name})"
-        for node in topology.nodes.values()
-        if node.relation != contract.CARRIED and _has_place(node, path) and not _has_files(node)
-    ]
-    if not nodes:
-        return ""
-    return (
-        f"; records of node {', '.join(nodes)} are there, but which file holds which is not known: "
-        "give node, partition and offset"
-    )
-
-
-def _has_files(node: TopologyNode) -> bool:
-    return any(True for info in node.partitions.values() for _ in paths_of(info))
-
-
-def _has_place(node: TopologyNode, path: str) -> bool:
-    """Is a file, or a folder, below what a node read or wrote?"""
-    return node.dataset is not None and is_below(path, node.dataset.name)

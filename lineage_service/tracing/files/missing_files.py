@@ -1,0 +1,91 @@
+"""What to say of a file that no source or sink of an application has: why, and what to ask instead. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lineage_service.errors import InvalidQueryError, NotFoundError
+from lineage_service.tracing.files.file_parts import normal_path, paths_of
+from lineage_service.tracing.model.elements import TopologyNode, is_below
+from lineage_service.tracing.model.topology import Topology
+from spark_agent import contract
+
+__all__ = ["only_file_below"]
+
+
+def only_file_below(topology: Topology, path: str) -> str:
+    """The one file of the application in a folder.
+
+    Raises NotFoundError, InvalidQueryError where there is none, or several.
+    """
+    if why := _not_captured(topology, path):
+        raise NotFoundError(f"{path}: its records are not known. {why}")
+    below = _files(topology, path)
+    if len(below) == 1:
+        return below[0]
+    if below:
+        raise InvalidQueryError(
+            f"{path} is a folder with {len(below):,} files: name one of them: {_named(below)}"
+        )
+    files = _files(topology)
+    has = _without_files(topology, path) or (f"; it has {_named(files)}" if files else "")
+    raise NotFoundError(f"no source or sink of this application has the file {path}{has}")
+
+
+def _files(topology: Topology, folder: str = "/") -> list[str]:
+    """The files of sources and sinks, all or those below a folder, in order."""
+    prefix = folder.rstrip("/") + "/"
+    every = {
+        normal_path(path)
+        for node in topology.nodes.values()
+        for info in node.partitions.values()
+        for path in paths_of(info)
+    }
+    return sorted(path for path in every if folder == "/" or path.startswith(prefix))
+
+
+def _named(files: Sequence[str]) -> str:
+    more = f" and {len(files) - _LISTED:,} more" if len(files) > _LISTED else ""
+    return ", ".join(files[:_LISTED]) + more
+
+
+#: So many files are named in a message.
+_LISTED = 3
+
+
+def _not_captured(topology: Topology, path: str) -> str:
+    """Why the records of a file are not known to an operation that read it or wrote it; "" if all are.
+
+    Who wrote it last says so before who read it.
+    """
+    nodes = [
+        node
+        for node in topology.nodes.values()
+        if node.relation == contract.CARRIED and not node.exact and _has_place(node, path)
+    ]
+    last = max(nodes, key=lambda node: (node.kind == "sink", node.number), default=None)
+    return "" if last is None else last.reason
+
+
+def _without_files(topology: Topology, path: str) -> str:
+    """What to ask instead where operations have records below a folder, and nobody knows in which files."""
+    nodes = [
+        f"{node.number} ({node.name})"
+        for node in topology.nodes.values()
+        if node.relation != contract.CARRIED and _has_place(node, path) and not _has_files(node)
+    ]
+    if not nodes:
+        return ""
+    return (
+        f"; records of node {', '.join(nodes)} are there, but which file holds which is not known: "
+        "give node, partition and offset"
+    )
+
+
+def _has_files(node: TopologyNode) -> bool:
+    return any(True for info in node.partitions.values() for _ in paths_of(info))
+
+
+def _has_place(node: TopologyNode, path: str) -> bool:
+    """Is a file, or a folder, below what a node read or wrote?"""
+    return node.dataset is not None and is_below(path, node.dataset.name)
