@@ -1,6 +1,6 @@
 """One application, read from the flow store: what is said of it as a whole, and what is needed to walk.
 
-Knows nothing of how a trace is walked; keeps nothing between versions of the store.
+Knows nothing of how a trace is walked; caches nothing between versions of the store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spark_agent import contract
 __all__ = ["AnySnapshot", "OpenedApplication", "StoreReader", "open_application", "opened_as", "stored_files"]
 
 StoreReader = SummaryReader
-"""What the questions read of a flow store."""
+"""What queries read of a flow store."""
 
 
 class StoredFiles(Protocol):
@@ -64,7 +64,7 @@ def open_application(
     files: Mapping[str, Sequence[str]],
     application_id: str,
     events: Sequence[Mapping[str, Any]],
-    kept: CachedRows | None = None,
+    cached: CachedRows | None = None,
     receipts: Receipts | None = None,
     rows: Mapping[str, int] | None = None,
 ) -> OpenedApplication[Snapshot]:
@@ -74,7 +74,7 @@ def open_application(
     """
     block_receipts = (receipts or Receipts()).of(files["blocks"])
     topology = read_topology(application_id, events, block_receipts)
-    snapshot = Snapshot(topology, block_receipts, files["flows"], files["records"], kept)
+    snapshot = Snapshot(topology, block_receipts, files["flows"], files["records"], cached)
     return opened_as(snapshot, events, block_receipts, rows)
 
 

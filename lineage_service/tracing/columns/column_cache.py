@@ -1,7 +1,7 @@
-"""Columns of row groups as they are kept in memory: in as little as holds them, the last ones within a bound.
+"""Columns of row groups as they are cached: in as little memory as holds them, the last ones within a bound.
 
-What is kept need not be read again. A column that counts on is a range; one whose values repeat, as the
-outputs of groups do, is told by its runs. Knows nothing of files.
+What is cached need not be read again. A column that counts on is a range; one whose values repeat, as the
+outputs of groups do, is run-length encoded. Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -15,26 +15,36 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["NO_RUN", "CachedColumn", "ColumnCache", "Integers", "Key", "Runs", "compact", "part", "places"]
+__all__ = [
+    "NO_RUN",
+    "CachedColumn",
+    "ColumnCache",
+    "Integers",
+    "Key",
+    "RunLengths",
+    "compact",
+    "part",
+    "places",
+]
 
 Integers = npt.NDArray[np.signedinteger[Any]]
 
 #: Stands for null in `in_run`; runs that blocks name are not negative, and -2 - p is no run: ids of node p.
 NO_RUN = -1
 CACHE_BYTES = 96 << 20
-#: Numbers between it and its negative are kept in 32 bits: the sum of two fits, too. Whoever adds more makes
-#: them 64 bits long.
+#: Numbers between it and its negative are cached in 32 bits: the sum of two fits, too. Whoever adds more
+#: makes them 64 bits long.
 _SHORT = 1 << 30
 #: And how many outputs a row speaks of, or by how much its inputs differ, in 8 or 16 bits, below these.
 _FEW = (1 << 7, np.int8), (1 << 15, np.int16)
 _SMALL = frozenset(("out_count", "in_step"))
-#: These are kept as runs where there are at least so many times as many rows.
+#: These are run-length encoded where there are at least so many times as many rows.
 _REPEATED = 3
 _REPEATING = frozenset(("out_pos", "in_run"))
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunLengths:
     """Rows in which values repeat: value k stands from row starts[k] to before starts[k + 1]."""
 
     values: Integers
@@ -45,8 +55,8 @@ class Runs:
         return self.values.nbytes + self.starts.nbytes
 
 
-CachedColumn = Integers | range | Runs
-"""A column as it is kept: as a range where each value is one more than the one before it."""
+CachedColumn = Integers | range | RunLengths
+"""A column as it is cached: as a range where each value is one more than the one before it."""
 Key = tuple[str, int, str]
 """(file, row group, column)."""
 
@@ -58,30 +68,30 @@ class ColumnCache:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._lock = Lock()
-        self._kept: OrderedDict[Key, CachedColumn] = OrderedDict()
+        self._columns: OrderedDict[Key, CachedColumn] = OrderedDict()
 
     def get(self, key: Key) -> CachedColumn | None:
         with self._lock:
-            column = self._kept.get(key)
+            column = self._columns.get(key)
             if column is not None:
-                self._kept.move_to_end(key)
+                self._columns.move_to_end(key)
             return column
 
-    def kept(self) -> list[Key]:
-        """What is kept."""
+    def cached_keys(self) -> list[Key]:
+        """What is cached."""
         with self._lock:
-            return list(self._kept)
+            return list(self._columns)
 
     def has(self, key: Key) -> bool:
-        return key in self._kept
+        return key in self._columns
 
     def put(self, key: Key, values: CachedColumn) -> None:
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = values
+            if key not in self._columns:
+                self._columns[key] = values
                 self._bytes += _bytes(values)
                 while self._bytes > self._max_bytes:
-                    self._bytes -= _bytes(self._kept.popitem(last=False)[1])
+                    self._bytes -= _bytes(self._columns.popitem(last=False)[1])
 
 
 def _bytes(values: CachedColumn) -> int:
@@ -103,7 +113,7 @@ def compact(name: str, column: pa.ChunkedArray) -> CachedColumn:
         if runs * _REPEATED <= len(values):
             bounds = np.zeros(runs + 1, np.int32)
             bounds[1:-1], bounds[-1] = np.flatnonzero(changes) + 1, len(values)
-            return Runs(values[bounds[:-1]].astype(kind), bounds)
+            return RunLengths(values[bounds[:-1]].astype(kind), bounds)
     first, last = int(values[0]), int(values[-1])
     if last - first == len(values) - 1 and kind is np.int32 and bool(np.all(values[1:] - values[:-1] == 1)):
         return range(first, last + 1)
@@ -112,18 +122,18 @@ def compact(name: str, column: pa.ChunkedArray) -> CachedColumn:
     return np.asarray(values, kind)
 
 
-def part(kept: CachedColumn, start: int, stop: int) -> Integers:
-    """The values of the rows from `start` to before `stop`. Of runs and ranges, no others are made."""
-    if isinstance(kept, range):
-        return np.arange(kept.start + start, kept.start + stop, dtype=np.int32)
-    if isinstance(kept, Runs):
+def part(column: CachedColumn, start: int, stop: int) -> Integers:
+    """The values of the rows from `start` to before `stop`. Of run lengths and ranges, no others are made."""
+    if isinstance(column, range):
+        return np.arange(column.start + start, column.start + stop, dtype=np.int32)
+    if isinstance(column, RunLengths):
         if start >= stop:
-            return kept.values[:0]
-        first = int(kept.starts.searchsorted(start, "right")) - 1
-        last = int(kept.starts.searchsorted(stop, "left"))
-        bounds = kept.starts[first : last + 1].clip(start, stop)
-        return np.repeat(kept.values[first:last], np.diff(bounds))
-    return kept[start:stop]
+            return column.values[:0]
+        first = int(column.starts.searchsorted(start, "right")) - 1
+        last = int(column.starts.searchsorted(stop, "left"))
+        bounds = column.starts[first : last + 1].clip(start, stop)
+        return np.repeat(column.values[first:last], np.diff(bounds))
+    return column[start:stop]
 
 
 def places(values: Integers, keys: Integers, side: Literal["left", "right"]) -> Integers:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lineage_service.tracing.columns.column_cache import NO_RUN, Integers, places
-from lineage_service.tracing.columns.flow_files import Slice
+from lineage_service.tracing.columns.flow_slices import Slice
 
 __all__ = [
     "INPUTS",

@@ -1,7 +1,7 @@
 """The keys and values of single records, from the rows of `records` of one application.
 
 Row groups are chosen as those of `flow_files` are: by the bounds that Parquet keeps of each, read once. Small
-ones are read here and the last ones kept, within a bound; what holds much text is left to DuckDB, which
+ones are read here and the last ones are cached, within a bound; what holds much text is left to DuckDB, which
 decodes a piece at a time. It is asked for the files that can hold something, not for all of them.
 """
 
@@ -74,22 +74,22 @@ class TextCache:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, int], _Rows] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, int], _Rows] = OrderedDict()
 
     def get(self, key: tuple[str, int]) -> _Rows | None:
         with self._lock:
-            rows = self._kept.get(key)
+            rows = self._cached.get(key)
             if rows is not None:
-                self._kept.move_to_end(key)
+                self._cached.move_to_end(key)
             return rows
 
     def put(self, key: tuple[str, int], rows: _Rows) -> None:
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = rows
+            if key not in self._cached:
+                self._cached[key] = rows
                 self._bytes += rows.bytes
                 while self._bytes > self._max_bytes:
-                    self._bytes -= self._kept.popitem(last=False)[1].bytes
+                    self._bytes -= self._cached.popitem(last=False)[1].bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import duckdb
 
 from lineage_service.completeness import Receipt
-from lineage_service.tracing.columns.flow_files import ColumnCache, FlowFiles
+from lineage_service.tracing.columns.column_cache import ColumnCache
+from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.record_texts import RecordTexts, TextCache
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
@@ -25,7 +26,7 @@ _RECORD_COLUMNS = "node INTEGER, run BIGINT, pos BIGINT, kind VARCHAR, type VARC
 
 @dataclass(frozen=True)
 class CachedRows:
-    """What was read last of the files of all applications."""
+    """What was read last of the files of all applications. Snapshots share it."""
 
     columns: ColumnCache = field(default_factory=ColumnCache)
     texts: TextCache = field(default_factory=TextCache)
@@ -40,12 +41,12 @@ class Snapshot:
         receipts: Iterable[Receipt],
         flow_files: Sequence[str],
         record_files: Sequence[str],
-        kept: CachedRows | None = None,
+        cached: CachedRows | None = None,
     ) -> None:
         """Files are Parquet files of the application, on this machine."""
-        kept = kept or CachedRows()
-        self.flows = FlowFiles(flow_files, kept.columns)
-        self.texts = RecordTexts(record_files, kept.texts)
+        cached = cached or CachedRows()
+        self.flows = FlowFiles(flow_files, cached.columns)
+        self.texts = RecordTexts(record_files, cached.texts)
         self.database = duckdb.connect(":memory:")
         self.database.execute("SET threads = 2")
         _view(self.database, "records", record_files, _RECORD_COLUMNS)

@@ -1,7 +1,7 @@
-"""The time that one question has: DuckDB is interrupted when it is spent, and all else asks now and then.
+"""The time that one query has: DuckDB is interrupted when it is spent, and all else checks now and then.
 
-One thread watches over all questions: to start one for each, and wait until it runs, costs more than many an
-answer.
+One thread watches over all queries: to start one for each, and wait until it runs, costs more than many a
+result.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["time_budget"]
 
 
 class _Watch:
-    """Calls what was given to it when the time has come, unless it was taken back. Threads share it."""
+    """Calls each function when its time has come, unless it was taken back. Threads share it."""
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._ends: dict[int, tuple[float, Callable[[], None]]] = {}
         self._numbers = count()
-        self._wakes_at: float | None = None  # None: when it is told to
+        self._wakes_at: float | None = None  # None: when it is notified
         self._thread: Thread | None = None
 
     def begin(self, at: float, call: Callable[[], None]) -> int:
@@ -42,8 +42,10 @@ class _Watch:
             return number
 
     def end(self, number: int) -> None:
-        """It is not called any more, and nothing here holds it: DuckDB aborts where a thread lets go of a
-        cursor while the interpreter ends."""
+        """It is not called any more, and nothing here refers to it.
+
+        DuckDB aborts where a thread drops a cursor while the interpreter ends.
+        """
         with self._changed:
             self._ends.pop(number, None)
 
@@ -76,7 +78,7 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
     deadline = monotonic() + seconds
     watched = _watch.begin(deadline, cursor.interrupt)
     spent = TimeBudgetError(
-        f"the question took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
+        f"the query took longer than its {seconds:g} s; ask for fewer steps with depth= or to="
     )
 
     def check() -> None:
@@ -84,7 +86,7 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
             raise spent
 
     try:
-        with reading_told():  # errors of the files of jobs are told with their rows
+        with reading_told():  # errors of the files of jobs stand with their rows
             yield check
     except duckdb.InterruptException:
         raise spent from None

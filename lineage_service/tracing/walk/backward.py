@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from lineage_service.tracing.columns.column_cache import NO_RUN, Integers
-from lineage_service.tracing.columns.flow_files import Slice
+from lineage_service.tracing.columns.flow_slices import Slice
 from lineage_service.tracing.columns.interval_join import (
     OF_OUTPUTS,
     OF_SPANS,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from lineage_service.tracing.columns.flow_files import Slice
+from lineage_service.tracing.columns.flow_slices import Slice
 
 __all__ = ["Lookup", "in_runs"]
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from lineage_service.tracing.columns.column_cache import NO_RUN
-from lineage_service.tracing.columns.flow_files import Slice
+from lineage_service.tracing.columns.flow_slices import Slice
 from lineage_service.tracing.columns.interval_join import INPUTS, OF_SPANS, outputs_of_inputs, within
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.walk.flow_lookup import Lookup, in_runs

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from lineage_service.decode.rows import mark_of
-from lineage_service.tracing.columns.flow_files import Integers
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.model.elements import TaskRun
 from lineage_service.tracing.model.topology import Topology
 from spark_agent import contract

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
 
-from lineage_service.tracing.columns.flow_files import Integers
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 

@@ -278,7 +278,7 @@ class Spent(MemoryQueries):
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         if query.cursor is None and query.depth is None and self.patience == 0:
-            error = TimeBudgetError("the question took longer than its 30 s")
+            error = TimeBudgetError("the query took longer than its 30 s")
             error.next = "0"
             raise error
         answer = super().trace(application_id, query)

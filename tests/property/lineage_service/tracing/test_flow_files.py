@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.store.tables import TABLES
-from lineage_service.tracing.columns.column_cache import compact, part
-from lineage_service.tracing.columns.flow_files import NO_RUN, ColumnCache, FlowFiles
+from lineage_service.tracing.columns.column_cache import NO_RUN, ColumnCache, compact, part
+from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.interval_join import (
     distinct,
     inputs_of_outputs,
@@ -197,7 +197,7 @@ def test_only_row_groups_that_can_hold_it_are_read(tmp_path: Path) -> None:
     read = FlowFiles([str(tmp_path / "0.parquet")], cache)
     found = list(inputs_of_outputs(read.slices(NODE, RUN), np.array([500])))
     assert [inputs.tolist() for _, _, inputs in found] == [[2_000, 2_001, 2_002, 2_003]]
-    assert {(group, name) for _, group, name in cache.kept()} == {(20, "out_pos"), (20, "in_pos")}
+    assert {(group, name) for _, group, name in cache.cached_keys()} == {(20, "out_pos"), (20, "in_pos")}
 
 
 _kept_columns = st.one_of(
