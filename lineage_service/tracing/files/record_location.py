@@ -30,8 +30,9 @@ from lineage_service.tracing.files.file_parts import (
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileState, FileSystems, UnreadableError, is_local
+from lineage_service.tracing.files.row_ends import shown
 from lineage_service.tracing.files.row_finder import RowFinder
-from lineage_service.tracing.files.row_index import RowIndexes, shown
+from lineage_service.tracing.files.row_index import RowIndexes
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.topology import Topology
 

@@ -7,7 +7,6 @@ known: the row number and the offset of a row in each 16 KiB, or of fewer where 
 
 from __future__ import annotations
 
-import re
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
@@ -17,13 +16,22 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import BinaryIO, cast
 
-import numpy as np
-
 from lineage_service.tracing.files.bzip2_splits import text_starts
 from lineage_service.tracing.files.decompression import Check, FileBytes, Reader, unlimited
 from lineage_service.tracing.files.file_systems import FileState, FileSystems
+from lineage_service.tracing.files.row_ends import (
+    MAX_ROW_BYTES,
+    ROW_END,
+    RowEnds,
+    count_row_ends,
+    may_hold,
+    rows_in_pieces,
+    rows_of,
+    shown,
+    split_rows,
+)
 
-__all__ = ["MAX_ROW_BYTES", "RowIndex", "RowIndexes", "shown", "split_rows"]
+__all__ = ["RowIndex", "RowIndexes"]
 
 _CHUNK = 1 << 16
 #: What nobody has read yet is read in larger and larger pieces, up to this.
@@ -32,14 +40,10 @@ _MOST_NEW = 1 << 19
 _SPACING = 1 << 14
 #: What is compressed can only be read from a few places (decompressed.py).
 _FAR_WITHIN = 1 << 23
-#: A row's text is shown up to this many bytes.
-MAX_ROW_BYTES = 100_000
 #: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
 _MOST_MARKS = 1 << 15
 #: Between known row starts that are further apart, rows are read piece by piece.
 _MOST_AT_ONCE = 1 << 18
-_LF, _CR = 10, 13
-_ROW_END = re.compile(rb"\r\n|\r|\n")
 
 
 class RowIndex:
@@ -100,8 +104,8 @@ class RowIndex:
                 if base + len(data) > offset:
                     before = data[: offset - base]
                     is_cut = before.endswith(b"\r") and data[offset - base] == 10
-                    return count + _row_ends(before) - is_cut
-                count += _row_ends(data)
+                    return count + count_row_ends(before) - is_cut
+                count += count_row_ends(data)
         return count
 
     def offset_of(self, row: int, check: Check = unlimited) -> int | None:
@@ -115,9 +119,9 @@ class RowIndex:
             for base, data in pieces:
                 if number == row:
                     return base
-                ends = _row_ends(data)
+                ends = count_row_ends(data)
                 if number + ends >= row:
-                    end = next(islice(_ROW_END.finditer(data), row - number - 1, None))
+                    end = next(islice(ROW_END.finditer(data), row - number - 1, None))
                     return base + end.end()
                 number += ends
         return None
@@ -181,7 +185,7 @@ class RowIndex:
                 if len(data) < end - offset:
                     break
                 after = bisect_left(numbers, following, at)
-                texts.update(_rows_of(data, number, numbers[at:after]))
+                texts.update(rows_of(data, number, numbers[at:after]))
                 at = after
                 stretch = self._stretch(numbers[at]) if at < len(numbers) else None
         return at
@@ -211,9 +215,9 @@ class RowIndex:
             for _, data in pieces:
                 data = rest + data if rest else data
                 end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-                count = _row_ends(data)
-                if number + count > first and _may_hold(data[:end], folded):
-                    for row, line in enumerate(_lines(data[:end]), start=number):
+                count = count_row_ends(data)
+                if number + count > first and may_hold(data[:end], folded):
+                    for row, line in enumerate(split_rows(data[:end]), start=number):
                         if first <= row < last and folded in shown(line).casefold():
                             yield row, True
                 rest = data[end : end + MAX_ROW_BYTES + 1]
@@ -240,7 +244,7 @@ class RowIndex:
         rows, offsets = self._marks
         at = bisect_right(rows, row) - 1
         with self._pieces(offsets[at], check) as pieces:
-            yield _rows_from(rows[at], row, (data for _, data in pieces))
+            yield rows_in_pieces(rows[at], row, (data for _, data in pieces))
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -289,7 +293,7 @@ class RowIndex:
             if base != self._at or self._is_whole:
                 return
             rows, offsets = self._marks
-            counted = _RowEnds(data)
+            counted = RowEnds(data)
             *before_each, count = counted.before_each(_SPACING)
             for begin, ends in zip(range(0, len(data), _SPACING), before_each, strict=True):
                 start = base + counted.after(begin)
@@ -304,120 +308,6 @@ class RowIndex:
                 self._begun = self._ends + (not data.endswith((b"\n", b"\r")))
             self._is_whole = is_end
             self._at = base + len(data)  # last: it says that all the rest is known
-
-
-def _rows_of(data: bytes, number: int, numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """(row, bytes) of wanted rows of whole rows, the first of which has that number."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    ends = (np.frombuffer(data, np.uint8) == _LF).nonzero()[0]
-    for row in numbers:
-        if row - number >= len(ends):
-            return  # the file has changed since
-        start = int(ends[row - number - 1]) + 1 if row > number else 0
-        yield row, data[start : min(int(ends[row - number]), start + MAX_ROW_BYTES + 1)]
-
-
-class _RowEnds:
-    """The row ends of pieces of bytes that are not cut within one."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        values = np.frombuffer(data, np.uint8)
-        self._is_end = values == _LF
-        self._has_cr = b"\r" in data
-        if self._has_cr:
-            is_lone = values == _CR
-            is_lone[:-1] &= ~self._is_end[1:]
-            self._is_end |= is_lone
-
-    @property
-    def count(self) -> int:
-        return int(np.count_nonzero(self._is_end))
-
-    def after(self, begin: int) -> int:
-        """Where a row begins after the first end from there on; 0 where there is none."""
-        if not self._has_cr:
-            return self._data.find(b"\n", begin) + 1
-        end = _ROW_END.search(self._data, begin)
-        return 0 if end is None else end.end()
-
-    def before_each(self, step: int) -> list[int]:
-        """How many are before the bytes 0, `step`, ..., and in all. `step` is a multiple of 1,024."""
-        whole = len(self._data) // step * step
-        # Eight flags are added at once, 128 times: NumPy counts by rows far slower.
-        eights = self._is_end[:whole].view(np.uint64).reshape(-1, 128).sum(axis=1)
-        in_steps = eights.view(np.uint8).reshape(-1, step // 128).sum(axis=1)
-        before = [0, *np.cumsum(in_steps).tolist()]
-        if whole < len(self._data):
-            before.append(before[-1] + int(np.count_nonzero(self._is_end[whole:])))
-        return before
-
-
-def _row_ends(data: bytes) -> int:
-    return _RowEnds(data).count
-
-
-def _lines(data: bytes) -> list[bytes]:
-    """The rows of bytes that end with a row end."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    rows = data.split(b"\n")
-    rows.pop()
-    return rows
-
-
-def _rows_from(number: int, first: int, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """(number, bytes) of the rows from `first` on; the pieces begin with row `number`."""
-    rest = b""
-    for data in pieces:
-        ends = _row_ends(data)
-        if not ends:
-            if number >= first and len(rest) <= MAX_ROW_BYTES:
-                rest += data[: MAX_ROW_BYTES + 1]
-        elif number + ends >= first:
-            end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-            whole = _lines(data[:end])
-            whole[0] = rest + whole[0]
-            for at, row in enumerate(whole[max(first - number, 0) :], start=max(first, number)):
-                yield at, row[: MAX_ROW_BYTES + 1]
-            rest = data[end:][: MAX_ROW_BYTES + 1]
-        number += ends
-    if rest and number >= first:
-        yield number, rest
-
-
-def _may_hold(data: bytes, folded: str) -> bool:
-    """False where no row of the bytes holds the casefolded text: most of a file, so it is made sure fast."""
-    if data.isascii():
-        # Nothing but ASCII folds like ASCII, and the text is folded.
-        return folded.isascii() and folded.encode() in data.lower()
-    return folded in data.decode("utf-8", "replace").casefold()
-
-
-def shown(row: bytes) -> str:
-    """The text of a row, its greatest length kept."""
-    if len(row) <= MAX_ROW_BYTES:
-        return row.decode("utf-8", "replace")
-    return row[:MAX_ROW_BYTES].decode("utf-8", "replace").removesuffix("\ufffd") + "…"
-
-
-def split_rows(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[str]:
-    """The texts of the rows of an open file from where it stands."""
-    for _, row in _rows_from(0, 0, _without_cut_ends(file, chunk_bytes)):
-        yield shown(row)
-
-
-def _without_cut_ends(file: Reader, chunk_bytes: int = _CHUNK) -> Iterator[bytes]:
-    """The file in pieces that never end between the CR and the LF of one row end."""
-    rest = b""
-    while chunk := file.read(chunk_bytes):
-        data = rest + chunk
-        rest = b"\r" if data.endswith(b"\r") else b""
-        if len(data) > len(rest):
-            yield data[: len(data) - len(rest)]
-    if rest:
-        yield rest
 
 
 class RowIndexes:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.tracing.files import row_index
-from lineage_service.tracing.files.row_index import RowIndex, split_rows
+from lineage_service.tracing.files.row_index import RowIndex
 from tests.support.lines import naive
 
 pieces = st.lists(
@@ -32,8 +32,6 @@ def test_rows_and_offsets_are_those_of_a_regular_expression(parts: list[bytes], 
         }
         for offset in range(len(data) + 2):
             assert index.rows_starting_up_to(offset) == sum(start <= offset for start, _ in expected)
-        with path.open("rb") as file:
-            assert list(split_rows(file, chunk)) == [text.decode() for _, text in expected]
 
 
 rows_of_lengths = st.lists(

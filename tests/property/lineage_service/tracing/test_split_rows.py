@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.errors import TimeBudgetError
-from lineage_service.tracing.files import bzip2_splits, row_index
+from lineage_service.tracing.files import bzip2_splits, row_ends, row_index
 from lineage_service.tracing.files.bzip2_splits import text_starts
 from lineage_service.tracing.files.decompression import FileBytes, unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
@@ -204,7 +204,7 @@ def test_a_row_of_megabytes_is_cut_and_costs_no_square(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     path.write_bytes(b"first\n" + b"\xc3\xa9" * 20_000_000 + b"\nlast")
     index = RowIndex(str(path))
-    assert index.read(1) == "é" * (row_index.MAX_ROW_BYTES // 2) + "…"
+    assert index.read(1) == "é" * (row_ends.MAX_ROW_BYTES // 2) + "…"
     assert (index.count, index.read(2)) == (3, "last")
     assert [each for each in index.matching("LAST", 0, 3) if each[1]] == [(2, True)]
 
