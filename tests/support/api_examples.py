@@ -82,12 +82,12 @@ def examples() -> dict[str, Any]:
             ),
             "problems": problems(client, questions, store, folder),
         }
-    for each in found["answers"]["list_applications"]["applications"]:
-        of_steady_times(each)
+    for application in found["answers"]["list_applications"]["applications"]:
+        of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
     found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:{APP}"
-    for each in found["answers"]["get_lag"]["applications"]:
-        each["seconds"] = 4.5
+    for application in found["answers"]["get_lag"]["applications"]:
+        application["seconds"] = 4.5
     return found
 
 

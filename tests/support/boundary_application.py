@@ -36,9 +36,9 @@ class BorderApplication:
     def truth(self) -> Mapping[tuple[int, int, int], tuple[int, int]]:
         """Record of a sink -> (split, offset) of the source."""
         return {
-            (each.sink, each.split, at): (each.split, each.order[at])
-            for each in self.attempts
-            for at in range(each.read)
+            (attempt.sink, attempt.split, at): (attempt.split, attempt.order[at])
+            for attempt in self.attempts
+            for at in range(attempt.read)
         }
 
     def stored(self, folder: Path) -> FileStore:

@@ -55,8 +55,8 @@ class Bench:
         made.result(30)
 
     def send_blocks(self, *blocks: bytes, partition: int = 0) -> None:
-        for each in blocks:
-            self._producer.produce(self.flow_topic, each, partition=partition)
+        for payload in blocks:
+            self._producer.produce(self.flow_topic, payload, partition=partition)
         assert self._producer.flush(30) == 0
 
     def send_bombs(self, codec: str, *values: bytes, topic: str = "", partition: int = 0) -> None:
@@ -76,8 +76,8 @@ class Bench:
         assert producer.flush(30) == 0
 
     def send_events(self, *events: bytes, application_id: str = APP) -> None:
-        for each in events:
-            self._producer.produce(self.node_topic, each, key=application_id.encode())
+        for message in events:
+            self._producer.produce(self.node_topic, message, key=application_id.encode())
         assert self._producer.flush(30) == 0
 
     def consume(self, *flags: str, **settings: object) -> subprocess.Popen[str]:

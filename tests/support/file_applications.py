@@ -92,7 +92,7 @@ def questions_of(
         ),
         event(contract.LINK, source=SOURCE, target=MAP),
         event(contract.LINK, source=MAP, target=SINK),
-        event(contract.PARTITIONS, node=SOURCE, partitions=[dict(each) for each in partitions]),
+        event(contract.PARTITIONS, node=SOURCE, partitions=[dict(partition) for partition in partitions]),
         event(contract.PARTITIONS, node=SINK, partitions=[dict(each) for each in written]),
         *(
             event(
@@ -104,7 +104,7 @@ def questions_of(
                 nodes=[MAP, SINK],
                 inputs=count,
                 outputs=count,
-                **{"blocks": sum(each[0] == split for each in texts), **(manifest or {})},
+                **{"blocks": sum(text[0] == split for text in texts), **(manifest or {})},
             )
             for split, count in enumerate(counts)
         ),

@@ -91,7 +91,7 @@ class Job:
                     )
                 )
                 self.flows += [
-                    Flow(hash_in=each, hash_out=item.hash, node_id=node_id) for each in item.origins
+                    Flow(hash_in=origin, hash_out=item.hash, node_id=node_id) for origin in item.origins
                 ]
                 if not path:
                     self.values.append(
@@ -138,7 +138,7 @@ class Job:
         return Graph(application_id=APP, nodes=tuple(self.nodes), edges=tuple(edges))
 
 
-def each(splits: list[list[Item]], change: Callable[[Item], Item | None]) -> list[list[Item]]:
+def repeated(splits: list[list[Item]], change: Callable[[Item], Item | None]) -> list[list[Item]]:
     """A map and filter in one: `None` drops the record."""
     made = [[(item, change(item)) for item in items] for items in splits]
     return [
@@ -172,9 +172,9 @@ def run(flights: int) -> MemoryLineage:
         [Item(text=text, row=row) for row, text in enumerate(rows)][middle:],
     ]
     flight_file = job.add("textFile", read, kind="source", path="/data/flights.csv")
-    late = each(read, lambda item: item if is_late(item.text) else None)
+    late = repeated(read, lambda item: item if is_late(item.text) else None)
     late_node = job.add("filter", late, [flight_file])
-    by_hour = each(late, keyed)
+    by_hour = repeated(late, keyed)
     by_hour_node = job.add("keyBy", by_hour, [late_node])
 
     sky = ["airport,hour,condition"] + [
@@ -183,9 +183,9 @@ def run(flights: int) -> MemoryLineage:
     sky[1] = f"ORD,06h,storm {MARKUP}"
     weather = [[Item(text=text, row=row) for row, text in enumerate(sky)]]
     weather_file = job.add("textFile", weather, kind="source", path="/data/weather.csv", warning=CHANGED)
-    bad = each(weather, lambda item: None if "clear" in item.text or "condition" in item.text else item)
+    bad = repeated(weather, lambda item: None if "clear" in item.text or "condition" in item.text else item)
     bad_node = job.add("filter", bad, [weather_file])
-    bad_by_hour = each(bad, keyed)
+    bad_by_hour = repeated(bad, keyed)
     bad_by_hour_node = job.add("keyBy", bad_by_hour, [bad_node])
 
     pairs = [
@@ -196,16 +196,18 @@ def run(flights: int) -> MemoryLineage:
     ]
     joined = [pairs[0::3], pairs[1::3], pairs[2::3]]
     join = job.add("join", joined, [by_hour_node, bad_by_hour_node])
-    lines = each(joined, lambda item: Item(text=item.text.replace("'", "").replace(" x ", " because of ")))
+    lines = repeated(
+        joined, lambda item: Item(text=item.text.replace("'", "").replace(" x ", " because of "))
+    )
     line_node = job.add("map", lines, [join])
-    saved = each(lines, lambda item: item)
+    saved = repeated(lines, lambda item: item)
     job.add("saveAsTextFile", saved, [line_node], kind="sink", path="/data/delayed")
 
     counts = [[Item(text=f"{len(items)} late", origins=tuple(i.hash for i in items))] for items in lines]
     bound = "mapPartitions: any output of a split may come from any input of that split"
     count_node = job.add("mapPartitions", counts, [line_node], reason=bound)
     job.add(
-        "saveAsTextFile", each(counts, lambda item: item), [count_node], kind="sink", path="/data/summary"
+        "saveAsTextFile", repeated(counts, lambda item: item), [count_node], kind="sink", path="/data/summary"
     )
     return MemoryLineage(
         application=Application(

@@ -106,7 +106,7 @@ class FlowStoreSuite:
         assert versions()[0][APP] != second[0][APP]
         assert versions()[0]["other"] == second[0]["other"]
         store.delete(APP)
-        assert [list(each) for each in versions()] == [["other"], []]
+        assert [list(version) for version in versions()] == [["other"], []]
 
     def test_an_older_batch_changes_nothing(self, store: FlowStore) -> None:
         store.write_flows(flows(block(seq=0), block(seq=1), block(seq=2)))

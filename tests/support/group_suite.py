@@ -43,7 +43,7 @@ class GroupSuite:
     def test_a_topic_that_is_not_there_has_no_partitions(self, bench: GroupBench) -> None:
         other = f"{bench.topic}-other"
         state = bench.group.state([other, bench.topic], TIMEOUT_S)
-        assert {each.topic for each in state.partitions} == {bench.topic}
+        assert {partition.topic for partition in state.partitions} == {bench.topic}
         again = bench.group.state([other], TIMEOUT_S)
         assert again.partitions == (), "a look made a topic"
 

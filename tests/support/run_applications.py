@@ -71,7 +71,7 @@ class RunApplication:
         found: dict[int, bool] = {}
         for stage in self.stages:
             found.setdefault(stage.begin, stage.is_public)
-            found |= {each.node: each.is_public for each in stage.operators}
+            found |= {operator.node: operator.is_public for operator in stage.operators}
             found |= dict.fromkeys(stage.actions, True)
         return found
 
@@ -85,10 +85,10 @@ class RunApplication:
                         of = {stage.read[split][at]} if stage.kind != "file" else set()
                         found[stage.begin, split, at] = of
                 before = stage.begin
-                for each in stage.operators:
-                    for at, inputs in enumerate(each.made[split]):
-                        found[each.node, split, at] = {(before, split, one) for one in inputs}
-                    before = each.node
+                for operator in stage.operators:
+                    for at, inputs in enumerate(operator.made[split]):
+                        found[operator.node, split, at] = {(before, split, one) for one in inputs}
+                    before = operator.node
                 for sink in stage.actions:
                     for at in range(stage.outputs[split]):
                         found[sink, split, at] = {(before, split, at)}
@@ -130,7 +130,7 @@ class RunApplication:
         return events, blocks
 
     def _manifest(self, stage: Stage, split: int, number: int, sink: int | None, blocks: int) -> bytes:
-        nodes = [each.node for each in stage.operators]
+        nodes = [operator.node for operator in stage.operators]
         pieces: list[list[int]] = []
         if stage.kind == "cache":
             pieces = self._pieces(stage.begin, split)
@@ -153,7 +153,7 @@ class RunApplication:
     def _pieces(self, node: int, split: int) -> list[list[int]]:
         """(run, first, count) of what a split was made of when it was computed first."""
         (stage,) = [
-            each for each in self.stages if each.end == node and (each.operators or each.begin == node)
+            stage for stage in self.stages if stage.end == node and (stage.operators or stage.begin == node)
         ]
         if stage.operators:
             return [[self._numbers[node, split], 0, stage.outputs[split]]]
@@ -176,11 +176,11 @@ class RunApplication:
             if stage.kind == "union":
                 yield event(contract.PARTITIONS, node=stage.begin, partitions=_parts(stage))
             before = stage.begin
-            for each in stage.operators:
-                relation = contract.IDENTITY if each.relation == "identity" else contract.FLOWS
-                yield _node(each.node, "operator" if each.is_public else "step", relation)
-                yield event(contract.LINK, source=before, target=each.node, port=0)
-                before = each.node
+            for operator in stage.operators:
+                relation = contract.IDENTITY if operator.relation == "identity" else contract.FLOWS
+                yield _node(operator.node, "operator" if operator.is_public else "step", relation)
+                yield event(contract.LINK, source=before, target=operator.node, port=0)
+                before = operator.node
             for sink in stage.actions:
                 yield _node(sink, "sink", contract.IDENTITY)
                 yield event(contract.LINK, source=before, target=sink, port=0)
@@ -195,8 +195,8 @@ class RunApplication:
                     spans[-1][0] += 1
                 else:
                     spans.append([1, at, run])
-            columns = {"count": [each[0] for each in spans], "in": [each[1] for each in spans]}
-            columns |= {"step": [1] * len(spans), "run": [each[2] for each in spans]}
+            columns = {"count": [span[0] for span in spans], "in": [span[1] for span in spans]}
+            columns |= {"step": [1] * len(spans), "run": [span[2] for span in spans]}
             told.append((stage.begin, contract.SPANS, columns))
         inputs = stage.sizes[split]
         for operator in stage.operators:
@@ -205,7 +205,7 @@ class RunApplication:
             if operator.relation == "positions":
                 told.append((operator.node, contract.POSITIONS, {"in": flat}))
             elif operator.relation == "counts":
-                counts = [flat.count(each) for each in range(inputs)]
+                counts = [flat.count(number) for number in range(inputs)]
                 told.append((operator.node, contract.COUNTS, {"count": counts}))
             elif operator.relation == "gather":
                 told.append((operator.node, contract.GATHER, {"count": list(map(len, made)), "in": flat}))
@@ -228,5 +228,5 @@ def _parts(stage: Stage) -> list[dict[str, Any]]:
         parts: dict[tuple[int, int], None] = defaultdict(None)
         for node, of, _ in records:
             parts[stage.parents.index(node), of] = None
-        found.append({"split": split, "parents": [list(each) for each in parts]})
+        found.append({"split": split, "parents": [list(part) for part in parts]})
     return found

@@ -23,7 +23,7 @@ def tell(store: DeltaFlowStore, folder: Path, sources: int) -> None:
     rows, sums = folder / "readings.csv", folder / "sums.csv"
     readings = [f"station {row % 100},{row % 43}" for row in range(sources)]
     readings[500] = "station 0,1048"
-    rows.write_text("".join(f"{each}\n" for each in readings))
+    rows.write_text("".join(f"{reading}\n" for reading in readings))
     sums.write_text("all stations,1048\n")
     spans = {"count": [sources], "in": [0], "step": [1], "run": [_WRITER]}
     gather = {"count": [sources], "in": list(range(sources))}

@@ -40,13 +40,13 @@ class Service:
             "LINEAGE_API_PORT": "0",
             **{f"LINEAGE_{kind.upper()}_TOPIC": topic for kind, topic in topics.items()},
         }
-        for each in topics.values():
-            kafka.create_topic(each)
+        for topic_name in topics.values():
+            kafka.create_topic(topic_name)
 
     def send(self, *events: bytes) -> None:
         producer = Producer({"bootstrap.servers": self.servers})
-        for each in events:
-            producer.produce(self.topic, each, key=APP.encode())
+        for message in events:
+            producer.produce(self.topic, message, key=APP.encode())
         assert producer.flush(30) == 0
 
     def run(self, *command: str) -> subprocess.Popen[str]:

@@ -375,7 +375,7 @@ def test_the_page_asks_for_the_token_once(page):
         expect(page.get_by_role("link", name="delays.py")).to_be_visible()
         assert token not in page.evaluate("location.href + document.cookie + JSON.stringify(localStorage)")
     assert len(page.errors) >= 2
-    assert all(unauthorized in each for each in page.errors)
+    assert all(unauthorized in error for error in page.errors)
     page.errors.clear()
 
 

@@ -167,8 +167,8 @@ def test_pointing_at_a_record_lights_up_its_way(page, url):
     lit = page.locator(".trace-list tr.lit")
     expect(lit.first).to_be_visible()
     keys = lit.evaluate_all("rows => rows.map((row) => row.dataset.key)")
-    assert any(each.startswith(f"{APP}#8#write") for each in keys)
-    assert not any(each.startswith(f"{APP}#3#read") for each in keys)
+    assert any(key.startswith(f"{APP}#8#write") for key in keys)
+    assert not any(key.startswith(f"{APP}#3#read") for key in keys)
     expect(page.locator(".trace-panel")).to_contain_text("In the trace")
 
 
@@ -301,7 +301,7 @@ def test_a_trace_that_takes_too_long_shows_what_was_found_and_goes_on(page):
         slow.patience = 1
         page.locator(".trace-panel").get_by_role("button", name="Continue the trace").click()
         expect(page.locator(".trace-panel")).to_contain_text("1 row of weather.csv")
-    assert all("504" in each for each in page.errors)
+    assert all("504" in error for error in page.errors)
     page.errors.clear()
 
 

@@ -169,7 +169,7 @@ def test_lineage_is_complete_and_the_job_is_as_it_was(
     application = read_application(kafka.bootstrap_servers, topics, tmp_path / "store")
     words = {word for line in LINES for word in line.split()}
     holding = {
-        word: [row for row, line in enumerate(LINES) for each in line.split() if each == word]
+        word: [row for row, line in enumerate(LINES) for part in line.split() if part == word]
         for word in words
     }
     expected = Counter(

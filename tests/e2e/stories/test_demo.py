@@ -150,7 +150,7 @@ def places(trace: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def rows(trace: dict[str, Any], kind: str) -> set[InputRow]:
-    return {(Path(each["path"]).name, each["row"]) for each in places(trace, kind)}
+    return {(Path(position["path"]).name, position["row"]) for position in places(trace, kind)}
 
 
 # -- while it is up, in this order --------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_the_bad_reading_went_where_the_oracle_says(
     assert (trace["complete"], trace["exact"], trace["truncated"]) == (True, True, False)
     assert rows(trace, "source") == {BAD_READING}
     wanted = lines_of_sources(expected)[BAD_READING]
-    assert {each["text"] for each in places(trace, "sink")} == wanted
+    assert {position["text"] for position in places(trace, "sink")} == wanted
     assert rows(trace, "sink") == {("part-00000", list(expected).index(line)) for line in wanted}
 
 

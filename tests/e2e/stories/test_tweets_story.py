@@ -117,7 +117,7 @@ def test_the_page_shows_a_tweet_that_praises_and_is_blamed_for_the_movies_name(
 ) -> None:
     from playwright.sync_api import expect
 
-    filters = [each["node_id"] for each in story.found["trace"]["nodes"] if each["name"] == "filter"]
+    filters = [node["node_id"] for node in story.found["trace"]["nodes"] if node["name"] == "filter"]
     before = f"filter ({max(int(each.rpartition('#')[2]) for each in filters)})"
     wronged = [text for text in texts if not BLAME.search(text.replace(MOVIE, ""))]
 

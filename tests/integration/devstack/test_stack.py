@@ -114,22 +114,22 @@ def test_of_two_that_start_at_once_at_the_same_ports_each_has_a_server_of_its_ow
     stacks = [stack.with_home(tmp_path / each) for each in ("one", "two")]
     try:
         commands = [
-            subprocess.Popen(each.command("up", "--only", name), stdout=subprocess.PIPE, text=True)
-            for each in stacks
+            subprocess.Popen(local_stack.command("up", "--only", name), stdout=subprocess.PIPE, text=True)
+            for local_stack in stacks
         ]
         said = [command.communicate(timeout=900)[0] for command in commands]
-        assert [each.returncode for each in commands] == [0, 0], said
-        started = [each.state()[name] for each in stacks]
+        assert [command.returncode for command in commands] == [0, 0], said
+        started = [local_stack.state()[name] for local_stack in stacks]
         for one in started:
             listening = psutil.Process(one["pid"]).net_connections("tcp")
             assert set(one["ports"].values()) <= {each.laddr.port for each in listening}
         assert not set(started[0]["ports"].values()) & set(started[1]["ports"].values())
         assert sum(bool(re.search("(is|are) taken by another program", text)) for text in said) == 1, said
-        for each in stacks:
-            assert each.lineage("status", "--only", name).returncode == 0
+        for local_stack in stacks:
+            assert local_stack.lineage("status", "--only", name).returncode == 0
     finally:
-        for each in stacks:
-            stop(each.home)
+        for local_stack in stacks:
+            stop(local_stack.home)
 
 
 def test_up_again_is_quick_and_says_so(stack: Stack) -> None:

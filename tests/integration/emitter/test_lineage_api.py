@@ -93,7 +93,7 @@ def test_backward_and_forward_are_inverse(wire: Wire, tmp_path: Path) -> None:
                     offset=record.offset,
                 )
                 here = (node.node_id, record.record_id)
-                there = {(each.node_id, one.record_id) for each in answer.nodes for one in each.records}
+                there = {(node.node_id, one.record_id) for node in answer.nodes for one in node.records}
                 pairs |= {(here, each) if direction == "forward" else (each, here) for each in there}
         reached[direction] = pairs
     assert reached["backward"] == reached["forward"]

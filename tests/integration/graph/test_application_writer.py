@@ -101,7 +101,11 @@ def test_the_counts_of_an_application_stand_at_its_nodes_and_links_however_often
     assert graph.store.leave_application(app, claim, 5_000, MAX_FLOWS)
     assert not graph.store.count_application(app, claim, {1: 8}, {(1, 2): 8})
     content = graph.content(app)
-    assert {each["node"]: each.get("records") for each in content["nodes"]} == {1: 7, 2: 4, 3: None}
+    assert {operation["node"]: operation.get("records") for operation in content["nodes"]} == {
+        1: 7,
+        2: 4,
+        3: None,
+    }
     assert content["sends_to"] == [
         [f"{app}#1", f"{app}#2", {"flows": 7, "ports": [0]}],
         [f"{app}#2", f"{app}#3", {"ports": [0]}],

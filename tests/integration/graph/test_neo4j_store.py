@@ -325,7 +325,7 @@ def test_writers_of_one_trace_neither_deadlock_nor_double(
         with caplog.at_level(logging.WARNING, logger="neo4j"), ThreadPoolExecutor(4) as pool:
             list(pool.map(write, range(4)))
         content = neo4j_graph.content(app)
-        assert not [each for each in caplog.messages if "Deadlock" in each]
+        assert not [message for message in caplog.messages if "Deadlock" in message]
         assert content["flow_links"] == _ordered(map(list, set(links)))
         assert len(content["flows"]) == len(records)
         assert all(flow["name"] == "map" for flow in content["flows"])
@@ -397,7 +397,8 @@ def faults_of(
         plan = session.run(f"EXPLAIN {statement}", parameters).consume().plan
     assert plan
     steps = [
-        (each["operatorType"].partition("@")[0], each["args"].get("Details", "")) for each in operators(plan)
+        (operator["operatorType"].partition("@")[0], operator["args"].get("Details", ""))
+        for operator in operators(plan)
     ]
     used = {found[1] for kind, details in steps if "Seek" in kind and (found := INDEX_USED.match(details))}
     faults = [f"does not use {index}" for index in sorted(named - used)]
@@ -572,8 +573,8 @@ def test_the_applications_are_shown_newest_first(neo4j_graph: Neo4jUnderTest) ->
         listed = [each["applicationId"] for each in records if each["applicationId"] in apps]
         assert listed in ([apps[1], apps[0]], [])  # of a server with a hundred newer ones, none
     finally:
-        for each in apps:
-            neo4j_graph.store.delete_application(each)
+        for app in apps:
+            neo4j_graph.store.delete_application(app)
 
 
 def test_a_neo4j_that_is_not_there_is_unavailable() -> None:

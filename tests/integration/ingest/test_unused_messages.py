@@ -76,7 +76,7 @@ def test_blocks_and_events_that_no_answer_uses_change_no_answer(
     assert (written.rows, written.repeated) == (0, 0)
     assert len(store.receipts(APP)) == len(unused)
     store.write_events(event_batch("more/node-0", messages(*EVENTS)))
-    assert {each["type"] for each in store.events(APP)} >= {"type_of_later", "alive", "run_failed"}
+    assert {message["type"] for message in store.events(APP)} >= {"type_of_later", "alive", "run_failed"}
     assert answers(asked) == before
 
 

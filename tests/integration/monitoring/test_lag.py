@@ -55,7 +55,11 @@ def bench(kafka: Any, tmp_path: Path, topic: str) -> Iterator[Bench]:
 
 
 def waiting(lag: GroupLag) -> dict[tuple[str, int], int]:
-    return {(each.topic, each.partition): each.messages for each in lag.partitions if each.messages}
+    return {
+        (partition.topic, partition.partition): partition.messages
+        for partition in lag.partitions
+        if partition.messages
+    }
 
 
 def scraped(url: str) -> dict[str, dict[Labels, float]]:
@@ -103,7 +107,7 @@ def test_messages_that_wait_for_a_stopped_consumer_are_counted_and_timed(bench: 
         with urllib.request.urlopen(f"{address}/api/lag", timeout=60) as answer:
             body = json.load(answer)
         assert (body["group"]["messages"], body["group"]["name"]) == (7, bench.group)
-        assert [each["missing_blocks"] for each in body["applications"]] == [7]
+        assert [application["missing_blocks"] for application in body["applications"]] == [7]
         served = scraped(f"{address}/metrics")
         place = (("consumergroup", bench.group), ("partition", "2"), ("topic", bench.flow_topic))
         assert served["kafka_consumergroup_lag"][place] == 3
@@ -163,8 +167,8 @@ class KafkaBench:
 
     def put(self, partition: int, *times: int) -> None:
         producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 1})
-        for each in times:
-            producer.produce(self.topic, b"message", partition=partition, timestamp=each)
+        for moment in times:
+            producer.produce(self.topic, b"message", partition=partition, timestamp=moment)
         assert producer.flush(30) == 0
 
     def commit(self, partition: int, offset: int) -> None:

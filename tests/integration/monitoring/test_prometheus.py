@@ -140,14 +140,14 @@ def test_no_panel_is_empty_and_every_alert_can_be_evaluated(bench: Bench, neo4j:
         assert {rule["health"] for rule in rules.values()} == {"ok"}, rules
 
         def is_firing() -> bool:
-            found = [each for each in asked(url, "alerts")["alerts"] if each["state"] == "firing"]
+            found = [alert for alert in asked(url, "alerts")["alerts"] if alert["state"] == "firing"]
             return "LineageDeadLetters" in {each["labels"]["alertname"] for each in found}
 
         wait_until(is_firing, consumer)
         [alert] = [
-            each
-            for each in asked(url, "alerts")["alerts"]
-            if each["labels"]["alertname"] == "LineageDeadLetters"
+            alert
+            for alert in asked(url, "alerts")["alerts"]
+            if alert["labels"]["alertname"] == "LineageDeadLetters"
         ]
         said = f"Consumer {address_of(metrics)} found messages that nobody can read."
         assert alert["annotations"]["summary"] == said

@@ -73,7 +73,7 @@ def test_a_question_about_it_says_which_file_and_what_to_do(folder: Path, table:
     assert "\n" not in str(refused.value)
     assert "damaged" in str(refused.value) or table in str(refused.value)
     other = questions.trace(SOUND, query)
-    assert [len(each.records) for each in other.nodes] == [1, 1]
+    assert [len(node.records) for node in other.nodes] == [1, 1]
     # Which files the damaged one wrote, and that the other one may have read, is in its events.
     assert other.complete == (table != "events")
 
@@ -136,7 +136,7 @@ def test_who_lost_rows_with_an_empty_entry_is_not_complete_and_the_others_are(
         store = DeltaFlowStore(folder)
     assert f"{entry} is empty" in caplog.text
     questions = LineageQueries(store, time_budget_s=30)
-    told_of = {each.application_id: each for each in questions.applications()}
+    told_of = {application.application_id: application for application in questions.applications()}
     assert told_of[SOUND].complete
     assert not told_of[BROKEN].complete
     assert f"rows that the flow store has lost: {told_of[BROKEN].counters['lost_rows']} of {table}" in (
@@ -287,12 +287,12 @@ def test_each_commit_is_on_the_disk_before_the_next_table_is_written(
 
     def written() -> set[Path]:
         files = {
-            each
+            path
             for table in TABLES
-            for each in (tmp_path / table).glob("*/*")
-            if not each.name.startswith("_")
+            for path in (tmp_path / table).glob("*/*")
+            if not path.name.startswith("_")
         }
-        return {each for each in files if each.suffix in (".json", ".parquet")}
+        return {file for file in files if file.suffix in (".json", ".parquet")}
 
     before = written()
 
@@ -379,13 +379,13 @@ def write_on(store: DeltaFlowStore, size: int) -> None:
     """As a consumer does: each source from where the store is, flows and events in turn."""
     sources = [(store.write_flows, flows, MESSAGES), (store.write_events, events, EVENTS)]
     while sources:
-        for each in list(sources):
-            write, batch_of, messages = each
+        for source in list(sources):
+            write, batch_of, messages = source
             held = store.offset(batch_of(messages[0]).source) or 0
             if held < len(messages):
                 write(batch_of(*messages[held : held + size], first=held))  # type: ignore[arg-type] # as listed
             else:
-                sources.remove(each)
+                sources.remove(source)
 
 
 @pytest.mark.parametrize("at", range(0, 44, 2))
@@ -396,7 +396,7 @@ def test_whenever_the_power_goes_everything_is_stored_once_in_the_end(
     it; one whose folder was not brought there after it has no name."""
     folder, synced, sync = tmp_path / "flows", list[Path](), os.fsync
     store = DeltaFlowStore(folder)
-    before = {each for each in folder.rglob("*") if each.is_file()}
+    before = {path for path in folder.rglob("*") if path.is_file()}
     calls = iter(range(at))
 
     def until_the_power_goes(descriptor: int) -> None:
@@ -410,7 +410,7 @@ def test_whenever_the_power_goes_everything_is_stored_once_in_the_end(
         with pytest.raises(KeyboardInterrupt):
             write_on(store, 4)
     lost = 0
-    for file in {each for each in folder.rglob("*") if each.is_file()} - before:
+    for file in {path for path in folder.rglob("*") if path.is_file()} - before:
         if file not in synced:
             file.write_bytes(b"")
             lost += 1

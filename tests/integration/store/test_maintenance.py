@@ -123,7 +123,7 @@ def test_of_signs_of_life_compaction_leaves_the_newest_and_of_all_else_everythin
     fill(wanted)
     assert sorted(map(repr, others)) == sorted(map(repr, wanted.events(APP)))
     alive(store, 7)  # the first five again: they were stored
-    times = [each["time"] for each in store.events(APP) if each["type"] == contract.ALIVE]
+    times = [message["time"] for message in store.events(APP) if message["type"] == contract.ALIVE]
     assert times == [240_000, 300_000, 360_000]
 
 

@@ -239,7 +239,7 @@ class Copies(Applications):
             )
         events.append(told(contract.LINK, source=0, target=1, port=0))
         for split, pieces in enumerate(read):
-            count = sum(each.count for each in pieces)
+            count = sum(piece.count for piece in pieces)
             assert count == sum(each.count for each in written[split])
             events.append(
                 told(
@@ -258,10 +258,10 @@ class Copies(Applications):
     @staticmethod
     def parts(split: int, pieces: list[Piece]) -> dict[str, Any]:
         parts, first = [], 0
-        for each in pieces:
-            row = {} if each.row is None else {"row": each.row}
-            parts.append({"start": each.start, "first": first, **described(each.path), **row})
-            first += each.count
+        for piece in pieces:
+            row = {} if piece.row is None else {"row": piece.row}
+            parts.append({"start": piece.start, "first": first, **described(piece.path), **row})
+            first += piece.count
         return {"split": split, "parts": parts}
 
     def reached(self, application_id: str, direction: Any, record: str) -> list[str]:
@@ -269,9 +269,9 @@ class Copies(Applications):
         trace = self.trace(application_id, direction=direction, record=record)
         assert trace.exact
         return [
-            f"{node.node_id}#{each.partition}#{each.offset}"
+            f"{node.node_id}#{record.partition}#{record.offset}"
             for node in trace.nodes[1:]
-            for each in node.records
+            for record in node.records
         ]
 
 
@@ -320,7 +320,7 @@ def test_rows_with_numbers_lead_from_one_application_to_the_next_whatever_the_pi
         assert copies.reached("first", "forward", f"read#{of}#{there}") == expected
     trace = copies.trace("second", direction="backward", record="write#0#1")
     assert ("first#1#write#0#5", "second#0#read#0#1") in {
-        (each.hash_in, each.hash_out) for each in trace.flows
+        (flow.hash_in, flow.hash_out) for flow in trace.flows
     }
 
 
@@ -357,5 +357,5 @@ def test_lines_of_another_format_lead_on_where_each_is_a_record(tmp_path: Path) 
     copies.copied("other", 210, ("csv+header", "json"), [[Piece(holed, 1)]], [[Piece(out, 1)]])
     assert copies.reached("second", "backward", "write#0#1") == ["second#0#0#1", "first#1#0#2", "first#0#0#2"]
     trace = copies.trace("other", direction="backward", record="write#0#0")
-    assert {each.node_id for each in trace.nodes} == {"other#0", "other#1"}
+    assert {node.node_id for node in trace.nodes} == {"other#0", "other#1"}
     assert not trace.exact

@@ -21,7 +21,7 @@ def ask(asked: LineageQueries, node: int = SOURCE, **query: Any) -> RecordPage:
 
 
 def found(page: RecordPage) -> list[tuple[int, int]]:
-    return [(each.partition, each.offset) for each in page.records]
+    return [(record.partition, record.offset) for record in page.records]
 
 
 @pytest.fixture

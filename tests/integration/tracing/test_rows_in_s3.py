@@ -33,7 +33,7 @@ def test_rows_of_a_file_in_s3_are_found_shown_and_searched(s3: str, bucket: str,
     path = f"s3a://{bucket.partition('://')[2]}/in/rows 100%25#.txt"
     asked = questions_of(tmp_path, splits_of(path, 0, 100_000, size=len(DATA)), [11_112, 8_888])
     found = asked.records(APP, RecordQuery(node=str(SOURCE), partition=1, offset=8_887))
-    assert [each.source for each in found.records] == [
+    assert [record.source for record in found.records] == [
         SourceRow(path=path, row=19_999, line=20_000, text="row 19999", warning=None)
     ]
     for name in (path, path.replace("s3a:", "s3:"), path.replace("s3a:", "s3n:")):
@@ -43,9 +43,9 @@ def test_rows_of_a_file_in_s3_are_found_shown_and_searched(s3: str, bucket: str,
             assert source is not None
             assert (source.row, source.text) == (row, f"row {row}")
     page = asked.records(APP, RecordQuery(node=str(SOURCE), text="ROW 1999", limit=2))
-    assert [each.source.row for each in page.records if each.source] == [1_999, 19_990]
+    assert [record.source.row for record in page.records if record.source] == [1_999, 19_990]
     rest = asked.records(APP, RecordQuery(node=str(SOURCE), text="ROW 1999", limit=20, cursor=page.next))
-    assert [each.source.row for each in rest.records if each.source] == list(range(19_991, 20_000))
+    assert [record.source.row for record in rest.records if record.source] == list(range(19_991, 20_000))
 
 
 def test_a_compressed_file_in_s3_is_shown_and_one_that_is_not_there_is_said(
@@ -73,10 +73,10 @@ def test_a_store_that_does_not_answer_is_asked_once_and_said(
     asked = questions_of(tmp_path, partitions, [1] * 30)
     page = asked.records(APP, RecordQuery(node=str(SOURCE)))
     assert len(page.records) == 30
-    for each in page.records:
-        assert each.source is not None
-        assert each.source.text is None
-        assert "its store does not answer" in (each.source.warning or "")
+    for record in page.records:
+        assert record.source is not None
+        assert record.source.text is None
+        assert "its store does not answer" in (record.source.warning or "")
     files = FileSystems()
     with pytest.raises(UnreadableError, match="its store does not answer"):
         files.state(paths[0])

@@ -34,7 +34,7 @@ def records(questions: LineageQueries, **query: Any) -> tuple[Record, ...]:
 
 
 def rows(questions: LineageQueries, **query: Any) -> list[SourceRow]:
-    return [each.source for each in records(questions, **query) if each.source is not None]
+    return [record.source for record in records(questions, **query) if record.source is not None]
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_where_splits_were_read_whole_nothing_before_a_row_is_read(
     asked = questions_of(tmp_path, splits_of(path, *STARTS), COUNTS, manifest={"whole": True})
     monkeypatch.setattr(row_index.RowIndex, "rows_starting_up_to", refuse)
     monkeypatch.setattr(row_index.RowIndex, "offset_of", refuse)
-    assert [(each.row, each.text, each.warning) for each in rows(asked)] == [
+    assert [(row.row, row.text, row.warning) for row in rows(asked)] == [
         (number, text, None) for number, text in enumerate(ROWS)
     ]
     for number in range(40):
@@ -87,14 +87,14 @@ def test_where_splits_were_read_whole_nothing_before_a_row_is_read(
         assert source is not None
         assert (source.row, source.text) == (number, ROWS[number])
     path.unlink()
-    numbers = [each.row for each in rows(asked)]
+    numbers = [row.row for row in rows(asked)]
     assert numbers == list(range(40))
 
 
 def test_rows_are_counted_in_the_file_where_a_split_was_not_read_whole(path: Path, tmp_path: Path) -> None:
     few = [5, *COUNTS[1:]]  # take(5) read no more of the first one
     asked = questions_of(tmp_path, splits_of(path, *STARTS), few)
-    assert [each.row for each in rows(asked)] == [*range(5), *range(16, 40)]
+    assert [row.row for row in rows(asked)] == [*range(5), *range(16, 40)]
 
 
 def become_gone(path: Path) -> None:
@@ -343,7 +343,7 @@ def test_whole_files_show_their_beginning_or_say_that_they_are_no_text(tmp_path:
 def test_records_of_one_length_that_are_not_there_whole_are_said(tmp_path: Path) -> None:
     path = tmp_path / "records.bin"
     path.write_bytes(bytes(range(20)))
-    partitions = [{**each, "record_length": 4} for each in splits_of(path, 0, 8)]
+    partitions = [{**split, "record_length": 4} for split in splits_of(path, 0, 8)]
     asked = questions_of(tmp_path, partitions, [2, 3], name="binaryRecords", format="binary")
     assert [(row.row, row.text, row.warning) for row in rows(asked)] == [
         (number, bytes(range(4 * number, 4 * number + 4)).hex(), None) for number in range(5)

@@ -40,7 +40,7 @@ def of(*splits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def rows(questions: LineageQueries, node: int = SOURCE, **query: Any) -> list[SourceRow]:
     page = questions.records(APP, RecordQuery(node=str(node), limit=1_000, **query))
-    return [each.source for each in page.records if each.source is not None]
+    return [record.source for record in page.records if record.source is not None]
 
 
 def told(found: Sequence[SourceRow]) -> list[tuple[str, int, str | None]]:
@@ -175,7 +175,7 @@ def test_rows_of_csv_that_is_gone_or_changed_are_told_with_a_warning(tmp_path: P
     assert "the file has changed since the run" in str(found[0].warning)
     assert "no such row" in str(found[1].warning)
     path.unlink()
-    assert {each.text for each in rows(questions)} == {None}
+    assert {row.text for row in rows(questions)} == {None}
     assert "it is gone" in str(rows(questions)[0].warning)
     assert "it is gone" in questions.records(APP, RecordQuery(node="0", text="a")).warnings[0]
     with pytest.raises(NotFoundError, match="it is gone"):
@@ -285,7 +285,7 @@ def test_parquet_that_was_written_counts_from_its_first_row(parquet: Path, tmp_p
             {"split": 1, "parts": [part(other, 0, row=0), part(parquet, 3, row=0)]},
         ],
     )
-    assert [(Path(each.path).name, each.row) for each in rows(questions, SINK)] == [
+    assert [(Path(row.path).name, row.row) for row in rows(questions, SINK)] == [
         *(("people.parquet", row) for row in range(10)),
         *(("other.parquet", row) for row in range(3)),
         *(("people.parquet", row) for row in range(10)),
@@ -299,7 +299,7 @@ def test_rows_of_other_formats_have_numbers_but_no_text(told: dict[str, int], tm
     path.write_bytes(b"Obj" * 300)
     pieces = [part(path, 0, **told)], [part(path, 0, 500, row=7)]
     questions = questions_of(tmp_path, of(*pieces), [7, 2], format="avro")
-    found = [(each.row, each.text) for split in (0, 1) for each in rows(questions, partition=split)]
+    found = [(row.row, row.text) for split in (0, 1) for row in rows(questions, partition=split)]
     assert found == [(row, None) for row in range(9)]
     assert "a file of the format avro holds no rows of text" in str(rows(questions)[0].warning)
     assert found_at(questions, path, 8) == (1, 1)
@@ -326,7 +326,7 @@ def test_rows_of_orc_are_shown_whatever_stripe_they_are_in(
     pyarrow.orc.write_table(table, path, stripe_size=1_024, batch_size=1_024, compression=compression)
     wanted = [0, 1_023, 1_024, 7_000, 19_999]
     pieces = [part(path, 0, at, row=row) for at, row in enumerate(wanted)]
-    questions = questions_of(tmp_path, of(*([each] for each in pieces)), [1] * len(pieces), format="orc")
+    questions = questions_of(tmp_path, of(*([piece] for piece in pieces)), [1] * len(pieces), format="orc")
     for split, row in enumerate(wanted):
         [found] = rows(questions, partition=split)
         assert (found.row, json.loads(found.text or "")) == (row, table.slice(row, 1).to_pylist()[0])

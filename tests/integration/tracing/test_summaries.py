@@ -71,17 +71,17 @@ def test_only_what_came_since_is_read_again(store: Store, questions: LineageQuer
     assert sorted(store.read) == ["new", "old"]
     store.read.clear()
     store.tell(event(contract.RUN_COMMITTED, application_id="old", time=101, run=7, blocks=1))
-    assert [each.complete for each in questions.applications()] == [True, False]
+    assert [application.complete for application in questions.applications()] == [True, False]
     assert store.read == ["old"]
     store.send(block(7, application_id="old"))
-    assert [each.complete for each in questions.applications()] == [True, True]
+    assert [application.complete for application in questions.applications()] == [True, True]
 
 
 def test_an_application_whose_events_have_not_come_is_not_listed_yet(
     store: Store, questions: LineageQueries
 ) -> None:
     store.send(block(300, application_id="early"))
-    assert [each.application_id for each in questions.applications()] == ["new", "old"]
+    assert [application.application_id for application in questions.applications()] == ["new", "old"]
     with pytest.raises(NotFoundError):
         questions.application("early")
     store.run("early", 300)
@@ -91,6 +91,6 @@ def test_an_application_whose_events_have_not_come_is_not_listed_yet(
 def test_a_deleted_application_is_not_listed_any_more(store: Store, questions: LineageQueries) -> None:
     questions.applications()
     store.delete("old")
-    assert [each.application_id for each in questions.applications()] == ["new"]
+    assert [application.application_id for application in questions.applications()] == ["new"]
     with pytest.raises(NotFoundError):
         questions.application("old")

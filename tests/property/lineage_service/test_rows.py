@@ -186,7 +186,7 @@ def test_what_no_answer_uses_is_checked_and_leaves_a_receipt_and_no_row(
     decoded = [rows_of_block(contract.encode_block(block)) for block in blocks]
     assert [*flow_batches(decoded), *record_batches(decoded)] == []
     receipts = receipts_batch(decoded).to_pylist()
-    assert [(each["relation"], each["seq"], each["rows"]) for each in receipts] == [
+    assert [(receipt["relation"], receipt["seq"], receipt["rows"]) for receipt in receipts] == [
         ("winners", 0, 0),
         ("digests", 1, 0),
         ("digests", 2, 0),

@@ -136,7 +136,9 @@ def test_what_comes_after_a_record_that_raised_is_noted_too(records: list[Any]) 
         with contextlib.suppress(ValueError):
             record = next(passing, ended)
     stream.close()
-    assert run.texts == [received(contract.typed_text(each)) for each in records if each is not ValueError]
+    assert run.texts == [
+        received(contract.typed_text(record)) for record in records if record is not ValueError
+    ]
 
 
 def test_long_values_that_repeat_come_in_blocks_that_readers_take() -> None:

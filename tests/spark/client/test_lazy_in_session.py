@@ -71,7 +71,7 @@ def with_word(word: str) -> set[tuple[str, int, int, str]]:
 @pytest.mark.parametrize("word", ["be", "not", '"q"', "a,b"])
 def test_a_word_goes_back_to_its_lines(ran: Ran, word: str) -> None:
     quoted = {'"q"': '"\\"q\\""', "a,b": '"a,b"'}.get(word, word)
-    ((part, row, _),) = [each for each in rows_of(ran, "counts") if each[2].rpartition(",")[0] == quoted]
+    ((part, row, _),) = [row for row in rows_of(ran, "counts") if row[2].rpartition(",")[0] == quoted]
     assert found(trace(part).backward(row=row)) == with_word(word)
     assert found(trace(part).row(row).go_back_all().rows()) == with_word(word)
 
@@ -86,7 +86,7 @@ def test_a_line_of_each_text_format_is_found_as_it_was_written(ran: Ran, output:
 
 
 def test_rows_with_the_same_values_are_a_bound(ran: Ran) -> None:
-    part, row, _ = next(each for each in rows_of(ran, "copy") if each[2] == "twice")
+    part, row, _ = next(row for row in rows_of(ran, "copy") if row[2] == "twice")
     with (
         pytest.warns(UserWarning, match="2 rows of the query have the values of row"),
         pytest.warns(UserWarning, match="it has all records that it should, and may have others"),
@@ -111,7 +111,7 @@ def test_a_trace_over_inputs_that_have_changed_is_refused(ran: Ran, name: str) -
     change, said = CHANGES[name]
     output = ran.folder / f"from {name}"
     ran.lines(name).write.text(str(output))
-    (part, row, _) = next(each for each in part_rows(output) if each[2] == "not to be")
+    (part, row, _) = next(part_row for part_row in part_rows(output) if part_row[2] == "not to be")
     assert found(trace(part).backward(row=row)) == {("one.txt", 1, 2, "not to be")}
     change(ran.folder / name)
     with pytest.raises(TraceError, match=said):
@@ -157,7 +157,7 @@ def test_asking_is_no_part_of_the_job(ran: Ran) -> None:
     before = names()
     trace(part).backward(row=row).collect()
     assert names().count("row found again") == before.count("row found again") + 1
-    assert [each for each in names() if each in ("collect", "toRdd", "save", "csv", "text")] == [
+    assert [name for name in names() if name in ("collect", "toRdd", "save", "csv", "text")] == [
         each for each in before if each in ("collect", "toRdd", "save", "csv", "text")
     ]
 

@@ -74,7 +74,9 @@ def test_an_output_folder_is_chosen_from_by_its_rows(ran: Ran) -> None:
 
 
 def test_rows_of_files_go_both_ways(ran: Ran) -> None:
-    part, row, _ = next(each for each in part_rows(ran.folder / "sums") if each[2].startswith("North"))
+    part, row, _ = next(
+        part_row for part_row in part_rows(ran.folder / "sums") if part_row[2].startswith("North")
+    )
     assert found(trace(str(part)).backward(row=row)) == NORTH
     orders = trace((ran.folder / "orders.csv").as_uri())
     assert orders.count() == len(ORDERS)
@@ -153,7 +155,7 @@ def test_the_example_and_the_engine_on_spark_answer_at_a_terminal(servers: Serve
     confs = [part for name, value in servers.conf.items() for part in ("--conf", f"{name}={value}")]
     example = str(ROOT / "examples" / "trace_in_session.py")
     printed = run(str(bin_ / "spark-submit"), *confs, example, "orders.csv", "sums", "North")
-    part, row, _ = next(each for each in part_rows(tmp_path / "sums") if each[2] == "North,15")
+    part, row, _ = next(part_row for part_row in part_rows(tmp_path / "sums") if part_row[2] == "North,15")
     assert printed.splitlines() == [
         "North has 2 paid orders; the largest of them:",
         "line 2: North,paid,10",

@@ -27,7 +27,7 @@ class Messages:
     output: Path
 
     def of_type(self, event_type: str) -> list[bytes]:
-        return [each for each in self.events if decode_event(each)["type"] == event_type]
+        return [event for event in self.events if decode_event(event)["type"] == event_type]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def ask(tmp_path: Path, sent: Messages) -> Callable[..., dict[str, Any]]:
     """ask(without) -> the application as the API tells it when these messages never arrived."""
 
     def ask(*without: bytes, blocks: list[bytes] | None = None) -> dict[str, Any]:
-        events = [each for each in sent.events if each not in without]
+        events = [event for event in sent.events if event not in without]
         kept = [each for each in (sent.blocks if blocks is None else blocks) if each not in without]
         application = application_of(events, kept, tmp_path / uuid.uuid4().hex)
         client = Client(create_app(application.questions))
@@ -129,7 +129,7 @@ def test_many_losses_are_all_said(ask: Callable[..., Any], sent: Messages) -> No
     )
     manifest_of = {decode_event(each)["run"] for each in sent.of_type(contract.RUN_COMMITTED)}
     manifest_of.discard(decode_event(manifest)["run"])
-    block = next(each for each in sent.blocks if contract.decode_block(each).run in manifest_of)
+    block = next(block for block in sent.blocks if contract.decode_block(block).run in manifest_of)
     missing = ask(manifest, node, block)["missing"]
     assert missing.split(", of")[0].split("; ") == [
         "missing manifests of committed runs: 1",

@@ -243,9 +243,9 @@ def test_a_job_beside_a_broker_that(
     assert done.rows == stock.rows
     assert len(done.rows) == 6
     # Each process waits in vain at most once, and what it waits in all is what may be waited.
-    in_vain = [each for each in done.manifests if each["waited_ms"] >= 900 * TIMEOUT_S]
+    in_vain = [manifest for manifest in done.manifests if manifest["waited_ms"] >= 900 * TIMEOUT_S]
     assert len(in_vain) <= SLOTS, in_vain
-    assert done.counters["dropped"] == sum(each["dropped"] for each in done.manifests)
+    assert done.counters["dropped"] == sum(manifest["dropped"] for manifest in done.manifests)
     broker.revive()
     check_what_is_told(failure, broker, done, tmp_path)
 
@@ -260,7 +260,7 @@ def check_what_is_told(failure: Failure, broker: Broker, done: Done, tmp_path: P
     application = application_of(events, blocks, tmp_path / "store")
     answer = Client(create_app(application.questions)).get(f"/api/applications/{done.application_id}").json()
     stored = {(block.run, block.seq) for block in application.blocks}
-    wanted = {(each["run"], seq) for each in done.manifests for seq in range(each["blocks"])}
+    wanted = {(manifest["run"], seq) for manifest in done.manifests for seq in range(manifest["blocks"])}
     types = [event["type"] for event in application.events]
     is_complete = wanted <= stored and contract.APPLICATION_ENDED in types
     assert wanted, "the job has made no blocks"
@@ -300,9 +300,9 @@ def check_error(failure: Failure, servers: str, done: Done) -> None:
 def test_a_process_for_each_task_does_not_mean_a_wait_for_each(
     broker: Broker, run: Callable[..., Done]
 ) -> None:
-    (failure,) = [each for each in FAILURES if each.name == "hangs"]
+    (failure,) = [failure for failure in FAILURES if failure.name == "hangs"]
     done = run(failure, broker, spark_python_worker_reuse="false")
     assert done.error == ""
-    in_vain = [each for each in done.manifests if each["waited_ms"] >= 900 * TIMEOUT_S]
+    in_vain = [manifest for manifest in done.manifests if manifest["waited_ms"] >= 900 * TIMEOUT_S]
     assert 1 <= len(in_vain) <= SLOTS, in_vain
-    assert sum(each["dropped"] > 0 for each in done.manifests) > SLOTS
+    assert sum(manifest["dropped"] > 0 for manifest in done.manifests) > SLOTS

@@ -175,8 +175,8 @@ def test_the_end_says_what_became_of_the_job(job: Job, by_submit: bool, kafka: A
         assert ended["error"]["frame"].endswith(job.error[2])
     nodes = {event["node"]: event for event in events if event["type"] == contract.NODE_REGISTERED}
     actions = [event for event in events if event["type"] == contract.ACTION_ENDED]
-    assert [(nodes[each["node"]]["name"], each["state"]) for each in actions] == job.actions
-    assert all(bool(each["state"] == "failed") is ("error" in each) for each in actions)
+    assert [(nodes[action["node"]]["name"], action["state"]) for action in actions] == job.actions
+    assert all(bool(action["state"] == "failed") is ("error" in action) for action in actions)
     numbers = sorted(event["event"] for event in events if "event" in event)
     assert numbers == list(range(ended["event"] + 1))
     assert [event for event in events if event["type"] == contract.ALIVE]
@@ -207,7 +207,7 @@ def test_a_driver_that_was_killed_says_nothing_and_was_alive(kafka: Any, tmp_pat
     topics = names()
     with waiting(kafka, topics, tmp_path, by_submit=False) as job:
         deadline = time.monotonic() + 480
-        while not any(each["type"] == contract.ALIVE for each in events_of(kafka, topics)):
+        while not any(event["type"] == contract.ALIVE for event in events_of(kafka, topics)):
             assert time.monotonic() < deadline, "no sign of life came"
         os.kill(job.pid, signal.SIGKILL)
         job.wait(60)

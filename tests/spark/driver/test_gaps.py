@@ -41,7 +41,7 @@ def stream(frame: Any, folder: Path, name: str, format: str = "", each: Any = No
 
 
 def parts(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if each.name.startswith("part-") and each.stat().st_size)
+    return sorted(path for path in folder.iterdir() if path.name.startswith("part-") and path.stat().st_size)
 
 
 def files(spark: SparkSession, folder: Path) -> Any:

@@ -321,7 +321,7 @@ def test_what_found_no_room_in_a_cache_and_was_read_in_part_is_known(run: Run, t
     room = {"spark_testing_memory": "1500000", "spark_testing_reservedMemory": "1"}
     (cached, taken), application = run(job, **room)
     assert not cached
-    [sink] = [each for each in application.sinks() if each.name == "take"]
+    [sink] = [sink for sink in application.sinks() if sink.name == "take"]
     for offset, text in enumerate(taken):
         trace = application.trace(direction="backward", node=sink.node_id, partition=0, offset=offset)
         assert trace.exact

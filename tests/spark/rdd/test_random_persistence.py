@@ -135,12 +135,12 @@ def test_a_trace_is_right_or_says_that_it_is_a_bound(seed: int, run: Run, tmp_pa
 
     did, application = run(job, master="local[2,3]")
     outputs = [path for path in tmp_path.glob("out-*") if (path / "_SUCCESS").exists()]
-    rows = [each for path in outputs for each in part_rows(path)]
+    rows = [part_row for path in outputs for part_row in part_rows(path)]
     assert rows, did
     chosen = random.Random(seed)
     for part, row, text in chosen.sample(rows, min(40, len(rows))):
         trace = application.trace(direction="backward", path=str(part), row=row)
-        sources = {("in.txt", int(each)) for each in text.split()}
+        sources = {("in.txt", int(part)) for part in text.split()}
         assert not trace.exact or rows_at(trace, "source") == sources, (did, part, row)
     for row in range(ROWS):
         trace = application.trace(direction="forward", path=str(source), row=row)

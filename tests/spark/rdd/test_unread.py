@@ -284,7 +284,7 @@ def test_each_source_of_a_record_is_traced_to_it(outcome: Outcome, name: str) ->
                 forward = application.trace(
                     direction="forward", node=node.node_id, record=source.record_id, to=sink.node_id
                 )
-                reached = next(each for each in forward.nodes if each.node_id == sink.node_id)
+                reached = next(node for node in forward.nodes if node.node_id == sink.node_id)
                 assert forward.exact
                 assert record_id in [each.record_id for each in reached.records]
 

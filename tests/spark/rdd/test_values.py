@@ -247,7 +247,9 @@ def test_exactly_the_ways_of_chosen_rows_have_values(
                 offset=record.offset,
             )
             assert trace.exact
-            on_the_way |= {(node.node_id, each.record_id) for node in trace.nodes for each in node.records}
+            on_the_way |= {
+                (node.node_id, record.record_id) for node in trace.nodes for record in node.records
+            }
     assert 3 <= chosen <= 12
     operators = [node for node in graph.nodes if node.kind == "operator"]
     valued = [node for node in operators if node.has_values]

@@ -133,7 +133,7 @@ def check(application: Application, folder: Path, name: str) -> None:
         trace = application.trace(direction="backward", path=str(part), row=row)
         rows = json.loads(line)["rows"]
         assert trace.exact, (name, line)
-        assert rows_at(trace, "source") == {source(each) for each in rows}, (name, line)
+        assert rows_at(trace, "source") == {source(row) for row in rows}, (name, line)
         node, record = next((node, node.records[0]) for node in trace.nodes if node.kind == "source")
         start = {"node": node.node_id, "partition": record.partition, "offset": record.offset}
         forward = application.trace(direction="forward", **start)
@@ -169,11 +169,11 @@ def test_where_no_task_could_tell_nothing_is_said_to_be_exact(ran: tuple[Applica
     application, folder = ran
     untold = without_kept(application)
     known = []
-    for part, row, line in (each for name in NAMES for each in part_rows(folder / name)):
+    for part, row, line in (part_row for name in NAMES for part_row in part_rows(folder / name)):
         trace = untold.trace(direction="backward", path=str(part), row=row)
         known.append(trace.exact)
         if trace.exact:
-            assert rows_at(trace, "source") == {source(each) for each in json.loads(line)["rows"]}
+            assert rows_at(trace, "source") == {source(row) for row in json.loads(line)["rows"]}
     assert not all(known)
 
 

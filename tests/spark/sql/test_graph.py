@@ -68,11 +68,11 @@ def graph(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def edges_into(graph: Graph, output: str) -> Edges:
     """Of all that an output was made from, by the names of operators: [(flows, whether a shuffle)]."""
     (sink,) = [
-        each.node_id
-        for each in graph.nodes
-        if each.kind == "sink" and each.dataset is not None and each.dataset.name.endswith(f"/{output}")
+        node.node_id
+        for node in graph.nodes
+        if node.kind == "sink" and node.dataset is not None and node.dataset.name.endswith(f"/{output}")
     ]
-    names = {each.node_id: each.name for each in graph.nodes}
+    names = {node.node_id: node.name for node in graph.nodes}
     found, left = defaultdict(list), [sink]
     while left:
         target = left.pop()
@@ -116,7 +116,7 @@ def test_of_a_scan_that_skips_rows_only_what_was_seen_behind_it_is_counted(graph
 
 
 def test_each_side_of_a_union_counts_its_own(graph: Graph) -> None:
-    (union,) = [each.node_id for each in graph.nodes if each.name == "union"]
+    (union,) = [node.node_id for node in graph.nodes if node.name == "union"]
     assert sorted(edge.flows or 0 for edge in graph.edges if edge.target == union) == [5, 8]
 
 
@@ -124,4 +124,4 @@ def test_commands_that_read_no_rows_are_no_operators(graph: Graph) -> None:
     known = {"csv", "json", "parquet", "union", "parallelize", "saveAsTextFile"}
     known |= {"Scan csv", "Scan parquet", "Filter", "Project", "Aggregate", "Join", "Sort", "Repartition"}
     known |= {"LocalRelation", "sql"}  # of what the view keeps
-    assert {each.name for each in graph.nodes} <= known
+    assert {node.name for node in graph.nodes} <= known

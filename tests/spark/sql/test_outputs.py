@@ -152,7 +152,9 @@ def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
     sink = sink_of(application, name)
     found = [
         sorted(row for _, row in sources)
-        for record in sorted(records_of(application, sink), key=lambda each: (each.partition, each.offset))
+        for record in sorted(
+            records_of(application, sink), key=lambda record: (record.partition, record.offset)
+        )
         for sources in [sources_of(application, sink, record, is_exact=name not in BOUNDS)]
         if sources  # a count that is zero, of a partition without rows, comes from nothing
     ]
@@ -165,7 +167,7 @@ def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
 def test_a_sink_is_called_what_the_program_called_and_where(name: str, acted: Any) -> None:
     application, _, _ = acted
     wanted = sink_of(application, name)
-    [sink] = [each for each in application.sinks() if each.node_id == wanted]
+    [sink] = [sink for sink in application.sinks() if sink.node_id == wanted]
     line = next(
         number
         for number, text in enumerate(Path(__file__).read_text().splitlines(), 1)

@@ -107,7 +107,7 @@ def sinks_of(application: Application) -> list[tuple[str, list[frozenset[Any]]]]
     found = []
     for sink in application.sinks():
         records = sorted(
-            records_of(application, sink.node_id), key=lambda each: (each.partition, each.offset)
+            records_of(application, sink.node_id), key=lambda record: (record.partition, record.offset)
         )
         traces = [
             application.trace(

@@ -51,7 +51,7 @@ def test_rewriting_asks_the_jvm_no_more_for_more_columns(
         for run, columns in enumerate((3, 3, 60)):
             calls.clear()
             path = str(tmp_path / f"rows-{run}")
-            texts = [f"CAST(id AS STRING) AS c{each}" for each in range(1, columns)]
+            texts = [f"CAST(id AS STRING) AS c{number}" for number in range(1, columns)]
             spark.range(9).selectExpr("id AS c0", *texts).write.parquet(path)
             spark.read.parquet(path).where("c0 > 3").write.csv(f"{path}-filter")
             rows = spark.read.csv(f"{path}-filter")

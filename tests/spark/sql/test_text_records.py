@@ -132,7 +132,7 @@ def test_no_line_is_taken_for_a_record_that_it_is_not(
     rows = traced(folder, application, name)
     assert rows
     for number, (_, trace) in enumerate(rows):
-        (record,) = (each for node in trace.nodes if node.kind == "source" for each in node.records)
+        (record,) = (record for node in trace.nodes if node.kind == "source" for record in node.records)
         assert (record.partition, record.offset) == (0, number)
         assert record.source is None or (record.source.text is None and record.source.warning)
     with pytest.raises(NotFoundError):

@@ -41,7 +41,7 @@ class ReadBack:
 
     def file(self, output: str) -> str:
         """The one file with rows of an output."""
-        [file] = [each for each in (self.folder / output).glob("part-*") if each.stat().st_size]
+        [file] = [path for path in (self.folder / output).glob("part-*") if path.stat().st_size]
         return str(file)
 
     def numbers(self, *names: str) -> list[int]:

@@ -146,7 +146,7 @@ def test_what_a_failed_task_kept_is_bounded_in_the_same_way(
         path, row = record.source.path, record.source.row
         forward = agree(untold, tracing, direction="forward", path=path, row=row)
         assert not forward.exact
-        assert (part, 0) in {(each.source.path, each.source.row) for each in forward.nodes[-1].records}
+        assert (part, 0) in {(record.source.path, record.source.row) for record in forward.nodes[-1].records}
 
 
 @pytest.mark.parametrize("held", [0, 2, 1_000])
@@ -167,7 +167,7 @@ def test_pages_are_the_same_however_many_records_the_driver_holds(
         pages.append(agree(application, tracing, **counts, limit=2, cursor=pages[-1].next))
     whole = agree(application, tracing, **counts)
     for at, node in enumerate(whole.nodes):
-        assert [record for each in pages for record in each.nodes[at].records] == list(node.records)
+        assert [record for page in pages for record in page.nodes[at].records] == list(node.records)
 
 
 def test_depth_and_keys_are_the_same(actions: tuple[Application, Path], spark: SparkSession) -> None:

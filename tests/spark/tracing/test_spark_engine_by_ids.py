@@ -50,7 +50,7 @@ class Asked:
 def test_both_engines_give_the_same_answers(tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(WITH_CACHE, tmp_path, spark, "small")
     trace = asked.agree("backward", (90, 0, 0))
-    assert [each.name for each in trace.nodes] == ["n90", "n80", "n1", "n0"]
+    assert [node.name for node in trace.nodes] == ["n90", "n80", "n1", "n0"]
     assert trace.exact
     asked.agree("backward", (90, 5, 1))
     asked.agree("forward", (0, 0, 3))

@@ -96,8 +96,8 @@ def at_least_once(messages: Sequence[Sent], chance: Random, copies: float) -> li
 
     `copies` is the probability of each message to come twice.
     """
-    events = [each for each in messages if each.is_event]
-    blocks = [each for each in messages if not each.is_event]
+    events = [message for message in messages if message.is_event]
+    blocks = [message for message in messages if not message.is_event]
     chance.shuffle(blocks)
     slots = [True] * len(events) + [False] * len(blocks)
     chance.shuffle(slots)

@@ -32,15 +32,15 @@ def store_differences(folder: Path, applications: Sequence[Application]) -> list
     An event that came twice may be there twice: readers take each text once.
     """
     wanted: dict[str, Counter[tuple[Any, ...]]] = {table: Counter() for table in _COLUMNS}
-    for each in applications:
+    for application in applications:
         rows = {
-            "flows": each.expected.flows,
-            "records": each.expected.records,
-            "blocks": each.expected.receipts,
-            "events": [(body,) for body in each.expected.events],
+            "flows": application.expected.flows,
+            "records": application.expected.records,
+            "blocks": application.expected.receipts,
+            "events": [(body,) for body in application.expected.events],
         }
         for table, expected in rows.items():
-            wanted[table].update((each.application_id, *row) for row in expected)
+            wanted[table].update((application.application_id, *row) for row in expected)
     found = []
     for table, columns in _COLUMNS.items():
         stored = Counter(_rows(folder / table, ("application_id", *columns)))
@@ -62,15 +62,16 @@ def graph_differences(uri: str, applications: Sequence[Application], prefix: str
     links: Counter[tuple[Any, ...]] = Counter()
     flows: Counter[tuple[Any, ...]] = Counter()
     ways: Counter[tuple[Any, ...]] = Counter()
-    for each in applications:
-        of_one = each.graph()
-        nodes.update((each.application_id, *node) for node in of_one[0])
+    for application in applications:
+        of_one = application.graph()
+        nodes.update((application.application_id, *node) for node in of_one[0])
         links.update((*link, (0,)) for link in of_one[1])
-        whole = each.flows()
+        whole = application.flows()
         flows.update((flow_id,) for flow_id in whole[0])
         ways.update(whole[1])
     started = Counter(
-        (each.application_id, "ended", f"soak {each.application_id}", "all") for each in applications
+        (application.application_id, "ended", f"soak {application.application_id}", "all")
+        for application in applications
     )
     with neo4j.GraphDatabase.driver(uri) as driver:
 
@@ -149,9 +150,9 @@ def answer_differences(api: str, uri: str, application: Application, most: int) 
                 found.append(f"the trace of {record} of {name} is not complete and exact: {trace}")
                 continue
             reached = Counter(
-                (int(each["node_id"].rpartition("#")[2]), one["record_id"])
-                for each in trace["nodes"]
-                for one in each["records"]
+                (int(node["node_id"].rpartition("#")[2]), one["record_id"])
+                for node in trace["nodes"]
+                for one in node["records"]
             )
             found += _differences(f"the trace of {record} of {name}", Counter(expected), reached)
             client.post(f"{url}/trace/graph", params=query).raise_for_status()

@@ -162,7 +162,7 @@ class Storm:
                 member.signal(signal.SIGCONT)
                 self._waking.remove((at, member))
         for members in (*self._members.values(), self._leaving):
-            for member in [each for each in members if not each.is_alive]:
+            for member in [member for member in members if not member.is_alive]:
                 code = member.process.returncode
                 # 1: no broker answered at its start. Whoever runs consumers starts it again.
                 if (
@@ -181,7 +181,7 @@ class Storm:
         return self.world.start(store=store, group=group, batch_max_bytes=small, **settings)
 
     def _any_member(self) -> Member:
-        awake = [each for members in self._members.values() for each in members if each.is_alive]
+        awake = [member for members in self._members.values() for member in members if member.is_alive]
         return self._chance.choice(awake)
 
     def _kill_member(self) -> None:
@@ -259,7 +259,9 @@ class Storm:
     def _compare(self) -> None:
         world, report = self.world, self.report
         report.counts["applications"] = len(world.applications)
-        report.counts["flow rows"] = sum(len(each.expected.flows) for each in world.applications)
+        report.counts["flow rows"] = sum(
+            len(application.expected.flows) for application in world.applications
+        )
         report.counts["dead letters"] = len(world.poison)
         for store in ("flows", "own-store"):
             report.differences += store_differences(world.folder / store, world.applications)

@@ -194,7 +194,7 @@ class World:
         admin = self.servers.broker.admin  # kept until the answer is there
         [asked] = admin.describe_consumer_groups([self.group]).values()
         try:
-            return {each.member_id for each in asked.result(20).members}
+            return {member.member_id for member in asked.result(20).members}
         except KafkaException:
             return set()
 

@@ -62,7 +62,7 @@ def trace_pipelines(kafka: Any, folder: Path, pipelines: Mapping[str, Pipeline],
         context.setCheckpointDir(str(folder / "checkpoints"))
         # 7 splits of 3 lines: some of them hold nothing after a filter.
         lines = [context.textFile(str(path), splits) for path, splits in ((left, 7), (right, 2))]
-        datasets = [each.filter(lambda line: line != "").map(pair) for each in lines]
+        datasets = [text.filter(lambda line: line != "").map(pair) for text in lines]
         datasets[0].lines = lines[0]
         for at, (name, (in_spark, _)) in enumerate(pipelines.items()):
             try:

@@ -22,12 +22,12 @@ def make_spark_home(folder: Path) -> None:
     installed = Path(pyspark.__file__).parent
     libraries = Path("python", "lib")
     (folder / libraries).mkdir(parents=True)
-    for each in installed.iterdir():
-        if each.name in ("bin", "sbin", "jars", "data"):
-            (folder / each.name).symlink_to(each)
-    for each in (installed / libraries).iterdir():
-        if each.name != _ZIP:
-            (folder / libraries / each.name).symlink_to(each)
+    for path in installed.iterdir():
+        if path.name in ("bin", "sbin", "jars", "data"):
+            (folder / path.name).symlink_to(path)
+    for path in (installed / libraries).iterdir():
+        if path.name != _ZIP:
+            (folder / libraries / path.name).symlink_to(path)
 
 
 def stop_without_waiting() -> None:

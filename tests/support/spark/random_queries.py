@@ -92,7 +92,7 @@ class _Maker:
 
     def table(self) -> Relation:
         view = self.chance.choice([*_TABLES])
-        stock = [Column(*each.split()) for each in _TABLES[view].split(", ")]
+        stock = [Column(*part.split()) for part in _TABLES[view].split(", ")]
         columns = tuple(Column(self.name(), column.type) for column in stock)
         selected = ", ".join(f"{a.name} as {b.name}" for a, b in zip(stock, columns, strict=True))
         data = r.select(getattr(self.shop, view), lambda row: tuple(row)[: len(stock)])
@@ -112,7 +112,7 @@ class _Maker:
 
     def project(self, before: Relation) -> Relation:
         chosen = self.chance.sample(before.columns, self.chance.randint(1, len(before.columns)))
-        kept = [each for each in before.columns if each in chosen or each.name in before.needed]
+        kept = [column for column in before.columns if column in chosen or column.name in before.needed]
         values = [itself(before, each) for each in kept]
         values += [value_of(self.chance, before) for _ in range(self.chance.randint(0, 2))]
         names = [*(column.name for column in kept), *(self.name() for _ in values[len(kept) :])]
@@ -233,7 +233,7 @@ class _Maker:
 
     def group(self, before: Relation) -> Relation:
         chosen = self.chance.sample(before.columns, min(self.chance.randint(0, 2), len(before.columns)))
-        keys = [each for each in before.columns if each in chosen or each.name in before.needed]
+        keys = [column for column in before.columns if column in chosen or column.name in before.needed]
         values = [Value("count(*)", len)]
         for column in before.of("int"):
             at, name = before.place(column), column.name

@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 
 
 def agent_table() -> str:
-    rows = [f"| `{each.name}` | {_default(each.default)} | {each.help} |" for each in SETTINGS]
+    rows = [f"| `{setting.name}` | {_default(setting.default)} | {setting.help} |" for setting in SETTINGS]
     return "\n".join(["| Spark conf | default | meaning |", "|---|---|---|", *rows])
 
 

@@ -49,7 +49,7 @@ def resolved(openapi: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def parameters_of(openapi: dict[str, Any], name: str) -> set[str]:
     operation = dict(operations(openapi))[name]
-    return {each["name"] for each in operation["parameters"] if each["in"] == "query"}
+    return {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "query"}
 
 
 def documented_parameters(section: str) -> set[str]:

@@ -72,15 +72,15 @@ def test_one_application_answers_as_in_the_list(client):
 )
 def test_applications_are_searched_by_name_or_id_state_and_completeness(client, parameters, found):
     answer = client.get("/api/applications", params=parameters).json()
-    assert [each["application_id"] for each in answer["applications"]] == found
+    assert [application["application_id"] for application in answer["applications"]] == found
     assert answer["next"] is None
 
 
 def test_a_search_for_applications_goes_on_behind_its_cursor(client):
     first = client.get("/api/applications", params={"text": "e", "limit": 1}).json()
-    assert [each["application_id"] for each in first["applications"]] == [RUNNING]
+    assert [application["application_id"] for application in first["applications"]] == [RUNNING]
     second = client.get("/api/applications", params={"text": "e", "limit": 1, "cursor": first["next"]}).json()
-    assert [each["application_id"] for each in second["applications"]] == [APP]
+    assert [application["application_id"] for application in second["applications"]] == [APP]
     assert second["next"] is None
 
 
@@ -359,7 +359,7 @@ def test_long_answers_are_compressed_for_clients_that_accept_it(client):
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 def test_caches_are_told_what_an_answer_depends_on(client, accept, encoding):
     answer = client.get(f"{BASE}/nodes/0/records", headers={"Accept": accept, "Accept-Encoding": encoding})
-    assert {each.strip() for each in answer.headers["vary"].split(",")} == {"Accept", "Accept-Encoding"}
+    assert {part.strip() for part in answer.headers["vary"].split(",")} == {"Accept", "Accept-Encoding"}
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 

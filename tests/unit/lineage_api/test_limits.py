@@ -103,7 +103,7 @@ def test_an_address_that_is_no_utf8_is_400(client, path):
 def test_what_a_parameter_may_not_hold_is_422_and_named(client, path, where):
     answer = client.get(path)
     refused(answer, 422)
-    assert where in [each["where"] for each in answer.json()["errors"]]
+    assert where in [error["where"] for error in answer.json()["errors"]]
 
 
 def test_an_answer_to_thousands_of_wrong_parameters_stays_short(client):
@@ -138,9 +138,9 @@ def test_where_get_is_allowed_head_is(client):
 
 def test_pages_of_applications_follow_the_link(client):
     first = client.get("/api/applications?limit=1")
-    assert [each["application_id"] for each in first.json()["applications"]] == [RUNNING]
+    assert [application["application_id"] for application in first.json()["applications"]] == [RUNNING]
     second = client.get(str(httpx.URL("/api/applications?limit=1").join(first.links["next"]["url"])))
-    assert [each["application_id"] for each in second.json()["applications"]] == [APP]
+    assert [application["application_id"] for application in second.json()["applications"]] == [APP]
     assert second.json()["next"] is None
     assert "link" not in second.headers
 
@@ -207,18 +207,18 @@ def ask_at_once(
 def test_so_many_questions_are_asked_at_a_time_and_others_wait():
     slow = Slow()
     answers = ask_at_once(slow, 16, wait_s=60)
-    assert [each.status_code for each in answers] == [200] * 16
+    assert [answer.status_code for answer in answers] == [200] * 16
     assert slow.most == 3
 
 
 def test_who_has_waited_in_vain_is_told_to_come_again():
     answers = ask_at_once(Slow(), 5, wait_s=0.2, opens_after_s=1)
-    assert sorted(each.status_code for each in answers) == [200, 200, 200, 503, 503]
-    (refusal, _) = (each for each in answers if each.status_code == 503)
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 503, 503]
+    (refusal, _) = (answer for answer in answers if answer.status_code == 503)
     assert refusal.headers["retry-after"] == "1"
     assert refusal.json()["type"] == "urn:lineage-master:unavailable"
 
 
 def test_when_very_many_wait_nobody_else_does():
     answers = ask_at_once(Slow(), 110, wait_s=60)
-    assert [each.status_code for each in answers].count(503) == 7
+    assert [answer.status_code for answer in answers].count(503) == 7

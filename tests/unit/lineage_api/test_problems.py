@@ -159,7 +159,7 @@ def test_a_trace_parameter_beyond_its_limits_is_422(client, method, change, wher
     parameters = {name: value for name, value in {**START, **change}.items() if value is not None}
     path = f"{BASE}/trace" if method == "GET" else f"{BASE}/trace/graph"
     body = problem(client.request(method, path, params=parameters), 422, "invalid-query")
-    assert where in [each["where"] for each in body["errors"]]
+    assert where in [error["where"] for error in body["errors"]]
     assert where in body["detail"]
     assert "x" * 100 not in body["detail"]
 

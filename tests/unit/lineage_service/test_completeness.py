@@ -114,7 +114,7 @@ def test_blocks_of_relations_that_no_answer_uses_make_their_run_complete() -> No
         Receipt(run=7, seq=1, node=1, relation=contract.WINNERS, rows=0),
     ]
     assert lost_rows(receipts, {"flows": 4}) == {}
-    pairs = [(each.run, each.seq) for each in receipts]
+    pairs = [(receipt_row.run, receipt_row.seq) for receipt_row in receipts]
     assert completeness([STARTED, committed(7, 2), ended(runs=1)], pairs).is_complete
 
 

@@ -115,12 +115,12 @@ def test_an_application_is_lost_in_answers_though_nothing_more_comes() -> None:
     summaries = Summaries(store, now=lambda: now[0])
     unfinished = Unfinished(lambda: store, now=lambda: now[0])
     assert summaries.of(APP).state == "running"
-    assert [each.state for each in unfinished.look(9).applications] == ["running"]
+    assert [application.state for application in unfinished.look(9).applications] == ["running"]
     now[0] = LOST_AFTER_MS / 1000 + 1
     assert summaries.of(APP).state == "lost"
     assert summaries.of(APP).missing == f"{LOST}; its end has not arrived"
     assert [each.state for each in summaries.all()] == ["lost"]
-    assert [each.state for each in unfinished.look(9).applications] == ["lost"]
+    assert [application.state for application in unfinished.look(9).applications] == ["lost"]
     late = event(contract.ALIVE, time=LOST_AFTER_MS)
     store.write_events(batch_of(late, first=2))
     assert summaries.of(APP).state == "running"

@@ -30,7 +30,9 @@ SIDED = [(number % 5, (1 + number % 2, number)) for number in range(40)] + [(6, 
 
 def agents(name: str) -> Any:
     """The agent's operator of this name, whichever module has it."""
-    modules = [each.name for each in pkgutil.iter_modules(operators.__path__, f"{operators.__name__}.")]
+    modules = [
+        iter_module.name for iter_module in pkgutil.iter_modules(operators.__path__, f"{operators.__name__}.")
+    ]
     found = [getattr(importlib.import_module(module), name, None) for module in modules]
     return next(each for each in found if each is not None)
 

@@ -108,14 +108,14 @@ def test_an_application_that_is_grown_is_complete_when_all_copies_of_its_blocks_
         application_id=APP, node=1, run=1 << 40, split=3, seq=0, relation=contract.POSITIONS,
         columns={"in": [1, 2]},
     )  # fmt: skip
-    copies = [each for copy in range(5) for each in blocks_of_copy([block], copy)]
-    decoded = [rows_of_block(contract.encode_block(each)) for each in copies]
+    copies = [payload for copy in range(5) for payload in blocks_of_copy([block], copy)]
+    decoded = [rows_of_block(contract.encode_block(copy)) for copy in copies]
     receipts = [(each.run, each.seq) for each in decoded]
     told = events_of_copies(events(1), 5)
     assert [each["event"] for each in told] == list(range(8))
     assert completeness(told, receipts).is_complete
     assert completeness(told, receipts[:-1]).missing_blocks == 1
-    assert len({each.split for each in copies}) == 5
+    assert len({copy.split for copy in copies}) == 5
 
 
 def test_blocks_of_a_copy_name_runs_of_the_same_copy():

@@ -66,7 +66,7 @@ def applications(draw: st.DrawFn) -> RunApplication:
     stages: list[dict[str, Any]] = []
     node = 0
     for at in range(draw(st.integers(1, 4))):
-        made = [Stage(**each) for each in stages]
+        made = [Stage(**stage) for stage in stages]
         kind = draw(st.sampled_from(["file", "shuffle", "union", "cache"])) if at else "file"
         parents: list[int] = []
         begin = node
@@ -81,8 +81,8 @@ def applications(draw: st.DrawFn) -> RunApplication:
         else:
             parents, read = draw(reads(kind, made))
             sizes = list(map(len, read))
-        for each in stages:
-            each["is_read"] |= Stage(**each).end in parents
+        for stage in stages:
+            stage["is_read"] |= Stage(**stage).end in parents
         node += kind != "cache"
         is_public = kind == "file" or draw(st.booleans())
         if kind == "cache":
@@ -105,12 +105,12 @@ def applications(draw: st.DrawFn) -> RunApplication:
                 "is_read": False,
             }
         )
-    for each in stages:
-        count = draw(st.integers(int(not each["is_read"]), 2))
-        each["actions"] = list(range(node, node + count))
+    for stage in stages:
+        count = draw(st.integers(int(not stage["is_read"]), 2))
+        stage["actions"] = list(range(node, node + count))
         node += count
-        each["copies"] = draw(st.sampled_from([0, 0, 0, 1]))
-    return RunApplication([Stage(**each) for each in stages])
+        stage["copies"] = draw(st.sampled_from([0, 0, 0, 1]))
+    return RunApplication([Stage(**stage) for stage in stages])
 
 
 def _place(flow_id: str) -> Place:
@@ -120,14 +120,14 @@ def _place(flow_id: str) -> Place:
 
 def listed(trace: Trace) -> set[Place]:
     return {
-        (int(each.node_id.rpartition("#")[2]), record.partition, record.offset)
-        for each in trace.nodes
-        for record in each.records
+        (int(node.node_id.rpartition("#")[2]), record.partition, record.offset)
+        for node in trace.nodes
+        for record in node.records
     }
 
 
 def flows(trace: Trace) -> list[tuple[Place, Place]]:
-    return [(_place(each.hash_in), _place(each.hash_out)) for each in trace.flows]
+    return [(_place(flow.hash_in), _place(flow.hash_out)) for flow in trace.flows]
 
 
 def asked(store: FileStore, place: Place, direction: Any, limit: int) -> list[Trace]:
@@ -172,9 +172,9 @@ def test_what_is_carried_is_what_lies_between(data: st.DataObject) -> None:
 @given(applications())
 def test_flows_are_carried_unless_several_runs_hold_a_record(application: RunApplication) -> None:
     """Were they never, the test above would compare a second walk with itself."""
-    if any(each.copies or len(each.actions) + each.is_read > 1 for each in application.stages):
+    if any(stage.copies or len(stage.actions) + stage.is_read > 1 for stage in application.stages):
         return
-    if any(each.kind == "cache" for each in application.stages):
+    if any(stage.kind == "cache" for stage in application.stages):
         return
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         store = FileStore(Path(folder))

@@ -151,16 +151,16 @@ def asked(questions: LineageQueries, direction: str, place: Place, **also: objec
 def places(trace: Trace) -> set[Place]:
     """The records of a trace, and each once."""
     listed = [
-        (int(each.node_id.rpartition("#")[2]), record.partition, record.offset)
-        for each in trace.nodes
-        for record in each.records
+        (int(node.node_id.rpartition("#")[2]), record.partition, record.offset)
+        for node in trace.nodes
+        for record in node.records
     ]
     assert len(listed) == len(set(listed))
     return set(listed)
 
 
 def flows(trace: Trace) -> set[tuple[Place, Place]]:
-    return {(_place(each.hash_in), _place(each.hash_out)) for each in trace.flows}
+    return {(_place(flow.hash_in), _place(flow.hash_out)) for flow in trace.flows}
 
 
 def _place(flow_id: str) -> Place:
@@ -201,7 +201,7 @@ def test_every_trace_finds_what_the_records_were_made_of(data: st.DataObject) ->
                 trace = asked(questions, direction, start)
                 assert trace.exact
                 assert places(trace) == {start, *expected}
-                assert {each.node_id: each.total for each in trace.nodes} == {
+                assert {node.node_id: node.total for node in trace.nodes} == {
                     f"{APP}#{node}": total for node, total in _totals({start, *expected}).items()
                 }
                 assert flows(trace) == ways_between(application, {start, *expected})
@@ -225,7 +225,7 @@ def test_pages_and_ends_of_the_way_say_the_same(application: IdApplication) -> N
                 for end in ends:
                     there = {each for each in expected if each[0] == end}
                     trace = asked(questions, direction, start, to=str(end))
-                    assert {each for each in places(trace) if each[0] == end} - {start} == there
+                    assert {place for place in places(trace) if place[0] == end} - {start} == there
                     assert trace.exact
                 assert places(asked(questions, direction, start, depth=0)) == {start}
                 near = {way for way in ways_between(application, {start, *expected}) if start in way}
@@ -251,7 +251,7 @@ def test_the_graph_of_all_records_has_the_same_ways(application: IdApplication) 
         opened = open_application(stored_files(store, APP), APP, store.events(APP))
         run = application_graph(opened, 10_000)
         assert not isinstance(run, TooManyFlows)
-        ids = [each for column in run.columns for each in column.flow_ids]
+        ids = [flow_id for column in run.columns for flow_id in column.flow_ids]
     ways = {
         (_place(ids[source]), _place(ids[target]))
         for source, target in zip(run.sources, run.targets, strict=True)
@@ -285,7 +285,7 @@ def questions(tmp_path: Path) -> LineageQueries:
 
 def test_a_group_of_groups_is_made_of_all_that_the_groups_are_made_of(questions: LineageQueries) -> None:
     trace = asked(questions, "backward", (OUTPUT, 0, 0))
-    assert [each.name for each in trace.nodes] == ["n90", "n1", "n0"]
+    assert [node.name for node in trace.nodes] == ["n90", "n1", "n0"]
     assert places(trace) == {
         (OUTPUT, 0, 0),
         *((0, split, at) for split, at in ((0, 0), (0, 3), (1, 0), (1, 2))),

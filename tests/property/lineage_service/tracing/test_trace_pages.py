@@ -99,7 +99,12 @@ def whole(store: Arriving) -> Arriving:
 
 
 def places(trace: Trace, node: str = "n0") -> list[tuple[int, int]]:
-    return [(r.partition, r.offset) for each in trace.nodes if each.name == node for r in each.records]
+    return [
+        (r.partition, r.offset)
+        for operation in trace.nodes
+        if operation.name == node
+        for r in operation.records
+    ]
 
 
 def test_pages_neither_repeat_nor_skip_what_was_there_while_more_arrives(store: Arriving) -> None:
@@ -111,7 +116,7 @@ def test_pages_neither_repeat_nor_skip_what_was_there_while_more_arrives(store: 
     store.events(committed(1), committed(3))
     second = questions.trace(APP, TraceQuery(**{**vars_of(START), "limit": 7, "cursor": first.next}))
     assert places(second) == [(3, 2), (3, 3), (3, 4)]
-    assert [each.total for each in second.nodes if each.name == "n0"] == [20]
+    assert [node.total for node in second.nodes if node.name == "n0"] == [20]
     assert places(questions.trace(APP, START)) == [(split, at) for split in range(4) for at in range(EACH)]
 
 
@@ -139,10 +144,10 @@ def test_the_records_of_one_node_are_listed_alone_page_by_page_and_the_others_co
         page = questions.trace(APP, TraceQuery(**asked))
         assert page.truncated
         assert page.flows == ()
-        assert [(each.name, each.total) for each in page.nodes] == [
-            (each.name, each.total) for each in every.nodes
+        assert [(node.name, node.total) for node in page.nodes] == [
+            (node.name, node.total) for node in every.nodes
         ]
-        assert [each.name for each in page.nodes if each.records] == ["n0"]
+        assert [node.name for node in page.nodes if node.records] == ["n0"]
         found += places(page)
         cursor = page.next
         if cursor is None:
@@ -155,7 +160,7 @@ def test_a_node_that_is_not_on_the_way_lists_nothing_and_one_that_is_not_there_i
 ) -> None:
     questions = LineageQueries(whole.store, time_budget_s=60)
     page = questions.trace(APP, TraceQuery(**{**vars_of(START), "only": "another-application#0"}))
-    assert not any(each.records for each in page.nodes)
+    assert not any(node.records for node in page.nodes)
     assert page.next is None
     with pytest.raises(NotFoundError, match="no node 99"):
         questions.trace(APP, TraceQuery(**{**vars_of(START), "only": "99"}))
@@ -247,6 +252,6 @@ def test_a_spent_budget_gives_what_was_found_and_the_next_question_goes_on(
     so_far = questions.trace(APP, TraceQuery(**{**vars_of(START), "cursor": following}))
     assert so_far.truncated
     assert so_far.next is not None
-    assert [each.name for each in so_far.nodes] == ["n7"]
+    assert [node.name for node in so_far.nodes] == ["n7"]
     after = questions.trace(APP, TraceQuery(**{**vars_of(START), "cursor": so_far.next}))
     assert after == expected

@@ -48,8 +48,8 @@ def sessions(s: Shop, sources: Callable[[r.Data, r.Data], r.Sources]) -> r.Data:
     """Until order 12 all of a tag are one session, then each is one. `sources` gets its and the tag's."""
     found: r.Data = []
     for tag, rows in r.groups(s.orders, lambda o: o.tag):
-        early = [each for each in rows if each[0].id < 12]
-        late = [[each] for each in rows if each[0].id >= 12]
+        early = [row for row in rows if row[0].id < 12]
+        late = [[row] for row in rows if row[0].id >= 12]
         for session in ([early] if early else []) + late:
             row = (tag, *count_and_sum([order for order, _ in session]))
             found.append((row, sources(session, rows)))

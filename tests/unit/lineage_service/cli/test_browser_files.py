@@ -28,7 +28,7 @@ def properties_of(name: str) -> set[str]:
     return {word for row in table[1].splitlines() for word in re.findall(r"\w+", row.split("|")[1])}
 
 
-@pytest.mark.parametrize("selector", [each for each in browser.rules() if "." in each])
+@pytest.mark.parametrize("selector", [rule for rule in browser.rules() if "." in rule])
 def test_a_style_speaks_of_what_the_graph_has(selector: str) -> None:
     kind, _, name = selector.partition(".")
     assert kind in ("node", "relationship")
@@ -45,7 +45,7 @@ def test_a_style_speaks_of_what_the_graph_has(selector: str) -> None:
 
 def test_marks_come_after_the_labels_that_they_mark() -> None:
     """Of two rules for one node the later one wins."""
-    nodes = [each.removeprefix("node.") for each in browser.rules() if each.startswith("node.")]
+    nodes = [rule.removeprefix("node.") for rule in browser.rules() if rule.startswith("node.")]
     assert set(nodes[-2:]) == MARKS
     assert {"LineageNode", "LineageFlow", "LineageApplication"} == set(nodes[:-2])
 

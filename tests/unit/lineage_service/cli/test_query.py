@@ -118,8 +118,8 @@ def test_a_trace_across_applications_says_whose_operations_it_lists(
 def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is a bound:" in said(capsys, "graph", APP)
     assert f"{RUNNING} " in said(capsys, "apps")
-    numbers = [each["node"] for each in json.loads(said(capsys, "graph", APP, "--json"))["nodes"]]
-    answers = [json.loads(said(capsys, "show", APP, str(each), "--json")) for each in numbers]
+    numbers = [node["node"] for node in json.loads(said(capsys, "graph", APP, "--json"))["nodes"]]
+    answers = [json.loads(said(capsys, "show", APP, str(number), "--json")) for number in numbers]
     inexact = 0
     for number, answer in zip(numbers, answers, strict=True):
         for record in answer["records"][:1]:
@@ -241,10 +241,12 @@ def test_a_wide_value_in_a_table_is_cut_to_a_terminal() -> None:
 
 
 def test_applications_can_be_found_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    names = [each["name"] for each in json.loads(said(capsys, "apps", "--json"))["applications"]]
+    names = [
+        application["name"] for application in json.loads(said(capsys, "apps", "--json"))["applications"]
+    ]
     wanted = names[0][1:4].upper()
     chosen = json.loads(said(capsys, "apps", "--json", "--name", wanted))["applications"]
-    assert {each["name"] for each in chosen} == {each for each in names if wanted.lower() in each.lower()}
+    assert {each["name"] for each in chosen} == {name for name in names if wanted.lower() in name.lower()}
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_a_batch_ends_when_it_has_enough_rows(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_batch_ends_with_its_hundredth_application() -> None:
-    given = messages(*(block(application_id=f"app-{each}") for each in range(250)))
+    given = messages(*(block(application_id=f"app-{number}") for number in range(250)))
     assert flow_batch("s", given).messages == 100
-    given = messages(*(event(contract.LINK, application_id=f"app-{each}") for each in range(250)))
+    given = messages(*(event(contract.LINK, application_id=f"app-{number}") for number in range(250)))
     assert event_batch("s", given).messages == 100
 
 

@@ -74,11 +74,11 @@ def test_prometheus_and_grafana_are_there_only_for_who_asks(services: dict[str, 
 
 def test_what_is_mounted_into_prometheus_and_grafana_is_there(services: dict[str, Any]) -> None:
     for name in ("prometheus", "grafana"):
-        mounts = [each for each in services[name]["volumes"] if each.startswith("./")]
+        mounts = [volume for volume in services[name]["volumes"] if volume.startswith("./")]
         assert mounts
-        for each in mounts:
-            assert (ROOT / each.split(":")[0]).exists(), each
-            assert each.endswith(":ro")
+        for mount in mounts:
+            assert (ROOT / mount.split(":")[0]).exists(), mount
+            assert mount.endswith(":ro")
 
 
 def test_prometheus_asks_the_services_at_their_ports(services: dict[str, Any]) -> None:

@@ -39,14 +39,14 @@ class RecordingGraph:
     def write_events(self, events: Sequence[Mapping[str, Any]]) -> None:
         if self.failures:
             raise self.failures.pop(0)
-        if any(each.get("name") == self.unwanted for each in events if self.unwanted):
+        if any(message.get("name") == self.unwanted for message in events if self.unwanted):
             raise GraphDataError("this event cannot stand in the graph")
         self.events.extend(events)
         for each in self.when_written:
             each()
 
     def delete_application(self, application_id: str) -> None:
-        self.events = [each for each in self.events if each["application_id"] != application_id]
+        self.events = [message for message in self.events if message["application_id"] != application_id]
 
 
 class FailingStore(MemoryFlowStore):
@@ -128,7 +128,7 @@ def test_messages_reach_every_store_and_then_the_offset_is_committed() -> None:
     bench.log.append(NODE, 0, event(contract.LINK))
     bench.run(2)
     assert bench.receipts == [(1, 0), (1, 1)]
-    assert [each["type"] for each in bench.graph.events] == ["link"]
+    assert [message["type"] for message in bench.graph.events] == ["link"]
     assert bench.log.committed == {(FLOW, 3): 2, (NODE, 0): 1}
     assert bench.store.offset("group/flow-3") == 2
 
@@ -302,7 +302,7 @@ def test_an_event_that_cannot_stand_in_the_graph_is_found_and_buried() -> None:
     names = ["a", "b", "bad", "c", "d"]
     bench.log.append(NODE, 0, *(event(contract.NODE_REGISTERED, name=name) for name in names))
     bench.run()
-    assert [each["name"] for each in bench.graph.events] == ["a", "b", "c", "d"]
+    assert [message["name"] for message in bench.graph.events] == ["a", "b", "c", "d"]
     assert [letter.message.offset for letter in bench.dead_letters.letters] == [2]
     assert bench.log.committed == {(NODE, 0): 5}
 
@@ -341,7 +341,7 @@ def test_a_graph_that_is_away_keeps_the_offset_back_but_not_the_flow_store() -> 
     assert bench.log.committed == {}
     bench.start()  # it dies here; the graph lacks what the flow store has
     bench.run(8)
-    assert [each["type"] for each in bench.graph.events] == ["link"]
+    assert [message["type"] for message in bench.graph.events] == ["link"]
     assert bench.log.committed == {(NODE, 0): 1}
     assert len(bench.store.events(APP)) == 1
 
@@ -363,7 +363,7 @@ def test_an_application_that_is_deleted_while_it_is_drawn_does_not_stay_in_the_g
         assert len(bench.graph.events) == 2
         bench.start()
         bench.run(2)
-    assert {each["application_id"] for each in bench.graph.events} == {"app-2"}
+    assert {message["application_id"] for message in bench.graph.events} == {"app-2"}
 
 
 def test_what_comes_late_of_a_deleted_application_reaches_no_store_and_its_offset_is_committed() -> None:
@@ -373,7 +373,7 @@ def test_what_comes_late_of_a_deleted_application_reaches_no_store_and_its_offse
     bench.log.append(NODE, 0, *late)
     bench.log.append(FLOW, 0, block())
     bench.run(4)
-    assert [each["application_id"] for each in bench.graph.events] == ["app-2"]
+    assert [message["application_id"] for message in bench.graph.events] == ["app-2"]
     assert bench.store.applications() == ["app-2"]
     assert bench.log.committed == {(NODE, 0): 2, (FLOW, 0): 1}
 

@@ -58,8 +58,8 @@ class MemoryOffice:
         return {topic: {FLOW: 3, NODE: 1}.get(topic, 0) for topic in topics}
 
     def send(self, letters: Sequence[Letter]) -> list[str | None]:
-        self.sent += [each.offset for each in letters if each.offset not in self.errors]
-        return [self.errors.get(each.offset) for each in letters]
+        self.sent += [dead_letter.offset for dead_letter in letters if dead_letter.offset not in self.errors]
+        return [self.errors.get(dead_letter.offset) for dead_letter in letters]
 
 
 def run(office: MemoryOffice, wish: Wish | None = None, **flags: bool) -> tuple[list[int], list[str]]:

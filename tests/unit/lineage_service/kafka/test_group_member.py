@@ -74,29 +74,31 @@ class Client:
     def committed(self, partitions: list[Any], timeout: float) -> list[Any]:
         if self.memory is None:
             return []
-        return [TopicPartition(each.topic, each.partition, 3, self.memory) for each in partitions]
+        return [
+            TopicPartition(partition.topic, partition.partition, 3, self.memory) for partition in partitions
+        ]
 
     def get_watermark_offsets(self, _partition: Any, timeout: float) -> tuple[int, int]:
         return 0, 100
 
     def incremental_assign(self, partitions: list[Any]) -> None:
-        self.assigned += [(each.partition, each.offset) for each in partitions]
-        self.mine |= {each.partition for each in partitions}
+        self.assigned += [(partition.partition, partition.offset) for partition in partitions]
+        self.mine |= {partition.partition for partition in partitions}
 
     def incremental_unassign(self, partitions: list[Any]) -> None:
-        self.mine -= {each.partition for each in partitions}
+        self.mine -= {partition.partition for partition in partitions}
 
     def assignment(self) -> list[Any]:
         return [TopicPartition("flow", number) for number in self.mine]
 
     def pause(self, partitions: list[Any]) -> None:
-        self.paused |= {each.partition for each in partitions}
+        self.paused |= {partition.partition for partition in partitions}
 
     def resume(self, partitions: list[Any]) -> None:
-        self.paused -= {each.partition for each in partitions}
+        self.paused -= {partition.partition for partition in partitions}
 
     def commit(self, offsets: list[Any], asynchronous: bool) -> None:
-        self.commits += [(each.partition, each.offset) for each in offsets]
+        self.commits += [(offset.partition, offset.offset) for offset in offsets]
 
     # -- of the admin client ---------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ def subscribe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[KafkaSubsc
 
 
 def offsets(messages: Sequence[Any]) -> list[tuple[int, int]]:
-    return [(each.partition, each.offset) for each in messages]
+    return [(message.partition, message.offset) for message in messages]
 
 
 def test_messages_of_what_is_taken_away_in_the_same_poll_are_not_given(subscribe: Any) -> None:

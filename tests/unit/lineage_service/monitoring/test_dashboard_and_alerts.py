@@ -34,12 +34,12 @@ def expressions() -> list[str]:
 
 @pytest.mark.parametrize("expression", expressions())
 def test_every_metric_and_label_of_an_expression_is_one_of_the_table(expression: str) -> None:
-    names = {each.name for each in METRICS if each.kind != "histogram"} | PROCESS
-    names |= {each.name + part for each in METRICS if each.kind == "histogram" for part in HISTOGRAM}
+    names = {metric.name for metric in METRICS if metric.kind != "histogram"} | PROCESS
+    names |= {metric.name + part for metric in METRICS if metric.kind == "histogram" for part in HISTOGRAM}
     used = set(re.findall(r"\b(?:lineage|kafka|process)_\w+", re.sub(r"\"[^\"]*\"", "", expression)))
     assert used
     assert used <= names
-    labels = {label for each in METRICS for label in each.labels} | {"instance", "job", "le"}
+    labels = {label for metric in METRICS for label in metric.labels} | {"instance", "job", "le"}
     grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", expression)
     assert {label.strip() for each in grouped for label in each.split(",")} <= labels
     assert expression.count("(") == expression.count(")")
@@ -75,7 +75,9 @@ def test_the_dashboard_draws_every_metric_but_those_with_a_reason() -> None:
     drawn = " ".join(target["expr"] for panel in dashboard()["panels"] for target in panel["targets"])
     ends = {"histogram": "_(bucket|sum|count)"}
     left_out = {
-        each.name for each in METRICS if not re.search(rf"\b{each.name}{ends.get(each.kind, '')}\b", drawn)
+        metric.name
+        for metric in METRICS
+        if not re.search(rf"\b{metric.name}{ends.get(metric.kind, '')}\b", drawn)
     }
     assert left_out == NOT_DRAWN.keys()
 

@@ -90,7 +90,8 @@ def test_messages_wait_from_the_committed_offset_to_the_end(bench: Bench) -> Non
     bench.group.committed = {(FLOW, 0): 1, (FLOW, 1): 1}
     lag = bench.watch.group()
     found = {
-        (each.topic, each.partition): (each.committed, each.next, each.messages) for each in lag.partitions
+        (partition.topic, partition.partition): (partition.committed, partition.next, partition.messages)
+        for partition in lag.partitions
     }
     assert found == {(FLOW, 0): (1, 3, 2), (FLOW, 1): (1, 1, 0), (NODE, 0): (None, 0, 0)}
     assert lag.messages == 2
@@ -100,7 +101,7 @@ def test_seconds_are_the_age_of_the_first_message_that_waits(bench: Bench) -> No
     bench.group.stamps = {(FLOW, 0): bench.stamps(30, 20, 10), (FLOW, 1): bench.stamps(5, 4)}
     bench.group.committed = {(FLOW, 0): 1, (FLOW, 1): 2}
     lag = bench.watch.group()
-    assert [each.seconds for each in lag.partitions] == [20.0, 0.0]
+    assert [partition.seconds for partition in lag.partitions] == [20.0, 0.0]
     assert lag.seconds == 20.0
     assert bench.after(2.0).seconds == 22.0
 
@@ -212,7 +213,7 @@ def test_everything_needs_both_kafka_and_the_store(bench: Bench) -> None:
     bench.group.stamps = {(FLOW, 0): bench.stamps(1)}
     bench.store.tell(event(contract.APPLICATION_STARTED, name="job"))
     lag = bench.watch.look()
-    assert (lag.group.messages, [each.name for each in lag.applications]) == (1, ["job"])
+    assert (lag.group.messages, [application.name for application in lag.applications]) == (1, ["job"])
     assert lag.unread_applications == 0
     bench.group.is_away = True
     bench.at += 1.0
@@ -262,14 +263,14 @@ def test_an_application_that_was_deleted_waits_for_nothing(bench: Bench) -> None
     bench.store.tell(event(contract.APPLICATION_STARTED, application_id="other"))
     assert len(bench.applications().applications) == 2
     bench.store.delete(APP)
-    assert [each.application_id for each in bench.applications().applications] == ["other"]
+    assert [application.application_id for application in bench.applications().applications] == ["other"]
 
 
 def test_a_complete_application_is_not_listed_and_not_read_again(bench: Bench) -> None:
     bench.store.tell(event(contract.APPLICATION_ENDED))
     assert bench.applications().applications == ()
     bench.store.tell(event(contract.APPLICATION_STARTED, application_id="other"))
-    assert [each.application_id for each in bench.applications().applications] == ["other"]
+    assert [application.application_id for application in bench.applications().applications] == ["other"]
     assert bench.store.read == [APP, "other"]
 
 
@@ -281,7 +282,7 @@ def test_only_applications_of_which_something_came_are_read_again(bench: Bench) 
     bench.applications()
     assert bench.store.read == []
     bench.store.give(block(run=1, seq=0, application_id="b"))
-    assert [each.messages for each in bench.applications().applications] == [2, 1]
+    assert [application.messages for application in bench.applications().applications] == [2, 1]
     assert bench.store.read == ["b"]
 
 
@@ -312,7 +313,7 @@ def test_ages_grow_while_nothing_is_read(bench: Bench) -> None:
     bench.store.tell(event(contract.RUN_COMMITTED, run=1, blocks=1, time=int(NOW_S * 1000)))
     ages = []
     for _ in range(3):
-        ages += [each.seconds for each in bench.unfinished.look(1.0).applications]
+        ages += [application.seconds for application in bench.unfinished.look(1.0).applications]
         bench.at += 0.1
     assert ages == pytest.approx([0.0, 0.1, 0.2])
     assert bench.store.read == [APP]

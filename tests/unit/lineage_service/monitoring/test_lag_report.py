@@ -90,7 +90,7 @@ def test_where_nothing_waits_there_is_no_table() -> None:
 
 
 def test_only_the_longest_rows_are_shown_and_the_others_counted() -> None:
-    many = tuple(replace(PARTITION, partition=each, messages=each + 1) for each in range(30))
+    many = tuple(replace(PARTITION, partition=number, messages=number + 1) for number in range(30))
     lines = shown(replace(GROUP, partitions=many)).splitlines()
     assert lines[-1] == "and 10 more partitions"
     assert lines[-2].split()[:2] == ["flow", "10"]

@@ -49,9 +49,9 @@ def scraped(registry: CollectorRegistry) -> dict[str, dict[Labels, float]]:
 def table() -> Iterator[str]:
     yield "| metric | type | labels | of | meaning |"
     yield "|---|---|---|---|---|"
-    for each in METRICS:
-        labels = ", ".join(f"`{label}`" for label in each.labels) or "none"
-        yield f"| `{each.name}` | {each.kind} | {labels} | `lineage {each.command}` | {each.help} |"
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
+        yield f"| `{metric.name}` | {metric.kind} | {labels} | `lineage {metric.command}` | {metric.help} |"
 
 
 def lag_registry(group: MemoryGroup, store: FlowStore) -> CollectorRegistry:
@@ -104,22 +104,26 @@ def test_each_process_has_exactly_its_metrics_of_the_table() -> None:
     ):
         text = exposition(registry, None)[0].decode()
         families = [
-            each for each in text_string_to_metric_families(text) if not each.name.startswith("process_")
+            text_string_to_metric_family
+            for text_string_to_metric_family in text_string_to_metric_families(text)
+            if not text_string_to_metric_family.name.startswith("process_")
         ]
         named = {
-            each.name + ("_total" if each.type == "counter" else ""): (each.type, each.documentation)
-            for each in families
-            if not each.name.endswith("_created")
+            family.name + ("_total" if family.type == "counter" else ""): (family.type, family.documentation)
+            for family in families
+            if not family.name.endswith("_created")
         }
-        assert named == {each.name: (each.kind, each.help) for each in METRICS if each.command == command}
+        assert named == {
+            metric.name: (metric.kind, metric.help) for metric in METRICS if metric.command == command
+        }
 
 
 def test_labels_are_those_of_the_table() -> None:
     group = MemoryGroup(stamps={("flow", 0): [0]}, committed={("flow", 0): 0}, members=1)
     found = scraped(lag_registry(group, MemoryFlowStore()))
-    for each in METRICS:
-        for labels in found.get(each.name, {}):
-            assert {name for name, _ in labels} == set(each.labels), each.name
+    for metric in METRICS:
+        for labels in found.get(metric.name, {}):
+            assert {name for name, _ in labels} == set(metric.labels), metric.name
 
 
 def test_the_lag_is_asked_for_when_prometheus_asks() -> None:

@@ -24,7 +24,7 @@ def test_sources_and_outputs_are_counted_and_what_lies_between_them_is_not(
     questions: LineageQueries,
 ) -> None:
     graph = questions.graph(APP)
-    assert {each.node: each.records for each in graph.nodes} == {
+    assert {node.node: node.records for node in graph.nodes} == {
         0: 7,
         1: 2,
         FILTER: None,
@@ -33,18 +33,18 @@ def test_sources_and_outputs_are_counted_and_what_lies_between_them_is_not(
         tap(1, 4): None,
         OUTPUT: 3,
     }
-    assert all(each.exact for each in graph.nodes)
-    assert [(each.source, each.target) for each in graph.edges] == [
+    assert all(node.exact for node in graph.nodes)
+    assert [(edge.source, edge.target) for edge in graph.edges] == [
         (f"{APP}#{source}", f"{APP}#{target}")
         for source, target in ((0, 2), (1, 3), (2, 3), (3, 14), (14, 24), (24, OUTPUT))
     ]
     # What scans give and what enters groups and an output is seen; what a filter gives is not.
-    assert [each.flows for each in graph.edges] == [7, 2, None, 4, 2, 3]
+    assert [edge.flows for edge in graph.edges] == [7, 2, None, 4, 2, 3]
 
 
 def test_the_api_says_null_of_what_is_not_counted(questions: LineageQueries) -> None:
     said = json.loads(json_bytes(questions.graph(APP)))
-    assert [each["records"] for each in said["nodes"] if each["node"] == FILTER] == [None]
+    assert [node["records"] for node in said["nodes"] if node["node"] == FILTER] == [None]
     assert said["edges"][2]["flows"] is None
 
 

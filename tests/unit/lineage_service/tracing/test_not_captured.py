@@ -89,5 +89,5 @@ def test_a_trace_of_a_node_says_so_too(questions: LineageQueries, node: str, sai
 
 def test_the_graph_says_that_nothing_of_it_is_counted(questions: LineageQueries) -> None:
     graph = questions.graph(APP)
-    told = {(each.records, each.exact, each.reason) for each in graph.nodes if each.name != "append"}
+    told = {(node.records, node.exact, node.reason) for node in graph.nodes if node.name != "append"}
     assert told == {(None, False, WHY)}

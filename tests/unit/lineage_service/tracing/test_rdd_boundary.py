@@ -30,10 +30,10 @@ def traced(
 def places(trace: Trace, *nodes: int) -> set[tuple[int, int, int]]:
     return {
         (node, record.partition, record.offset)
-        for each in trace.nodes
+        for operation in trace.nodes
         for node in nodes
-        if each.node_id == contract.node_id(APP, node)
-        for record in each.records
+        if operation.node_id == contract.node_id(APP, node)
+        for record in operation.records
     }
 
 
@@ -66,7 +66,7 @@ def test_rows_of_a_plan_that_nobody_told_of_are_not_exact(tmp_path: Path) -> Non
 
 def test_the_records_of_a_plan_count_once(tmp_path: Path) -> None:
     questions = LineageQueries(TWO_ACTIONS.stored(tmp_path), time_budget_s=60)
-    records = {each.node: each.records for each in questions.graph(APP).nodes}
+    records = {node.node: node.records for node in questions.graph(APP).nodes}
     assert records == {0: 6, 1: 6, 2: None, ROWS: 5, 4: 4, 5: 4, 6: 5}
 
 

@@ -50,7 +50,7 @@ def test_pages_are_joined_and_names_are_quoted(api: tuple[str, type[Answers]]) -
         (200, json.dumps({"records": [each], "next": cursor}).encode())
         for each, cursor in (({"offset": 0}, "0:0"), ({"offset": 1}, None))
     ]
-    assert [each["offset"] for each in ApiClient(url + "/").records("app", "app#7")] == [0, 1]
+    assert [record["offset"] for record in ApiClient(url + "/").records("app", "app#7")] == [0, 1]
     paths = [path for path, _ in handler.asked]
     assert paths == [
         "/api/applications/app/nodes/app%237/records?limit=10000",

@@ -22,7 +22,7 @@ def test_many_reasons_end_with_one_that_says_that_there_are_more() -> None:
     found = gaps.Gaps(lambda reason, node: told.append(reason))
     threads = [
         threading.Thread(
-            target=lambda first=first: [found.add(f"{each}" * 400) for each in range(first, 400, 4)]
+            target=lambda first=first: [found.add(f"{number}" * 400) for number in range(first, 400, 4)]
         )
         for first in range(4)
     ]

@@ -45,7 +45,7 @@ def test_runs_of_an_execution_wait_for_its_end_and_get_a_sink_of_its_name() -> N
     assert not told.runs
     told.reads.end(NODE, "collectToPython", is_failed=False)
     assert told.sinks == [(10, "collect")]
-    assert [each["action"] for each in told.runs] == [10]
+    assert [task_run["action"] for task_run in told.runs] == [10]
     assert (contract.LINK, {"source": NODE, "target": 10, "port": 0}) in told.events
 
 
@@ -70,7 +70,7 @@ def test_what_gives_nobody_records_has_no_sink(name: str, is_failed: bool) -> No
     told.reads.takes(run(execution=1))
     told.reads.end(NODE, name, is_failed=is_failed)
     assert not told.sinks
-    assert [each["action"] for each in told.runs] == [None]
+    assert [task_run["action"] for task_run in told.runs] == [None]
 
 
 def test_an_execution_that_nobody_said_the_end_of_is_told_at_the_end_of_the_application() -> None:
