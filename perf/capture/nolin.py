@@ -1,9 +1,9 @@
 """The agent's operators with the capture lines taken out, and an agent that runs them.
 
-What a job costs more with lineage than with these is the true cost of capture. Each function is the
-`__call__` of the operator that it is named after, line by line, without positions, streams, tags and
-counters. The session of this module patches PySpark as the agent's does and sends nothing. An operator
-without a mirror here would make the comparison a lie, so a job that has one is refused (`UnmirroredError`).
+What a job costs more with lineage than with these is the true cost of capture. Each function is the `capture`
+of the operator that it is named after, line by line, without positions, streams, headers and counters. The
+session of this module patches PySpark as the agent's does and sends nothing. An operator without a mirror
+here would make the comparison a lie, so a job that has one is refused (`UnmirroredError`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from spark_agent.driver.rdd import (
     method_patches,
     partition_transformations,
 )
+from spark_agent.worker import batch_serializers
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators import shuffle
 from spark_agent.worker.operators.narrow import report
 from spark_agent.worker.pipeline import Pipeline
 from spark_agent.worker.position_streams import FOREVER, restarting
@@ -92,7 +92,7 @@ def _itself(operator: Any, split: int, records: Any) -> Any:
 
 def _stock(operator: Any, split: int, records: Any) -> Any:
     """For operators that are a stock function with capture around it."""
-    return operator.stock(split, records)
+    return operator.original(split, records)
 
 
 def _text_sink(operator: Any, split: int, records: Any) -> Iterator[bytes]:
@@ -106,7 +106,7 @@ def _text_sink(operator: Any, split: int, records: Any) -> Iterator[bytes]:
 
 
 def _sort(operator: Any, split: int, records: Any) -> Any:
-    return operator.stock(records)
+    return operator.original(records)
 
 
 def _combine(operator: Any, split: int, records: Any) -> Iterator[Any]:
@@ -181,7 +181,7 @@ def _merge(
             merger.data.update(zip(codes, combined, strict=True))
             combined.clear()
             merger._spill()
-            operator.stock(merger)(source)
+            operator.original(merger)(source)
             return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
     merger.data = dict(zip(codes, combined, strict=True))
     return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
@@ -292,8 +292,8 @@ def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
     yield from drain()
 
 
-class Untagged(FramedSerializer):  # type: ignore[misc] # PySpark's is not typed
-    """Stands in for the agent's TaggedSerializer: reads batches that have no tags."""
+class Headerless(FramedSerializer):  # type: ignore[misc] # PySpark's is not typed
+    """Stands in for the agent's HeaderSerializer: reads batches that have no headers."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__()
@@ -312,8 +312,8 @@ MIRRORS: dict[str, Callable[[Any, int, Any], Any]] = {
     "Filter": _filter,
     "FlatMap": _flat_map,
     "Order": _itself,
-    "Known": _itself,
-    "Whole": _itself,
+    "Identity": _itself,
+    "WholePartition": _itself,
     "LastRead": _stock,
     "TextSink": _text_sink,
     "Combine": _combine,
@@ -387,12 +387,12 @@ def install() -> None:
     for module, name, stand_in in (
         (method_patches, "captured", uncaptured),
         (method_patches, "CapturingSerializer", lambda serializer, _manifests: serializer),
-        (shuffle, "TaggedSerializer", Untagged),
-        (key_transformations, "TaggedSerializer", Untagged),
-        (partition_transformations, "TaggedSerializer", Untagged),
-        (batch_headers, "tagged", lambda _form: None),
+        (batch_serializers, "HeaderSerializer", Headerless),
+        (key_transformations, "HeaderSerializer", Headerless),
+        (partition_transformations, "HeaderSerializer", Headerless),
+        (batch_headers, "with_headers", lambda _form: None),
     ):
-        assert hasattr(module, name)  # else tags and the end of runs would be measured as if not captured
+        assert hasattr(module, name)  # else headers and the end of runs would be measured as if not captured
         setattr(module, name, stand_in)
     initialise = SparkContext._do_init
 

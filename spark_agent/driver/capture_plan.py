@@ -28,7 +28,7 @@ def captured(session: Session, pipeline: Pipeline, *, writes_headers: bool) -> C
         read_by_action=published[-1] if published and published[-1] != numbers[-1] else None,
         sides=input_node.sides,
         reads_sides=input_node.has_sides,
-        writes_tags=writes_headers,
+        writes_headers=writes_headers,
         nodes=numbers,
         value_nodes=value_filters.filtered_operations(settings, nodes) if settings.detailed else (),
         user_nodes=tuple(node.number for node in nodes if node.name.startswith("mapPartitions")),

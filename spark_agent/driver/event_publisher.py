@@ -23,7 +23,7 @@ from spark_agent.driver.delivery_warnings import DeliveryWarnings
 from spark_agent.driver.gaps import Gaps, UnclaimedRuns
 from spark_agent.driver.heartbeat import Heartbeat
 from spark_agent.driver.topics import Topics
-from spark_agent.worker.task_run import Run
+from spark_agent.worker.task_run import TaskRun
 
 #: The end of an application says what is missing of it: worth a wait when the wait budget is spent, too.
 END_WAIT_S = 1.0
@@ -200,7 +200,7 @@ class EventPublisher:
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
             self.gap(f"the commit manifest of a task run is lost ({error!r})")
 
-    def commit(self, run: Run, action: int) -> None:
+    def commit(self, run: TaskRun, action: int) -> None:
         """Close and publish a task run of the driver itself, which serves the action of this number."""
         dropped, problem = run.close()
         self.publish_manifest(json.loads(run.manifest(dropped, problem, action)))

@@ -17,7 +17,7 @@ from spark_agent import contract
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.event_publisher import EventPublisher
 from spark_agent.driver.nodes import UNNAMED_OPERATION, Node
-from spark_agent.worker.plan import ACTION, KEEPING
+from spark_agent.worker.plan import ACTION, PERSISTING
 
 
 @dataclass
@@ -155,11 +155,11 @@ class OperationScope:
         with contextlib.ExitStack() as properties:
             if action is not None:
                 properties.enter_context(self._property(ACTION, action))
-            properties.enter_context(self._property(KEEPING, self._has_persisted()))
+            properties.enter_context(self._property(PERSISTING, self._has_persisted()))
             yield
 
     def _has_persisted(self) -> str | None:
-        """For KEEPING: is an RDD persisted, or the rows of a DataFrame?"""
+        """For PERSISTING: is an RDD persisted, or the rows of a DataFrame?"""
         try:
             return None if self._context._jsc.sc().getPersistentRDDs().isEmpty() else "true"
         except Exception:  # noqa: BLE001 - the JVM may have gone

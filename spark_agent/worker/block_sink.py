@@ -14,12 +14,12 @@ class Tally:
     """What one run could not send as it was; its manifest says it."""
 
     cut: int = 0
-    withheld: int = 0
+    failed_redactions: int = 0
     problem: str = ""  # says nothing of any value
 
 
 class StreamObserver(Protocol):
-    """Is told of streams of positions: how outputs are made of inputs."""
+    """Observes streams of positions: how outputs are made of inputs."""
 
     def opened(self, stream: Any, relation: str) -> None:
         """An operator opened `stream`."""
@@ -33,10 +33,12 @@ class BlockSink(Protocol):
 
     plan: Plan
     tally: Tally
+    #: (application, node) whose texts nearly all differ, as far as this process has seen.
+    distinct_texts: set[tuple[str, int]]
 
     @property
     def observer(self) -> StreamObserver | None:
-        """Who is told of the run's streams of positions."""
+        """Who observes the run's streams of positions."""
 
     def emit(self, node: int, relation: str, base_in: int, base_out: int, columns: dict[str, Any]) -> None:
         """Send one block. Never raises."""

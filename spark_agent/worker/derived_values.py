@@ -1,9 +1,9 @@
-"""Values of which no text is made, since what is sent anyway says them.
+"""Derived values: those of which no text is made, since they follow from what is sent anyway.
 
 Behind `map(json.loads)` a document stands for its value, and the service parses it once more. Before a
-combine whose pairs were made by a function like `lambda word: (word, 1)`, its codes and keys say the values.
-Promises that the texts are those of each value on its own: what a function does is read from its bytecode,
-never guessed, and from the first record on that would not fit, texts are made as ever.
+combine whose pairs were made by a function like `lambda word: (word, 1)`, its codes and keys give the values.
+Promises that the texts are those of each value on its own. What a function does is read from its bytecode,
+never guessed. From the first record on that would not fit, texts are made as usual.
 """
 
 from __future__ import annotations
@@ -18,14 +18,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_agent import contract
-from spark_agent.worker.operator import Operator
-from spark_agent.worker.value_streams import (
-    DICTIONARY_BYTES,
-    SHORT,
-    TEXT_OVERHEAD,
-    WRITTEN_OUT_CHARACTERS,
-    TextStream,
-)
+from spark_agent.worker.function_traits import role_of
+from spark_agent.worker.text_dictionary import DICTIONARY_BYTES, TEXT_OVERHEAD, WRITTEN_OUT_CHARACTERS
+from spark_agent.worker.value_streams import SHORT, TextStream
 
 if TYPE_CHECKING:
     from spark_agent.worker.plan import Plan
@@ -123,14 +118,14 @@ def _is_argument(step: dis.Instruction, code: CodeType) -> bool:
     )
 
 
-# -- values that are told -----------------------------------------------------------------------------
+# -- derived values -----------------------------------------------------------------------------------
 
 
 class Derived(NamedTuple):
-    """What of a chain is said by what is sent anyway.
+    """The derived values of a chain.
 
-    `documents`: node -> its values, each said by the document that it reads. `keys`: a combine's node ->
-    values said by its keys. `nodes`: whose values are; nobody else need make their texts.
+    `documents`: node -> its values, each given by the document that it reads. `keys`: a combine's node ->
+    values given by its keys. `nodes`: those whose values are derived; no texts are made of them elsewhere.
     """
 
     documents: Mapping[int, TextStream]
@@ -152,12 +147,12 @@ def prepare(plan: Plan, functions: Sequence[Any], texts_of: Callable[[int, str],
     remaining = set(plan.value_nodes)
     documents, keys_of = {}, {}
     for index, (node, function) in enumerate(zip(plan.nodes, functions, strict=True)):
-        role = _role(function)
+        role = role_of(function)
         if role == "map" and node in remaining and parses_json(function.function):
             documents[node] = texts_of(node, contract.VALUES)
             remaining.remove(node)
         before = functions[index - 1] if index else None
-        if before is None or role != "combine" or _role(before) != "map":
+        if before is None or role != "combine" or role_of(before) != "map":
             continue
         pair = pair_made(before.function)
         if pair is None:
@@ -169,10 +164,6 @@ def prepare(plan: Plan, functions: Sequence[Any], texts_of: Callable[[int, str],
             keys_of[node] = KeyTexts(pair.constant, pairs, keys, plan.settings.values_max_characters)
             remaining -= {stream.node for stream in (pairs, keys) if stream is not None}
     return Derived(documents, keys_of, frozenset(plan.value_nodes) - remaining)
-
-
-def _role(function: Any) -> str:
-    return function.role if isinstance(function, Operator) else ""
 
 
 def noting(texts: TextStream, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -194,7 +185,7 @@ def noting(texts: TextStream, parse: Callable[[Any], Any]) -> Callable[[Any], An
 
 
 class KeyTexts:
-    """The values of the operations before a combine, told by its codes: input k of it has the key of code k.
+    """The values of the operations before a combine, given by its codes: input k of it has the key of code k.
 
     `pairs` are its inputs, each a key and `constant`; `keys` is what they were made of, the keys as they are.
     """
@@ -202,7 +193,7 @@ class KeyTexts:
     def __init__(self, constant: Any, pairs: TextStream | None, keys: TextStream | None, limit: int) -> None:
         self._constant, self._pairs, self._keys = constant, pairs, keys
         self._codes: dict[Any, int] = {}
-        self._kind: type | None = None  # of all keys
+        self._type: type | None = None  # of all keys
         around = _AROUND + 6 * len(contract.whole_text(constant, limit)[1])
         #: So long may a key be: in JSON a character takes 6 at most.
         self.longest = min(SHORT, (limit - around) // 6)
@@ -211,13 +202,13 @@ class KeyTexts:
         """`stream` has the codes of the inputs, `codes` the keys in the order of their codes."""
         self._codes, stream.follower = codes, self._ship
 
-    def is_kind(self, key: Any) -> bool:
+    def is_of_same_type(self, key: Any) -> bool:
         """Is the key of the same type as those before? If they are equal, their texts are equal then."""
-        if self._kind is None and type(key) in (str, int):
-            self._kind = type(key)
-        return type(key) is self._kind
+        if self._type is None and type(key) in (str, int):
+            self._type = type(key)
+        return type(key) is self._type
 
-    def is_told(self, key: Any) -> bool:
+    def is_short(self, key: Any) -> bool:
         """Is a new key so short that its texts need not be cut?"""
         return len(key) <= self.longest if type(key) is str else key.bit_length() <= self.longest
 

@@ -1,33 +1,32 @@
-"""The function of a chain that the agent knows. Its class says what others need to know of it."""
+"""The operators that replace PySpark's own functions in a chain: their base class.
+
+An operator is a picklable callable that does what the function in whose place it stands does, and can capture
+how its outputs relate to its inputs. `operators` has the operators themselves.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spark_agent import contract
+from spark_agent.worker.function_traits import FunctionTraits
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
 
 
-class Operator:
-    """A function of a chain that the agent knows. `relation` is how its outputs relate to its inputs."""
+class Operator(FunctionTraits):
+    """A function of a chain that gives the records that PySpark's own would give, in the same order."""
 
-    relation = contract.FLOWS
     #: The number of its node, which the plan of its chain says.
     node = -1
-    #: What `derived_values` knows it as: `map` calls a user's function for each record, `combine` is the map
-    #: side of combineByKey. Subclasses that do otherwise say so.
-    role = ""
-    #: May an output come from another input than the one that was read last?
-    looks_back = True
+    #: The name of its node where that is an internal node. Published: it stays where a class gets another
+    #: name.
+    step_name = ""
 
     def __call__(self, split: int, records: Any) -> Any:
+        """The records, where nothing is captured."""
         raise NotImplementedError
 
-
-def looks_back(function: Any) -> bool:
-    """May an output of `function`, an operator or a user's own, come from an input before the last one?"""
-    return function.looks_back if isinstance(function, Operator) else function is not None
-
-
-def is_partition_bound(function: Any) -> bool:
-    """Is it not known what of a partition went into an output? Its streams, if it has any, know better."""
-    return not isinstance(function, Operator) or function.relation == contract.PARTITION
+    def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+        """The records, and to `run` how they relate to the inputs. Here `relation` says all of that."""
+        return self(split, records)

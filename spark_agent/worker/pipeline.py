@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.tracebacks import hide_agent
-from spark_agent.worker import derived_values, task_run
+from spark_agent.worker import derived_values
+from spark_agent.worker.function_traits import is_partition_bound
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.plan import Plan
-from spark_agent.worker.position_streams import Counter, Told, last_read
+from spark_agent.worker.position_streams import ComputedCounter, Counter, last_read
+from spark_agent.worker.process_state import worker_process
 from spark_agent.worker.row_by_row import is_row_by_row
-from spark_agent.worker.task_run import Run
-from spark_agent.worker.worker_init import arrive
+from spark_agent.worker.task_run import TaskRun
+from spark_agent.worker.worker_init import new_command
 
 
 class Pipeline:
@@ -41,7 +44,7 @@ class Pipeline:
         return records
 
     def __reduce__(self) -> Any:
-        return arrive, (type(self), self.plan is not None), vars(self)
+        return new_command, (type(self), self.plan is not None), vars(self)
 
 
 class Capture(Pipeline):
@@ -52,7 +55,7 @@ class Capture(Pipeline):
         self.plan = plan
 
     def __call__(self, split: int, records: Any) -> Any:
-        task_run.current = None  # a task that failed early may have left its run in this worker
+        worker_process.run = None  # a task that failed early may have left its run in this worker
         try:
             plan = self.plan
             if plan is None:
@@ -61,66 +64,74 @@ class Capture(Pipeline):
             for node, function in zip(plan.nodes, self.functions, strict=True):
                 if isinstance(function, Operator):
                     function.node = node
-            task_run.current = run = Run(plan, split, sender)
-            run.result = self._captured(plan, run, split, records)
+            worker_process.run = run = TaskRun(plan, split, sender, worker_process.distinct_texts)
+            run.result = self._captured(plan, run, records)
             if run.pulled is None:
                 return run.outputs.through(run.result)
-            run.outputs = Told(run.pulled)
+            run.outputs = ComputedCounter(run.pulled)
             return run.result
         except BaseException as error:
             hide_agent(error)
             raise
 
-    def _captured(self, plan: Plan, run: Run, split: int, records: Any) -> Any:
-        records, ways = run.inputs.through(run.to_the_end(records)), run.ways
+    def _captured(self, plan: Plan, run: TaskRun, records: Any) -> Any:
+        records = run.inputs.through(run.to_the_end(records))
         run.pulled = lambda: run.inputs.count
         run.derived = derived_values.prepare(plan, self.functions, run.texts)
-        if ways is not None:
-            records = ways.read(records, self.functions[0])
-        for index, (node, function) in enumerate(zip(plan.nodes, self.functions, strict=True)):
-            if ways is not None:
-                ways.enter(node, function, records)
-            inputs, pulled = records, run.pulled
-            if node in plan.user_nodes:
-                records = _of_user(run, node, function, split, records)
-            else:
-                records = function(split, records)
-            if run.pulled is pulled and records is not inputs:
-                run.pulled = None  # the function does not say it
-            following = self.functions[index + 1] if index + 1 < len(self.functions) else None
-            if node == plan.read_by_action or (following is not None and _says_no_count(function)):
+        if run.sampled_paths is not None:
+            records = run.sampled_paths.read(records, self.functions[0])
+        functions = zip_longest(self.functions, self.functions[1:])
+        for node, (function, next_function) in zip(plan.nodes, functions, strict=True):
+            records = _outputs(run, node, function, records)
+            # Of a partition bound neither flows nor inputs say how many outputs there were.
+            if node == plan.read_by_action or (next_function is not None and is_partition_bound(function)):
                 records = run.counted(node, records)
-            if (
-                following is not None
-                and not isinstance(following, Operator)
-                and not hasattr(records, "__next__")
-            ):
-                continue  # a user's function may want the very object of the one before it (a list's length)
-            is_kept = node in plan.value_nodes and node not in run.derived.nodes
-            texts = run.texts(node, contract.VALUES) if is_kept else None
-            if ways is not None:
-                is_last = following is None
-                if texts is not None or not is_last or plan.writes_tags:
-                    records = ways.leave(
-                        node, records, following, texts, is_tagged=is_last and plan.writes_tags
-                    )
-            elif texts is not None:
-                records = texts.through(records)
+            if not _needs_the_very_object(next_function, records):
+                records = _with_texts(run, node, next_function, records)
         return records
 
 
-def _of_user(run: Run, node: int, function: Callable[[int, Any], Any], split: int, records: Any) -> Any:
+def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
+    """What `function` makes of `records`, captured."""
+    if run.sampled_paths is not None:
+        run.sampled_paths.enter(node, function, records)
+    pulled = run.pulled
+    if isinstance(function, Operator):
+        outputs = function.capture(run, run.split, records)
+    elif node in run.plan.user_nodes:
+        outputs = _outputs_of_user(run, node, function, records)
+    else:
+        outputs = function(run.split, records)
+    if run.pulled is pulled and outputs is not records:
+        run.pulled = None  # the function does not say it
+    return outputs
+
+
+def _outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
     """What a user's function makes of a partition; where it reads row by row, these rows are noted."""
     if not hasattr(records, "__next__"):
-        return function(split, records)
+        return function(run.split, records)
     counter = Counter()
     counted = counter.through(records)
-    result = function(split, counted)
+    result = function(run.split, counted)
     if not is_row_by_row(result, counted):
         return result
     return last_read(result, counter, run.override(node, contract.POSITIONS))
 
 
-def _says_no_count(function: Any) -> bool:
-    """Do neither flows nor the inputs tell how many outputs the function had?"""
-    return not isinstance(function, Operator) or function.relation == contract.PARTITION
+def _needs_the_very_object(function: Any, records: Any) -> bool:
+    """A user's function may want the very object of the one before it (a list's length)."""
+    return function is not None and not isinstance(function, Operator) and not hasattr(records, "__next__")
+
+
+def _with_texts(run: TaskRun, node: int, next_function: Any, records: Any) -> Any:
+    """The outputs of `node`, whose values are captured as they pass if they are to be."""
+    plan, paths = run.plan, run.sampled_paths
+    has_texts = node in plan.value_nodes and node not in run.derived.nodes
+    texts = run.texts(node, contract.VALUES) if has_texts else None
+    if paths is None:
+        return records if texts is None else texts.through(records)
+    gets_header = next_function is None and plan.writes_headers
+    if texts is None and next_function is None and not gets_header:
+        return records
+    return paths.leave(node, records, next_function, texts, gets_header=gets_header)

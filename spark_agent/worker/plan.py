@@ -1,21 +1,20 @@
-"""What the driver tells a worker of one pipelined chain of operators, pickled with the command."""
+"""What a worker must know of one pipelined chain of operators: the driver pickles it with the command."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from spark_agent.delivery.settings import AgentSettings
 
 #: Local property that names the action that a job serves.
 ACTION = "spark.lineage.action"
 #: Local property that says that something is persisted: what a task leaves there outlives its attempt.
-KEEPING = "spark.lineage.keeping"
+PERSISTING = "spark.lineage.keeping"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a worker must know of its chain; pickled with the command."""
+    """What a worker must know of its chain."""
 
     application_id: str
     settings: AgentSettings
@@ -29,14 +28,5 @@ class Plan:
     sides: tuple[int, ...] = ()  # the nodes of the two sides of the cartesian product that it reads
     names: tuple[str, ...] = ()  # of `nodes`, for a redaction function
     problem: str = ""  # why blocks will not arrive, as far as the driver knows
-    reads_sides: bool = False  # the records that it reads say of their side whether they are on a chosen way
-    writes_tags: bool = False  # the batches that leave have tags
-
-
-class Piece(NamedTuple):
-    """A batch that another run wrote: so many records of that run, from position `first` on."""
-
-    run: int
-    first: int
-    records: int
-    bits: bytes | None = None  # which of them are on a chosen way
+    reads_sides: bool = False  # the side of each record that it reads says whether it is on a sampled path
+    writes_headers: bool = False  # the batches that leave have headers

@@ -41,24 +41,24 @@ class Counter:
         return FOREVER - self.left()
 
 
-class Told(Counter):
-    """A count that is known otherwise."""
+class ComputedCounter(Counter):
+    """A count that follows from something else."""
 
-    __slots__ = ("_tell",)
+    __slots__ = ("_compute",)
 
-    def __init__(self, tell: Callable[[], int]) -> None:
+    def __init__(self, compute: Callable[[], int]) -> None:
         super().__init__()
-        self._tell = tell
+        self._compute = compute
 
     @property
     def count(self) -> int:
-        return self._tell()
+        return self._compute()
 
 
 def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
     """An iterator over generators of `make` that goes on after one of them raised.
 
-    A generator is dead once a user function raised in it; stock PySpark's C iterators are not, and a user's
+    A generator is dead once a user function raised in it; PySpark's own C iterators are not, and a user's
     `mapPartitions` may catch the error and pull the next record. `make(ended)` gives a generator over the
     rest of the same source and appends to `ended` when the source is used up.
     """
@@ -72,7 +72,7 @@ def restarting(make: Callable[[list[bool]], Iterator[Any]]) -> Iterator[Any]:
 
 
 def last_read(outputs: Iterable[Any], inputs: Counter, stream: Stream) -> Iterator[Any]:
-    """The records of `made`, each noted in `stream` with the position of what `given` counted last."""
+    """`outputs`, each noted in `stream` with the position of what `inputs` counted last."""
     positions = stream.buffers[0]
     for record in outputs:
         positions.append(inputs.count - 1)
@@ -112,7 +112,7 @@ class Stream:
         self._arrays = [array("I") for _ in names]
         self.total_in = 0  # inputs and outputs that shipped blocks cover
         self.total_out = 0
-        #: follower(column, first input): is told what leaves. Of streams of one column alone.
+        #: follower(column, first input) is called with what leaves. Of streams of one column alone.
         self.follower: Callable[[Sequence[int], int], None] | None = None
         if sink.observer is not None:
             sink.observer.opened(self, relation)
@@ -152,7 +152,7 @@ class Stream:
         return self.total_out + (sum(waiting) if self._relation == contract.COUNTS else len(waiting))
 
     def end_following(self) -> None:
-        """Tell the follower what has come in up to here, and nothing more."""
+        """Call the follower with what has come in up to here, and with nothing more."""
         self.flush()
         if self.follower is not None and self._arrays[0]:
             self.follower(self._arrays[0], self.total_in)

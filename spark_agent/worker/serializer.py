@@ -7,8 +7,8 @@ from typing import Any
 
 from spark_agent.delivery.producer import DeliveryError
 from spark_agent.delivery.tracebacks import hide_agent
-from spark_agent.worker import task_run
-from spark_agent.worker.task_run import Run
+from spark_agent.worker.process_state import worker_process
+from spark_agent.worker.task_run import TaskRun
 
 
 class CapturingSerializer:
@@ -19,15 +19,16 @@ class CapturingSerializer:
         self.manifests = manifests  # a PySpark accumulator of lists of JSON manifests
 
     def dump_stream(self, records: Any, stream: Any) -> None:
-        run = task_run.current
+        run = worker_process.run
         try:
             try:
                 self.inner.dump_stream(records, stream)
             except BaseException as error:
                 hide_agent(error)
                 if run is not None and isinstance(error, OSError):
-                    # The JVM hung up: its task had enough of what has not found room in a cache. Who reads
-                    # this is told that it was computed anew, and is not taken for a reader of the cache.
+                    # The JVM hung up: its task stopped early, with records that have not found room in a
+                    # cache. A manifest says that they were computed again, so no reader counts as one of the
+                    # cache.
                     with contextlib.suppress(Exception):
                         run.close()
                 raise
@@ -38,11 +39,11 @@ class CapturingSerializer:
             if run is not None:
                 self._end(run)
         finally:
-            task_run.current = None
+            worker_process.run = None
             if run is not None:
-                run.forget()
+                run.release()
 
-    def _end(self, run: Run) -> None:
+    def _end(self, run: TaskRun) -> None:
         dropped, problem = run.close()
         if dropped and run.plan.settings.on_error == "fail":
             raise DeliveryError(

@@ -6,7 +6,7 @@ unchanged, and that a failure to deliver lineage never fails a task unless the u
 The life of a run, in order:
  1. `Capture.__call__` (pipeline) begins the run and chains the operators; each opens the streams it needs.
  2. The job pulls records; operators append positions; full columns leave as blocks.
- 3. `CapturingSerializer.dump_stream` returns: the last record was written, or `take()` had enough.
+ 3. `CapturingSerializer.dump_stream` returns: the last record was written, or `take()` stopped early.
  4. The streams are closed, the blocks flushed to the broker.
  5. The manifest goes into the accumulator, which Spark hands to the driver only if it accepts the attempt.
     Where something is persisted, one is sent in step 4 as well: a cache that was filled outlives its attempt.
@@ -24,20 +24,28 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery import producer
-from spark_agent.worker import derived_values, value_sampling
+from spark_agent.worker import batch_header, derived_values, value_sampling
+from spark_agent.worker.batch_header import Piece
 from spark_agent.worker.block_sink import Tally
-from spark_agent.worker.plan import ACTION, KEEPING, Piece, Plan
+from spark_agent.worker.plan import ACTION, PERSISTING, Plan
 from spark_agent.worker.position_streams import CHUNK, Counter, Stream
 from spark_agent.worker.value_streams import TextStream
 
-#: Pieces of what was kept or put together that a manifest tells; where a run has read more, it tells none.
+#: Pieces of cached or JVM-made batches that a manifest lists; where a run has read more, it lists none.
 MAX_PIECES = 5_000
 
 
-class Run:
+class TaskRun:
     """One execution of one chain over one split by one task attempt."""
 
-    def __init__(self, plan: Plan, split: int, sender: producer.Sender | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        split: int,
+        sender: producer.Sender | None,
+        distinct_texts: set[tuple[str, int]] | None = None,
+    ) -> None:
+        """`distinct_texts`: what runs before this one have learnt of the texts of nodes; see `BlockSink`."""
         self.plan = plan
         self.split = split
         self.number = int.from_bytes(os.urandom(8), "little") >> 11
@@ -46,14 +54,17 @@ class Run:
         self._streams: list[Stream | TextStream] = []
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
-        self._pieces: list[list[int]] = []  # (run, first, count) that made what was read of something kept
+        self._pieces: list[
+            list[int]
+        ] = []  # (run, first, count) that made what was read of a cache or the JVM
         self._sides: list[Stream] = []
-        self.written = 0  # records in the tagged batches that left
+        self.written = 0  # records in the batches with headers that left
         self._overridden: set[int] = set()
         self._counts: dict[int, Callable[[], int]] = {}
         self.tally = Tally()
-        self.ways = value_sampling.ways(plan, split, lambda: self.inputs.count)
-        self.derived = derived_values.nothing()  # values that are said by what is sent anyway
+        self.distinct_texts = set() if distinct_texts is None else distinct_texts
+        self.sampled_paths = value_sampling.sampled_paths(plan, split, lambda: self.inputs.count)
+        self.derived = derived_values.nothing()  # values that follow from what is sent anyway
         self.blocks = 0
         self.problem = ""  # why some flows are not there that no block has
         self.result: Any = None
@@ -65,9 +76,9 @@ class Run:
         self.pulled: Callable[[], int] | None = None
 
     @property
-    def observer(self) -> value_sampling.Ways | None:
-        """Who is told of the run's streams of positions."""
-        return self.ways
+    def observer(self) -> value_sampling.SampledPaths | None:
+        """Who observes the run's streams of positions."""
+        return self.sampled_paths
 
     def stream(self, node: int, relation: str) -> Stream:
         stream = Stream(self, node, relation)
@@ -94,7 +105,7 @@ class Run:
     def counted(self, node: int, records: Any) -> Any:
         """`records`, the outputs of `node`, counted for the manifest; a list stays the very list.
 
-        So does what is neither a list nor an iterator, and nobody knows how many records it gave.
+        So does what is neither a list nor an iterator; how many records it gives cannot be known.
         """
         if hasattr(records, "__len__"):
             size = len(records)
@@ -116,8 +127,8 @@ class Run:
 
     def read_batch(self, writer: int, first: int, count: int, bits: bytes | None = None) -> None:
         """The input's next `count` records are those from `first` of what run `writer` has written."""
-        if self.ways is not None:
-            self.ways.read_batch(bits)
+        if self.sampled_paths is not None:
+            self.sampled_paths.read_batch(bits)
         if not self.plan.reads_shuffle:
             self._note_piece(writer, first, count)
             return
@@ -140,8 +151,8 @@ class Run:
 
     def read_product(self, left: Piece, right: Piece) -> None:
         """The next inputs are the pairs of two batches."""
-        if self.ways is not None:
-            self.ways.read_product(left, right)
+        if self.sampled_paths is not None:
+            self.sampled_paths.read_product(left, right)
         if not self.plan.sides:
             return
         if not self._sides:
@@ -149,6 +160,21 @@ class Run:
         if left.records and right.records:
             self._sides[0].extend((right.records, left.first + i, 0, left.run) for i in range(left.records))
             self._sides[1].extend((right.records, right.first, 1, right.run) for _ in range(left.records))
+
+    def next_header(self, count: int, piece: Piece | None = None) -> bytes:
+        """What stands before the next `count` records that leave the run.
+
+        `piece`: they pass it unread, as this one.
+        """
+        first, self.written = self.written, self.written + count
+        if self.sampled_paths is None:
+            return batch_header.pack(self.number, first)
+        bits = (
+            self.sampled_paths.bits_of_outputs(first, count)
+            if piece is None
+            else self.sampled_paths.bits_of_passthrough(first, count, piece.bits)
+        )
+        return batch_header.pack(self.number, first, bits)
 
     def override(self, node: int, relation: str) -> Stream:
         """A stream for this run's outputs of `node`, which is an identity or a bound in other runs."""
@@ -175,7 +201,7 @@ class Run:
                     columns=columns,
                 )
             )
-        except Exception as error:  # noqa: BLE001 - a fault of ours
+        except Exception as error:  # noqa: BLE001 - an agent bug
             producer.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
             self._delivery.fail(f"an agent bug: {error!r}")
             return
@@ -194,29 +220,25 @@ class Run:
                 closer()
             for stream in self._streams:
                 stream.close()
-        except Exception as error:  # noqa: BLE001 - a fault of ours: the flows of this run cannot be trusted
+        except Exception as error:  # noqa: BLE001 - an agent bug: the flows of this run cannot be trusted
             producer.logger.warning("lineage of split %d is lost: %r", self.split, error)
             return max(self.blocks, 1), f"flows could not be captured: {error!r}"
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
-        kept = producer.Delivery()
-        if _is_keeping():
-            # A cache that this fills is there for others, whatever becomes of the attempt.
-            self._sender.send(
-                self.plan.settings.node_topic,
-                -1,
-                self.plan.application_id.encode(),
-                contract.encode_event(
-                    contract.RUN_KEPT,
-                    self.plan.application_id,
-                    int(time.time() * 1000),
-                    self._manifest(0, ""),
-                ),
-                kept,
-            )
+        cached = producer.Delivery()
+        if _is_persisting():
+            self._send_run_kept(self._sender, cached)
         dropped = self._sender.flush(self._delivery)
-        self._sender.flush(kept)
+        self._sender.flush(cached)
         return dropped, self._delivery.problem if dropped else ""
+
+    def _send_run_kept(self, sender: producer.Sender, delivery: producer.Delivery) -> None:
+        """A cache that this run fills is there for others, whatever becomes of the attempt."""
+        event = contract.encode_event(
+            contract.RUN_KEPT, self.plan.application_id, int(time.time() * 1000), self._manifest(0, "")
+        )
+        key = self.plan.application_id.encode()
+        sender.send(self.plan.settings.node_topic, -1, key, event, delivery)
 
     def manifest(self, dropped: int, problem: str, action: int | None = None) -> str:
         """As JSON, for the `run_committed` event; `action` is the one that a driver serves."""
@@ -242,7 +264,7 @@ class Run:
             "waited_ms": round(1000 * self._delivery.waited_s),
             "problem": "; ".join(filter(None, (problem, self.problem, self.tally.problem))),
             "cut": self.tally.cut,
-            "withheld": self.tally.withheld,
+            "withheld": self.tally.failed_redactions,
             "whole": self._is_whole,
             "inputs": self.inputs.count,
             "outputs": self.outputs.count,
@@ -250,8 +272,8 @@ class Run:
             **({"read": self._pieces} if 0 < len(self._pieces) <= MAX_PIECES else {}),
         }
 
-    def forget(self) -> None:
-        """Let go of the chain, so that a generator of the user's is finalised when stock PySpark would."""
+    def release(self) -> None:
+        """Let go of the chain, so that a generator of the user's is finalised when it is without lineage."""
         self.result = self.pulled = None
         self.inputs = self.outputs = Counter()
         self._closers.clear()
@@ -272,12 +294,8 @@ def _task() -> dict[str, int | None]:
     }
 
 
-def _is_keeping() -> bool:
+def _is_persisting() -> bool:
     from pyspark import TaskContext
 
     task = TaskContext.get()
-    return task is not None and task.getLocalProperty(KEEPING) == "true"
-
-
-#: The run of this worker process; a worker runs one chain at a time, as PySpark's own TaskContext is one.
-current: Run | None = None
+    return task is not None and task.getLocalProperty(PERSISTING) == "true"

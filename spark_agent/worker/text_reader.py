@@ -24,17 +24,17 @@ class TextRows(Serializer):  # type: ignore[misc] # PySpark's is not typed
     """Rows as the JVM writes them: a length of four bytes and so many bytes of UTF-8. A negative length is a
     mark: that of None, or that of the end."""
 
-    def __init__(self, stock: Any) -> None:
+    def __init__(self, original: Any) -> None:
         super().__init__()
-        self.stock = stock
+        self.original = original
 
     def load_stream(self, stream: Any) -> Iterator[Any]:
-        if not self.stock.use_unicode or not hasattr(stream, "peek"):
-            return self.stock.load_stream(stream)  # type: ignore[no-any-return] # PySpark's is not typed
+        if not self.original.use_unicode or not hasattr(stream, "peek"):
+            return self.original.load_stream(stream)  # type: ignore[no-any-return] # PySpark's is not typed
         return self._rows(stream)
 
     def _rows(self, stream: Any) -> Iterator[Any]:
-        length_at, peek, read, stock = _LENGTH.unpack_from, stream.peek, stream.read, self.stock.loads
+        length_at, peek, read, load = _LENGTH.unpack_from, stream.peek, stream.read, self.original.loads
         while True:
             buffered = peek(1)
             size, start = len(buffered), 0
@@ -53,7 +53,7 @@ class TextRows(Serializer):  # type: ignore[misc] # PySpark's is not typed
                 read(start)
             else:  # a row that the buffer does not hold whole, no UTF-8, a mark, or the end of the stream
                 try:
-                    row = stock(stream)
+                    row = load(stream)
                 except (EOFError, struct.error):
                     return
                 yield row

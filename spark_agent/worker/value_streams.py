@@ -1,64 +1,35 @@
 """Keys and values of records as texts: which are captured, what leaves the executor, how they are sent.
 
 Promises that no text leaves before the user's redaction function gave it, that a text is never longer than
-asked for, and that what was cut or withheld is counted. Never raises into the job. Nothing is pickled: the
-service unpickles nothing, so what has no form as text, number or JSON goes as its repr.
+asked for, and that what was cut is counted. Never raises into the job. Nothing is pickled: the service
+unpickles nothing, so what has no form as text, number or JSON goes as its repr.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
+from spark_agent.worker.redaction import redacting
+from spark_agent.worker.text_dictionary import (
+    DICTIONARY_BYTES,
+    TEXT_OVERHEAD,
+    TRIED,
+    WRITTEN_OUT_CHARACTERS,
+    TextDictionary,
+)
 
 if TYPE_CHECKING:
-    from spark_agent.worker.block_sink import BlockSink, Tally
+    from spark_agent.worker.block_sink import BlockSink
 
 #: A column leaves before it holds more: below the block limit even if UTF-8 has four bytes of each character.
 MAX_COLUMN_CHARACTERS = 200_000
-#: What a text counts besides its characters; its length and its type take five bytes at most.
-TEXT_OVERHEAD = 16
-#: A column that names each text once leaves at this many bytes: its codes come too, and 128 texts more.
-DICTIONARY_BYTES = 420_000
-#: Or when its texts, said once for each output, may have so many characters: half of what readers take.
-WRITTEN_OUT_CHARACTERS = contract.MAX_BLOCK_CHARACTERS // 2
 #: Strings of at most so many characters, or half of a pair, are encoded together, so many at a time.
 SHORT, SHORT_IN_PAIR, TOGETHER = 256, 64, 128
 #: What the JSON of a pair of short ones has at most.
 PAIR_CHARACTERS = 2 * 6 * SHORT_IN_PAIR + 8
-#: Texts are said by code unless nearly all of the first so many differ.
-TRIED, DIFFERENT = 4_096, 0.9
-
-
-Redact = Callable[[str, str, Any], Any]
-"""(name of the operation, `key` or `value`, the key or value) -> what may leave in its place."""
-
-
-class Dictionary(dict[Any, int]):
-    """Values -> codes of their typed texts, which are made once for each value.
-
-    Only values may be looked up whose equality says that their texts are equal: see `TextStream._keeping`. A
-    text that is there already is looked up as (type, text, None).
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[contract.Text] = []
-        self.bytes = 0  # at most so many, in UTF-8
-        self.longest = 0
-
-    def __missing__(self, value: Any) -> int:
-        is_text = type(value) is tuple and len(value) == 3
-        text = value[:2] if is_text else contract.whole_text(value, contract.MAX_TEXT_CHARACTERS)
-        code = self[value] = len(self.texts)
-        self.texts.append(text)
-        length = len(text[1]) + TEXT_OVERHEAD
-        self.longest = max(self.longest, length)
-        self.bytes += length if text[1].isascii() else 4 * length
-        return code
 
 
 class TextStream:
@@ -66,9 +37,6 @@ class TextStream:
 
     A block has the text of each output, or each different text once and a code for each output.
     """
-
-    #: (application, node) whose texts nearly all differ, as far as this process has seen.
-    different: ClassVar[set[tuple[str, int]]] = set()
 
     __slots__ = (
         "_characters",
@@ -96,18 +64,19 @@ class TextStream:
         self.limit = settings.values_max_characters if is_value else contract.MAX_TEXT_CHARACTERS
         self._tally = sink.tally
         self._texts: list[contract.Text] = []
-        self._documents = contract.Documents()  # texts behind these that are told by a document
+        self._documents = contract.Documents()  # texts behind these that are given by a document
         self._outputs: list[int] = []  # their positions, where not every output has a text
         self._characters = 0
         self._values: list[Any] = []  # short ones that passed since the last flush
-        self._dictionary: Dictionary | None = None  # not where `add` is called
+        self._dictionary: TextDictionary | None = None  # not where `add` is called
         self._codes: list[int] = []
         self._shipped = 0
         #: add(value): the text of the next output.
         self.add: Callable[[Any], None] = self._add
         if settings.redact:
-            name = dict(zip(sink.plan.nodes, sink.plan.names, strict=False)).get(node, "")
-            self.add = self._redacting(settings.redact, name, "value" if is_value else "key")
+            operation = dict(zip(sink.plan.nodes, sink.plan.names, strict=False)).get(node, "")
+            kind = "value" if is_value else "key"
+            self.add = redacting(settings.redact, operation, kind, self._tally, self.append, self.limit)
 
     def _add(self, value: Any) -> None:
         self.append(contract.whole_text(value, self.limit))
@@ -137,34 +106,12 @@ class TextStream:
         self._texts += [(contract.PARSED, document) for document in self._documents]
         self._documents.clear()
 
-    def _redacting(self, redaction: str, name: str, kind: str) -> Callable[[Any], None]:
-        """`add` with the user's function before it. What the function cannot be asked about is withheld."""
-        redact = _imported(redaction, self._tally)
-
-        def add(value: Any) -> None:
-            if redact is not None:
-                try:
-                    allowed = redact(name, kind, value)
-                except (Exception, SystemExit) as error:  # noqa: BLE001 - its message may hold the value
-                    self._tally.problem = (
-                        f"spark.lineage.redact={redaction} raised {type(error).__name__}; what it was "
-                        "asked about is withheld"
-                    )
-                else:
-                    self.append(contract.whole_text(allowed, self.limit))
-                    return
-            self._tally.withheld += 1
-            self.append(contract.WITHHELD)
-
-        return add
-
     def through(self, records: Iterable[Any]) -> Iterator[Any]:
         """The records, with the text of each one added as it passes."""
         if self._sink.plan.settings.redact:
             return map(self.note, records)
-        is_different = (self._sink.plan.application_id, self.node) in self.different
-        if not is_different:
-            self._dictionary = Dictionary()
+        if (self._sink.plan.application_id, self.node) not in self._sink.distinct_texts:
+            self._dictionary = TextDictionary()
         return self._passing(self._keeping(), records)
 
     def keys_through(self, pairs: Iterable[Any], *, differ: bool = True) -> Iterator[Any]:
@@ -172,7 +119,7 @@ class TextStream:
         if self._sink.plan.settings.redact:
             return map(self.note_key, pairs)
         if not differ:
-            self._dictionary = Dictionary()
+            self._dictionary = TextDictionary()
         keep = self._keeping()
 
         def keep_key(pair: Any) -> Any:
@@ -274,7 +221,7 @@ class TextStream:
         else:
             self._codes += map(dictionary.__getitem__, values)
             count = len(self._codes)
-            is_tried = TRIED <= count < TRIED + TOGETHER and len(dictionary) > DIFFERENT * count
+            is_tried = TRIED <= count < TRIED + TOGETHER and dictionary.nearly_all_differ(count)
             is_full = dictionary.bytes >= DICTIONARY_BYTES or count > contract.MAX_COLUMN_VALUES - TOGETHER
             if is_tried or is_full or count * dictionary.longest > WRITTEN_OUT_CHARACTERS:
                 self._full()
@@ -282,10 +229,10 @@ class TextStream:
 
     def _full(self) -> None:
         """Ship. Where nearly all texts differ: no dictionary from here on, nor in later runs here."""
-        is_different = self._dictionary is not None and len(self._dictionary) > DIFFERENT * len(self._codes)
+        are_different = self._dictionary is not None and self._dictionary.nearly_all_differ(len(self._codes))
         self._ship()
-        if is_different:
-            self.different.add((self._sink.plan.application_id, self.node))
+        if are_different:
+            self._sink.distinct_texts.add((self._sink.plan.application_id, self.node))
             self._dictionary = None
 
     def note_at(self, position: int, record: Any) -> None:
@@ -299,7 +246,7 @@ class TextStream:
             count = len(self._codes)
             texts: list[contract.Text] | contract.Documents = self._dictionary.texts
             columns["code"] = self._codes
-            self._dictionary, self._codes = Dictionary(), []
+            self._dictionary, self._codes = TextDictionary(), []
         else:
             if self._texts and self._documents:
                 self._mix()
@@ -320,20 +267,3 @@ class TextStream:
     def close(self) -> None:
         self._flush()
         self._ship()
-
-
-def _imported(name: str, tally: Tally) -> Redact | None:
-    """The function MODULE:FUNCTION, or None: `tally` says why."""
-    module, _, function = name.partition(":")
-    try:
-        imported = getattr(importlib.import_module(module), function)
-        if not callable(imported):
-            raise TypeError("it is not a function")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything
-        tally.problem = (
-            f"spark.lineage.redact={name} cannot be had on executors ({type(error).__name__}: {error}); "
-            "every key and value is withheld. Send its module with --py-files"
-        )
-        return None
-    redact: Redact = imported
-    return redact

@@ -19,16 +19,16 @@ from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node, bound_reason, failure_reason
+from spark_agent.driver.rdd.batch_formats import plain_form
 from spark_agent.driver.rdd.batch_headers import (
     can_go_through_worker,
     is_pipelinable,
     through_worker,
     write_headers,
 )
-from spark_agent.worker.operators.narrow import Tag
-from spark_agent.worker.operators.passthrough import plain_form
+from spark_agent.worker.operators.adapted import WithPosition
 from spark_agent.worker.plan import ACTION, Plan
-from spark_agent.worker.task_run import Run
+from spark_agent.worker.task_run import TaskRun
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -175,7 +175,7 @@ def _chosen(session: Session, name: str, original: Action) -> Action:
             args, kwargs = _by_record(args, kwargs)
 
         def run() -> Any:
-            chosen = original(self.mapPartitionsWithIndex(Tag(), True), *args, **kwargs)
+            chosen = original(self.mapPartitionsWithIndex(WithPosition(), True), *args, **kwargs)
             if name == "first":
                 return _report(session, sink, [chosen])[0]
             return _report(session, sink, chosen)
@@ -207,7 +207,7 @@ def _report(session: Session, sink: Node, chosen: list[Any]) -> list[Any]:
         reads_shuffle=True,
         nodes=(),
     )
-    run = Run(plan, 0, producer.sender_for(session.settings))
+    run = TaskRun(plan, 0, producer.sender_for(session.settings))
     stream = run.stream(sink.number, contract.SPANS)
     stream.extend((1, position, 1, writer) for _, writer, position in chosen)
     deque(run.inputs.through(chosen), 0)

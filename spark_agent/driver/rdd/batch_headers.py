@@ -1,9 +1,9 @@
 """Which batches leave Python with headers, and how an RDD of the JVM is read through a worker to have them.
 
-A batch header (`shuffle.TAG`) names the task run that made the batch. So whoever reads the batch later knows
-whose records these are: behind a repartitioning, in a union or a coalesce, and where an RDD is persisted.
-Promises that batches have the records, the sizes and the order of unmodified PySpark, and that no record is
-unpickled for a header alone.
+A batch header (`worker.batch_header`) names the task run that made the batch. So whoever reads the batch
+later knows whose records these are: behind a repartitioning, in a union or a coalesce, and where an RDD is
+persisted. Promises that batches have the records, the sizes and the order of unmodified PySpark, and that no
+record is unpickled for a header alone.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, Any
 from spark_agent import contract
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import like, rdd_module
-from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.narrow import Order
-from spark_agent.worker.operators.passthrough import (
-    Pass,
-    PassTagged,
+from spark_agent.driver.rdd.batch_formats import (
     are_products,
     batches_in,
     plain_form,
-    tagged,
-    untagged,
+    with_headers,
+    without_headers,
 )
-from spark_agent.worker.operators.shuffle import BatchesIn, PairsOfBatches, SameBatches, TaggedBatches
+from spark_agent.worker.batch_serializers import (
+    AutoHeaderBatches,
+    BatchSizeReader,
+    PairsOfBatches,
+    SameSizeBatches,
+)
+from spark_agent.worker.operator import Operator
+from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.passthrough import HeaderPassthrough, Passthrough
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -80,7 +84,7 @@ def write_headers(dataset: Any) -> None:
 def _form_with_headers(dataset: Any) -> Any:
     """The deserializer with headers that an RDD can still be given; None where there is none."""
     is_open = isinstance(dataset, rdd_module().PipelinedRDD) and not dataset._jrdd_val
-    return tagged(dataset._jrdd_deserializer) if is_open and not dataset._bypass_serializer else None
+    return with_headers(dataset._jrdd_deserializer) if is_open and not dataset._bypass_serializer else None
 
 
 def jvm_rdd(original: Callable[[Any], Any]) -> property:
@@ -103,7 +107,7 @@ def _lock_of(dataset: Any) -> threading.RLock:
 def has_headers(dataset: Any) -> bool:
     """Do its batches name their task runs?"""
     deserializer = dataset._jrdd_deserializer
-    return untagged(deserializer) is not None and not isinstance(deserializer, PairsOfBatches)
+    return without_headers(deserializer) is not None and not isinstance(deserializer, PairsOfBatches)
 
 
 def side_of_product(session: Session, dataset: Any) -> Any:
@@ -115,26 +119,26 @@ def side_of_product(session: Session, dataset: Any) -> Any:
 
     deserializer = dataset._jrdd_deserializer
     inner = dataset.ctx._unbatched_serializer
-    if is_pipelinable(dataset) and isinstance(deserializer, (AutoBatchedSerializer, TaggedBatches)):
+    if is_pipelinable(dataset) and isinstance(deserializer, (AutoBatchedSerializer, AutoHeaderBatches)):
         side = dataset.mapPartitionsWithIndex(Order(), True)
-        side._jrdd_deserializer = TaggedBatches(inner, deserializer.bestSize)
+        side._jrdd_deserializer = AutoHeaderBatches(inner, deserializer.bestSize)
         return side
     if batches_in(deserializer) == 1:  # which decide what reads them
         inner = deserializer.serializer
-    elif untagged(deserializer) is not None and hasattr(deserializer, "serializer"):
+    elif without_headers(deserializer) is not None and hasattr(deserializer, "serializer"):
         inner = deserializer.serializer.inner
     elif not session.scope.node_of(dataset).origins.are_plain:
         return None
-    return same_batches(session, dataset, SameBatches(inner, getattr(deserializer, "batchSize", 1)))
+    return same_batches(session, dataset, SameSizeBatches(inner, getattr(deserializer, "batchSize", 1)))
 
 
-def same_batches(session: Session, dataset: Any, serializer: Any) -> Any:
+def same_batches(session: Session, dataset: Any, serializer: SameSizeBatches) -> Any:
     """`dataset` read through a Python worker that adds headers to its batches; pickled ones unread."""
     deserializer = dataset._jrdd_deserializer
     reads_headers = has_headers(dataset)
     if reads_headers or batches_in(deserializer) == 1:
-        return _passthrough(session, dataset, PassTagged(reads=reads_headers, writes=True), serializer)
-    source = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchesIn(deserializer))
+        return _passthrough(session, dataset, HeaderPassthrough(reads=reads_headers, writes=True), serializer)
+    source = rdd_module().RDD(dataset._jrdd, dataset.ctx, BatchSizeReader(deserializer, serializer.sizes))
     source._lineage_node = session.scope.node_of(dataset)
     result = source.mapPartitionsWithIndex(Order(), True)
     result._jrdd_deserializer = serializer
@@ -147,14 +151,14 @@ def through_worker(session: Session, dataset: Any) -> Any:
     Pickled batches pass it unread. Any other records only where every Python can read them.
     """
     deserializer = dataset._jrdd_deserializer
-    batches, plain = batches_in(deserializer), untagged(deserializer)
+    batches, plain = batches_in(deserializer), without_headers(deserializer)
     if batches:
-        return _passthrough(session, dataset, Pass(batches), deserializer)
+        return _passthrough(session, dataset, Passthrough(batches), deserializer)
     if plain is not None:
-        operator = PassTagged(reads=True, writes=False, pairs=isinstance(deserializer, PairsOfBatches))
+        operator = HeaderPassthrough(reads=True, writes=False, pairs=isinstance(deserializer, PairsOfBatches))
         return _passthrough(session, dataset, operator, plain)
     if are_products(deserializer):
-        operator = PassTagged(reads=False, writes=False, pairs=True)
+        operator = HeaderPassthrough(reads=False, writes=False, pairs=True)
         return _passthrough(session, dataset, operator, deserializer)
     if can_go_through_worker(session, dataset):
         return dataset.mapPartitionsWithIndex(Order(), True)
@@ -165,17 +169,19 @@ def through_worker_with_headers(session: Session, dataset: Any) -> Any:
     """As `through_worker`, for what is executed in the JVM; pickled batches get headers."""
     reads_headers = has_headers(dataset)
     deserializer = dataset._jrdd_deserializer
-    form = tagged(untagged(deserializer) if reads_headers else deserializer)
+    form = with_headers(without_headers(deserializer) if reads_headers else deserializer)
     if form is None:
         return through_worker(session, dataset)
-    return _passthrough(session, dataset, PassTagged(reads=reads_headers, writes=True), form)
+    return _passthrough(session, dataset, HeaderPassthrough(reads=reads_headers, writes=True), form)
 
 
 def can_go_through_worker(session: Session, dataset: Any) -> bool:
     """Can any Python worker hand on its records?"""
     deserializer = dataset._jrdd_deserializer
     is_pickled = (
-        batches_in(deserializer) > 0 or untagged(deserializer) is not None or are_products(deserializer)
+        batches_in(deserializer) > 0
+        or without_headers(deserializer) is not None
+        or are_products(deserializer)
     )
     return is_pickled or session.scope.node_of(dataset).origins.are_plain
 

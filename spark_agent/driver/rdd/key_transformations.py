@@ -10,11 +10,12 @@ from operator import iadd
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.monkeypatch import rdd_module
+from spark_agent.driver.rdd.batch_formats import plain_form
+from spark_agent.worker.batch_serializers import HeaderSerializer
+from spark_agent.worker.operators.adapted import Order
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.worker.operators.join import Join, Side, Subtract
-from spark_agent.worker.operators.narrow import Order
-from spark_agent.worker.operators.passthrough import plain_form
-from spark_agent.worker.operators.shuffle import ShuffleWrite, TaggedSerializer
+from spark_agent.worker.operators.shuffle import ShuffleWrite
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -122,7 +123,7 @@ def _partition_by(session: Session) -> Operation:
             pairs = jvm.PairwiseRDD(keyed._jrdd.rdd()).asJavaPairRDD()
             jvm_partitioner = jvm.PythonPartitioner(count, id(hashed))
         values = jvm.PythonRDD.valueOfPair(pairs.partitionBy(jvm_partitioner))
-        shuffled = module.RDD(values, self.ctx, BatchedSerializer(TaggedSerializer(inner)))
+        shuffled = module.RDD(values, self.ctx, BatchedSerializer(HeaderSerializer(inner)))
         shuffled.partitioner = partitioner
         session.scope.node_of(shuffled).make_shuffle(session.scope.node_of(keyed))
         return shuffled

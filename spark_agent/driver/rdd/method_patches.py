@@ -24,7 +24,7 @@ from spark_agent.driver.rdd import (
     transformations,
 )
 from spark_agent.worker import text_reader
-from spark_agent.worker.operators.shuffle import TaggedSerializer
+from spark_agent.worker.batch_serializers import HeaderSerializer
 from spark_agent.worker.pipeline import Pipeline
 from spark_agent.worker.serializer import CapturingSerializer
 
@@ -100,7 +100,7 @@ def _stop(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_function(session: Session, original: Callable[..., Any]) -> Callable[..., Any]:
     def _wrap_function(sc: Any, func: Any, deserializer: Any, serializer: Any, profiler: Any = None) -> Any:
         if isinstance(func, Pipeline):
-            has_headers = isinstance(getattr(serializer, "serializer", None), TaggedSerializer)
+            has_headers = isinstance(getattr(serializer, "serializer", None), HeaderSerializer)
             func = captured(session, func, writes_headers=has_headers)
             deserializer = text_reader.in_place_of(deserializer)
             serializer = CapturingSerializer(serializer, session.manifests)

@@ -14,7 +14,7 @@ from spark_agent import contract
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node, bound_reason
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.passthrough import Pass, PassTagged
+from spark_agent.worker.operators.passthrough import HeaderPassthrough, Passthrough
 from spark_agent.worker.operators.save import TextSink
 from spark_agent.worker.pipeline import Pipeline
 
@@ -71,11 +71,11 @@ def _node_of_function(session: Session, function: Any, parent: Any) -> Node:
     parents = [session.scope.node_of(parent)]
     if isinstance(function, Operator):
         return session.scope.new_node(
-            type(function).__name__.lower(),
+            function.step_name,
             parents=parents,
             relation=function.relation,
             is_in_python=True,
-            is_passthrough=isinstance(function, (Pass, PassTagged)),
+            is_passthrough=isinstance(function, (Passthrough, HeaderPassthrough)),
         )
     frames = session.scope.frames
     name = frames[-1].name if frames else "mapPartitions"

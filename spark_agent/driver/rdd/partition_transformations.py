@@ -14,6 +14,7 @@ from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
+from spark_agent.driver.rdd.batch_formats import batches_in, plain_form, without_headers
 from spark_agent.driver.rdd.batch_headers import (
     has_headers,
     parts_of_union,
@@ -23,9 +24,8 @@ from spark_agent.driver.rdd.batch_headers import (
     through_worker_with_headers,
     write_headers,
 )
-from spark_agent.worker.operators.narrow import Order
-from spark_agent.worker.operators.passthrough import batches_in, plain_form, untagged
-from spark_agent.worker.operators.shuffle import PairsOfBatches, SameBatches, TaggedSerializer
+from spark_agent.worker.batch_serializers import HeaderSerializer, PairsOfBatches, SameSizeBatches
+from spark_agent.worker.operators.adapted import Order
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -146,7 +146,7 @@ def _batched(sides: list[Any], size: int) -> list[Any]:
 
     serializer = BatchedSerializer(CPickleSerializer(), size)
     return [
-        side if untagged(side._jrdd_deserializer) == serializer else side._reserialize(serializer)
+        side if without_headers(side._jrdd_deserializer) == serializer else side._reserialize(serializer)
         for side in sides
     ]
 
@@ -195,10 +195,10 @@ def _repartitioned(session: Session, dataset: Any, num_partitions: int) -> Any:
     size = min(_ROUND_ROBIN_BATCH, dataset.ctx._batchSize or 1024)
     inner = CPickleSerializer()
     if plain_form(dataset) == BatchedSerializer(inner, size):  # already as the JVM is to deal it out
-        batches = same_batches(session, dataset, SameBatches(inner, size))
+        batches = same_batches(session, dataset, SameSizeBatches(inner, size))
     else:
         batches = dataset.mapPartitionsWithIndex(Order(), True)
-        batches._jrdd_deserializer = BatchedSerializer(TaggedSerializer(inner), size)
+        batches._jrdd_deserializer = BatchedSerializer(HeaderSerializer(inner), size)
     jvm_rdd = batches._jrdd.coalesce(num_partitions, True)
     result = rdd_module().RDD(jvm_rdd, dataset.ctx, batches._jrdd_deserializer)
     session.scope.node_of(result).make_shuffle(session.scope.node_of(batches))

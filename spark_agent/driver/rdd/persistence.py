@@ -13,9 +13,9 @@ from spark_agent import contract
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import like
 from spark_agent.driver.nodes import Node
+from spark_agent.driver.rdd.batch_formats import batches_in
 from spark_agent.driver.rdd.batch_headers import write_headers
-from spark_agent.worker.operators.passthrough import batches_in
-from spark_agent.worker.operators.shuffle import MaybeTagged
+from spark_agent.worker.batch_serializers import OptionalHeaderSerializer
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -68,7 +68,7 @@ def checkpoint_file(original: Operation) -> Operation:
 
         if batches_in(input_deserializer) == 1:
             input_deserializer = BatchedSerializer(
-                MaybeTagged(input_deserializer.serializer), input_deserializer.batchSize
+                OptionalHeaderSerializer(input_deserializer.serializer), input_deserializer.batchSize
             )
         return original(self, name, input_deserializer)
 

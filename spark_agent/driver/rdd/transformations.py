@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.rdd import key_transformations, partition_transformations
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.narrow import Filter, FlatMap, Known, LastRead, Map, Sort, Whole
+from spark_agent.worker.operators.adapted import Identity, LastRead, Sort, WholePartition
+from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -38,8 +39,8 @@ def replacements(session: Session, original: Callable[[str], Operation]) -> dict
         "randomSplit": LastRead,
         "sample": LastRead,
         "sampleByKey": LastRead,
-        "zipWithIndex": Known,
-        "zipWithUniqueId": Known,
+        "zipWithIndex": Identity,
+        "zipWithUniqueId": Identity,
     }
     return {
         "map": _map,
@@ -101,5 +102,5 @@ def _adapted(session: Session, original: Operation, **adapters: Any) -> Operatio
     return adapted
 
 
-def _whole(original: Callable[[Any], Any]) -> Whole:
-    return Whole(lambda _, records: original(records))
+def _whole(original: Callable[[Any], Any]) -> WholePartition:
+    return WholePartition(lambda _, records: original(records))

@@ -1,7 +1,7 @@
 """Operators that aggregate by key: both sides of combineByKey and of groupByKey.
 
 Promises PySpark's own rows in its own order, also where a merge spills, with one look-up a record; the code
-of its key is the lineage of a record. Without a current run each does what PySpark does.
+of its key is the lineage of a record.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_agent import contract
-from spark_agent.worker import derived_values, task_run
+from spark_agent.worker.derived_values import KeyTexts
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.narrow import Order, report
+from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.narrow import report
 from spark_agent.worker.position_streams import CHUNK, Stream
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
 
 _UNEQUAL = "inputs of keys that do not equal themselves (NaN) are not known of a merge that spilled to disk"
 
@@ -35,6 +39,7 @@ class Combine(Operator):
     """
 
     role = "combine"
+    step_name = "combine"
     records_between_looks = 2 * CHUNK
 
     def __init__(self, functions: Any, memory: float, serializer: Any, order: Order) -> None:
@@ -52,16 +57,17 @@ class Combine(Operator):
         functions = self.functions
         return Aggregator(functions.createCombiner, functions.mergeValue, functions.mergeCombiners)
 
-    def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
+    def original(self, merger: Any) -> Callable[[Iterable[Any]], None]:
         """What merges all records in PySpark's way."""
         return merger.mergeValues  # type: ignore[no-any-return] # PySpark's is not typed
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
         merger = self.merger()
-        if task_run.current is None:
-            self.stock(merger)(records)
-            return merger.items()  # type: ignore[no-any-return]
-        return _merge(self, merger, records)
+        self.original(merger)(records)
+        return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
+
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+        return _merge(self, run, self.merger(), records)
 
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -82,7 +88,7 @@ class Combine(Operator):
 
     def merge_while_derived(
         self,
-        key_texts: derived_values.KeyTexts,
+        key_texts: KeyTexts,
         records: Iterable[Any],
         codes: dict[Any, int],
         combined: list[Any],
@@ -93,11 +99,11 @@ class Combine(Operator):
         kind = None
         for key, value in records:
             if type(key) is not kind:
-                if not key_texts.is_kind(key):
+                if not key_texts.is_of_same_type(key):
                     return key, value
                 kind = type(key)
             code = code_of(key)
-            if code is None and not key_texts.is_told(key):
+            if code is None and not key_texts.is_short(key):
                 return key, value
             try:
                 if code is None:
@@ -115,6 +121,7 @@ class CombineLists(Combine):
     """The map side of groupByKey: a Combine of values into lists, without a call for each."""
 
     role = ""
+    step_name = "combinelists"
 
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -134,15 +141,14 @@ class Merge(Combine):
     """The reduce side of combineByKey: input k went into output code[k]; the outputs' keys are noted."""
 
     role = ""
+    step_name = "merge"
 
-    def stock(self, merger: Any) -> Callable[[Iterable[Any]], None]:
+    def original(self, merger: Any) -> Callable[[Iterable[Any]], None]:
         return merger.mergeCombiners  # type: ignore[no-any-return] # PySpark's is not typed
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        merged = super().__call__(split, records)
-        if task_run.current is None:
-            return merged
-        return task_run.current.texts(self.order.node, contract.KEYS).keys_through(merged)
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+        merged = super().capture(run, split, records)
+        return run.texts(self.order.node, contract.KEYS).keys_through(merged)
 
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -164,6 +170,7 @@ class Merge(Combine):
 class Group(Merge):
     """The reduce side of groupByKey: a Merge of lists; what spilled is read again group by group."""
 
+    step_name = "group"
     #: Lists grow with every record: look at the memory more often.
     records_between_looks = 1_000
 
@@ -173,15 +180,13 @@ class Group(Merge):
         return ExternalGroupBy(self.aggregator(), self.memory, self.serializer)
 
 
-def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
+def _merge(operation: Combine, run: TaskRun, merger: Any, records: Any) -> Iterator[Any]:
     """Aggregate by key with one look-up a record; the code that it yields is the lineage.
 
     Python's dictionaries keep the order of insertion, so the code of a key is also its output position.
     """
     from pyspark.shuffle import get_used_memory
 
-    run = task_run.current
-    assert run is not None
     codes: dict[Any, int] = defaultdict(count().__next__)
     combined: list[Any] = []
     stream = run.stream(operation.node, contract.CODES)
@@ -211,23 +216,21 @@ def _merge(operation: Combine, merger: Any, records: Any) -> Iterator[Any]:
             if key_texts is not None:
                 source = key_texts.stop(stream, source)
             rest = iter(()) if is_end else source  # which may not like to be asked again
-            return _merge_spilled(operation.order, merger, stream, codes, rest, operation.stock(merger))
+            return _merge_spilled(operation, run, merger, stream, codes, rest)
         if is_end:
             merger.data = dict(zip(codes, combined, strict=True))
             return merger.items()  # type: ignore[no-any-return]
 
 
 def _merge_spilled(
-    order: Order,
+    operation: Combine,
+    run: TaskRun,
     merger: Any,
     stream: Stream,
     codes: dict[Any, int],
     source: Iterator[Any],
-    stock: Callable[[Iterable[Any]], None],
 ) -> Iterator[Any]:
-    """Go on with the stock merger, which gives its outputs in another order: `order` says in which."""
-    run = task_run.current
-    assert run is not None
+    """Go on with PySpark's merger, which gives its outputs in another order: `order` says in which."""
     append = stream.buffers[0].append
 
     def coded() -> Iterator[Any]:
@@ -237,14 +240,14 @@ def _merge_spilled(
                 stream.flush()
             yield pair
 
-    stock(coded())
-    ordered = run.override(order.node, contract.POSITIONS)
+    operation.original(merger)(coded())
+    ordered = run.override(operation.order.node, contract.POSITIONS)
     note = ordered.buffers[0].append
 
     def outputs() -> Iterator[Any]:
         for position, pair in enumerate(merger.items()):
             code = codes.get(pair[0])
-            if code is None:  # not equal to itself, as NaN, and read again: nobody can tell its inputs
+            if code is None:  # not equal to itself, as NaN, and read again: its inputs cannot be known
                 code, run.problem = len(codes), _UNEQUAL
             note(code)
             if position % CHUNK == 0:

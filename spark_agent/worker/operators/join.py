@@ -1,67 +1,81 @@
 """The reduce sides of joins and subtractions while lineage is on: which of a key's records made an output.
 
-Records arrive as (key, (side, value)), side 1 or 2, and are grouped as Spark's own merger would, which goes
-on where memory ends; the position of each record travels with its value. The outputs and their order are
-those of stock PySpark.
+Records come as (key, (side, value)), side 1 or 2, and are grouped as Spark's own merger would, which goes on
+where memory ends; the position of each record travels with its value. The outputs and their order are
+PySpark's own.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator
+from inspect import getgeneratorlocals
 from itertools import chain, count, islice, product, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.worker import task_run
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators.narrow import Map
 from spark_agent.worker.position_streams import CHUNK, Stream
-from spark_agent.worker.value_sampling import ON_A_WAY, SIDES
+from spark_agent.worker.sampling_rules import ON_SAMPLED_PATH, SIDES
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
 
 
 class Side(Map):
-    """Gives a pair's value its side. Where values are sampled it also says which records are on a chosen way:
-    the union of both sides goes through the JVM, which knows of records only."""
+    """Gives a pair's value its side, and where values are sampled, a mark to the records on a sampled path.
+
+    The union of both sides goes through the JVM, which knows of records only.
+    """
 
     role = ""
+    step_name = "side"
 
     def __init__(self, side: int) -> None:
         super().__init__(lambda pair: (pair[0], (side, pair[1])))
         self.side = side
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        run, side = task_run.current, self.side
-        if run is None or run.ways is None:
-            return super().__call__(split, records)
-        passage = run.ways.reading(self.node)
-        marking = Map(lambda pair: (pair[0], (side | ON_A_WAY if passage.last else side, pair[1])))
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+        if run.sampled_paths is None:
+            return super().capture(run, split, records)
+        side, inputs = self.side, run.sampled_paths.inputs_of(self.node)
+        marking = Map(lambda pair: (pair[0], (side | ON_SAMPLED_PATH if inputs.last else side, pair[1])))
         marking.node = self.node
-        return marking(split, records)
+        return marking.capture(run, split, records)
 
 
 class BySides(Operator):
     """Groups both sides by key; `outputs` makes the outputs of the groups: (key, [(place, value), ...]).
 
     A value's place is twice its position among the inputs, and one more on side 2: one number, so that a
-    group takes no more memory than stock PySpark's.
+    group takes no more memory than PySpark's own.
     """
 
     def __init__(self, aggregator: Any, memory: float, serializer: Any) -> None:
         self.aggregator, self.memory, self.serializer = aggregator, memory, serializer
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
+        return self.outputs(self._groups(_unmarked(records)), None)
+
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+        if run.sampled_paths is not None:
+            records = _unmarked(records)
+        return self.outputs(self._groups(records), run)
+
+    def _groups(self, records: Iterable[Any]) -> Iterable[Any]:
         from pyspark.shuffle import ExternalGroupBy
 
-        run = task_run.current
-        if run is None or run.ways is not None:  # then records may be marked
-            records = ((key, (side & SIDES, value)) for key, (side, value) in records)
         merger = ExternalGroupBy(self.aggregator, self.memory, self.serializer)
         _group(merger, records)
-        return self.outputs(merger.items(), run)
+        return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
 
-    def outputs(self, groups: Iterable[Any], run: task_run.Run | None) -> Iterator[Any]:
+    def outputs(self, groups: Iterable[Any], run: TaskRun | None) -> Iterator[Any]:
         raise NotImplementedError
+
+
+def _unmarked(records: Iterable[Any]) -> Iterable[Any]:
+    return ((key, (side & SIDES, value)) for key, (side, value) in records)
 
 
 def _group(merger: Any, records: Iterable[Any]) -> None:
@@ -96,19 +110,27 @@ class Join(BySides):
     `keep_left` and `keep_right` keep keys without a match on the other side.
     """
 
+    step_name = "join"
+
     def __init__(
         self, aggregator: Any, memory: float, serializer: Any, keep_left: bool, keep_right: bool
     ) -> None:
         super().__init__(aggregator, memory, serializer)
         self.keep_left, self.keep_right = keep_left, keep_right
 
-    def outputs(self, groups: Iterable[Any], run: task_run.Run | None) -> Iterator[Any]:
-        stream = run.stream(self.node, contract.GATHER) if run is not None else None
-        # Who follows the ways of chosen records asks at each output what it was made of.
-        at_once = CHUNK if run is None or run.ways is None else 1
+    def outputs(self, groups: Iterable[Any], run: TaskRun | None) -> Iterator[Any]:
+        if run is None:
+            return chain.from_iterable(self._matched(groups, None, CHUNK))
+        stream = run.stream(self.node, contract.GATHER)
+        # Who follows sampled paths asks at each output what it was made of.
+        at_once = CHUNK if run.sampled_paths is None else 1
         matched = self._matched(groups, stream, at_once)
-        if run is not None:
-            run.at_close(matched.close)
+
+        def close() -> None:
+            _take_back(matched, stream)
+            matched.close()
+
+        run.at_close(close)
         return chain.from_iterable(matched)
 
     def _matched(
@@ -116,58 +138,60 @@ class Join(BySides):
     ) -> Generator[Iterable[Any], None, None]:
         """The outputs of each group, at most `at_once` together: no Python for each of them.
 
-        What they are made of is noted before they are pulled, and taken back of those that never are.
+        What they are made of is noted before they are pulled; see `_take_back`.
         """
         counts, inputs = stream.buffers if stream is not None else ([], [])
         keys, places = repeat(None, 0), 2  # of the outputs that are being pulled
-        try:
-            for key, group in groups:
-                left: list[Any] = []
-                right: list[Any] = []
-                left_at: list[int] = []
-                right_at: list[int] = []
-                for place, value in group:
-                    if place & 1:
-                        right.append(value)
-                        right_at.append(place >> 1)
-                    else:
-                        left.append(value)
-                        left_at.append(place >> 1)
-                pairs: Iterator[Any]
-                made_of: Iterator[int]
-                if left and right:
-                    places, rest = 2, len(left) * len(right)
-                    if rest == 1:  # as often as not: keys that are unique on both sides
-                        counts.append(2)
-                        inputs += left_at
-                        inputs += right_at
-                        yield ((key, (left[0], right[0])),)
-                        if len(counts) >= CHUNK:
-                            _flush(stream, counts, inputs)
-                        continue
-                    pairs, made_of = product(left, right), chain.from_iterable(product(left_at, right_at))
-                elif left and self.keep_left:
-                    places, rest = 1, len(left)
-                    pairs, made_of = zip(left, repeat(None), strict=False), iter(left_at)
-                elif right and self.keep_right:
-                    places, rest = 1, len(right)
-                    pairs, made_of = zip(repeat(None), right, strict=False), iter(right_at)
+        for key, group in groups:
+            left: list[Any] = []
+            right: list[Any] = []
+            left_at: list[int] = []
+            right_at: list[int] = []
+            for place, value in group:
+                if place & 1:
+                    right.append(value)
+                    right_at.append(place >> 1)
                 else:
-                    continue
-                while rest:
-                    some = min(rest, at_once)
-                    rest -= some
-                    counts.extend(repeat(places, some))
-                    inputs.extend(islice(made_of, places * some))
-                    keys = repeat(key, some)
-                    yield zip(keys, pairs, strict=False)  # asks `keys` first, so it takes no pair too many
+                    left.append(value)
+                    left_at.append(place >> 1)
+            pairs: Iterator[Any]
+            made_of: Iterator[int]
+            if left and right:
+                places, rest = 2, len(left) * len(right)
+                if rest == 1:  # as often as not: keys that are unique on both sides
+                    counts.append(2)
+                    inputs += left_at
+                    inputs += right_at
+                    yield ((key, (left[0], right[0])),)
                     if len(counts) >= CHUNK:
                         _flush(stream, counts, inputs)
-        except GeneratorExit:  # a take() had enough
-            never = keys.__length_hint__()
-            del counts[len(counts) - never :]
-            del inputs[len(inputs) - places * never :]
-            raise
+                    continue
+                pairs, made_of = product(left, right), chain.from_iterable(product(left_at, right_at))
+            elif (left and self.keep_left) or (right and self.keep_right):
+                places, rest = 1, len(left or right)
+                pairs = zip(left or repeat(None), right or repeat(None), strict=False)
+                made_of = iter(left_at or right_at)
+            else:
+                continue
+            while rest:
+                some = min(rest, at_once)
+                rest -= some
+                counts.extend(repeat(places, some))
+                inputs.extend(islice(made_of, places * some))
+                keys = repeat(key, some)
+                yield zip(keys, pairs, strict=False)  # asks `keys` first, so it takes no pair too many
+                if len(counts) >= CHUNK:
+                    _flush(stream, counts, inputs)
+
+
+def _take_back(matched: Generator[Any, None, None], stream: Stream) -> None:
+    """Take out of `stream` what was noted of outputs that nobody has pulled: a take() stopped early."""
+    at = getgeneratorlocals(matched)
+    if "keys" in at:
+        counts, inputs = stream.buffers
+        never = at["keys"].__length_hint__()
+        del counts[len(counts) - never :]
+        del inputs[len(inputs) - at["places"] * never :]
 
 
 def _flush(stream: Stream | None, counts: list[int], inputs: list[int]) -> None:
@@ -181,16 +205,18 @@ def _flush(stream: Stream | None, counts: list[int], inputs: list[int]) -> None:
 class Subtract(BySides):
     """subtractByKey: the records of the left side whose key the right side does not have."""
 
-    def outputs(self, groups: Iterable[Any], run: task_run.Run | None) -> Iterator[Any]:
+    step_name = "subtract"
+
+    def outputs(self, groups: Iterable[Any], run: TaskRun | None) -> Iterator[Any]:
         stream = run.stream(self.node, contract.POSITIONS) if run is not None else None
         for key, group in groups:
-            kept: list[tuple[int, Any]] = []
+            lefts: list[tuple[int, Any]] = []
             for place, value in group:
                 if place & 1:
                     break
-                kept.append((place, value))
+                lefts.append((place, value))
             else:
-                for place, value in kept:
+                for place, value in lefts:
                     if stream is not None:
                         stream.buffers[0].append(place >> 1)
                         if len(stream.buffers[0]) >= CHUNK:

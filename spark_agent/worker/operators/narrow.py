@@ -1,21 +1,23 @@
-"""The operators that replace PySpark's own while lineage is on: same records, plus positions.
+"""The operators for map, filter and flatMap: same records, plus positions.
 
-Each is a picklable callable `(split, records) -> records` that fuses the user's function with the capture
-of how its outputs relate to its inputs. `node` is set by the driver when the operator joins a chain. Without
-a run (a suppressed job) each does the plain thing. Nothing is read ahead through a user function.
+Each fuses the user's function with the capture of how its outputs relate to its inputs. Nothing is read ahead
+through a user function, and nothing is called for a record that PySpark would not call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from inspect import getgeneratorlocals
-from itertools import chain, compress, count, islice, repeat
-from typing import Any, NoReturn
+from itertools import chain, compress, islice, repeat
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spark_agent import contract
-from spark_agent.worker import derived_values, task_run
+from spark_agent.worker import derived_values
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream, last_read, restarting
+from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream, restarting
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
 
 #: So many records of a split are let go of before what was made of them goes on: where records are large
 #: (whole files, say), there are few, and a chain may not hold one at each of its operators. For all it costs.
@@ -39,16 +41,18 @@ class Map(Operator):
     relation = contract.IDENTITY
     looks_back = False
     role = "map"
+    step_name = "map"
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        function, run = self.function, task_run.current
-        if run is None:
-            from pyspark.util import fail_on_stopiteration
+        from pyspark.util import fail_on_stopiteration
 
-            return map(fail_on_stopiteration(function), records)
+        return map(fail_on_stopiteration(self.function), records)
+
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+        function = self.function
         source, pulled = run.pulling(records)
         gaps: list[int] = []
         if self.node in run.derived.documents:
@@ -59,37 +63,43 @@ class Map(Operator):
             if isinstance(error, StopIteration):
                 report(error)
 
-        def mapped(ended: list[bool]) -> Iterator[Any]:
-            few = FEW
-            for record in islice(source, FEW):
-                few -= 1
-                try:
-                    output = [function(record)]
-                except BaseException as error:
-                    failed(error)
-                    raise
-                del record
-                yield output.pop()
-            if few:
-                ended.append(True)
-                return
-            for record in source:
-                try:
-                    yield function(record)
-                except GeneratorExit:
-                    raise
-                except BaseException as error:
-                    failed(error)
-                    raise
-            ended.append(True)
-
         def close() -> None:
             if gaps:
                 run.override(self.node, contract.SPANS).extend(_around(gaps, pulled()))
 
         run.at_close(close)
         run.pulled = lambda: pulled() - len(gaps)
-        return restarting(mapped)
+        return restarting(lambda ended: _mapped(function, source, failed, ended))
+
+
+def _mapped(
+    function: Callable[[Any], Any],
+    source: Iterator[Any],
+    failed: Callable[[BaseException], None],
+    ended: list[bool],
+) -> Iterator[Any]:
+    few = FEW
+    for record in islice(source, FEW):
+        few -= 1
+        try:
+            output = [function(record)]
+        except BaseException as error:
+            failed(error)
+            raise
+        del record
+        yield output.pop()
+    if few:
+        ended.append(True)
+        return
+    for record in source:
+        try:
+            yield function(record)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            failed(error)
+            raise
+    ended.append(True)
 
 
 def _around(gaps: list[int], inputs: int) -> list[tuple[int, int, int]]:
@@ -103,130 +113,121 @@ def _around(gaps: list[int], inputs: int) -> list[tuple[int, int, int]]:
 
 
 class Filter(Operator):
-    """filter(f): the positions that passed.
-
-    To ask the counter for a position costs more than to count in Python, which costs more than the counter:
-    so positions are asked for while few records pass, and counted while most do.
-    """
+    """filter(f): the positions that passed."""
 
     looks_back = False
+    step_name = "filter"
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        function, run = self.function, task_run.current
-        if run is None:
-            from pyspark.util import fail_on_stopiteration
+        from pyspark.util import fail_on_stopiteration
 
-            return filter(fail_on_stopiteration(function), records)
+        return filter(fail_on_stopiteration(self.function), records)
+
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
         stream = run.stream(self.node, contract.POSITIONS)
         is_first = self.node == run.plan.nodes[0]
         counter = run.inputs if is_first else Counter()
         source = iter(records) if is_first else counter.through(records)
-        passed, left, last = stream.buffers[0], counter.left, FOREVER - 1
-        are_few, most_pass = True, False
-
-        def filtered(ended: list[bool]) -> Iterator[Any]:
-            nonlocal are_few, most_pass
-            before = position = last - left()
-            is_end = False
-            try:
-                if are_few:
-                    for record in islice(source, FEW):
-                        position += 1
-                        kept = [record] if function(record) else None
-                        del record
-                        if kept is not None:
-                            passed.append(position)
-                            yield kept.pop()
-                    is_end = position - before < FEW
-                    are_few = False
-                elif most_pass:
-                    for record in islice(source, CHUNK):
-                        position += 1
-                        if function(record):
-                            passed.append(position)
-                            yield record
-                    is_end = position - before < CHUNK
-                else:
-                    for record in source:
-                        if function(record):
-                            passed.append(last - left())
-                            yield record
-                            if len(passed) >= CHUNK:
-                                break
-                    else:
-                        is_end = True
-            except StopIteration as error:
-                report(error)
-            most_pass = 2 * len(passed) > last - left() - before
-            stream.flush()
-            if is_end:
-                ended.append(True)
-
         run.pulled = stream.outputs
-        return restarting(filtered)
+        return restarting(_Filtering(self.function, source, counter, stream).piece)
+
+
+class _Filtering:
+    """A filter at work, in pieces of the input.
+
+    To ask the counter for a position costs more than to count in Python, which costs more than the counter:
+    so positions are asked for while few records pass, and counted while most do.
+    """
+
+    def __init__(
+        self, function: Callable[[Any], Any], source: Iterator[Any], counter: Counter, stream: Stream
+    ) -> None:
+        self._function, self._source, self._stream = function, source, stream
+        self._left = counter.left
+        self._is_first, self._most_pass = True, False
+
+    def piece(self, ended: list[bool]) -> Iterator[Any]:
+        """What passes of the next inputs; appends to `ended` behind the last one."""
+        if self._is_first:
+            return self._first(ended)
+        return self._counting(ended) if self._most_pass else self._asking(ended)
+
+    def _first(self, ended: list[bool]) -> Iterator[Any]:
+        function, passed = self._function, self._stream.buffers[0]
+        before = position = FOREVER - 1 - self._left()
+        try:
+            for record in islice(self._source, FEW):
+                position += 1
+                output = [record] if function(record) else None
+                del record
+                if output is not None:
+                    passed.append(position)
+                    yield output.pop()
+        except StopIteration as error:
+            report(error)
+        self._is_first = False
+        self._end(before, position - before < FEW, ended)
+
+    def _counting(self, ended: list[bool]) -> Iterator[Any]:
+        function, passed = self._function, self._stream.buffers[0]
+        before = position = FOREVER - 1 - self._left()
+        try:
+            for record in islice(self._source, CHUNK):
+                position += 1
+                if function(record):
+                    passed.append(position)
+                    yield record
+        except StopIteration as error:
+            report(error)
+        self._end(before, position - before < CHUNK, ended)
+
+    def _asking(self, ended: list[bool]) -> Iterator[Any]:
+        function, passed, left, last = self._function, self._stream.buffers[0], self._left, FOREVER - 1
+        before = last - left()
+        is_end = True
+        try:
+            for record in self._source:
+                if function(record):
+                    passed.append(last - left())
+                    yield record
+                    if len(passed) >= CHUNK:
+                        is_end = False
+                        break
+        except StopIteration as error:
+            report(error)
+        self._end(before, is_end, ended)
+
+    def _end(self, before: int, is_end: bool, ended: list[bool]) -> None:
+        """A piece is over, which began behind position `before`."""
+        inputs = FOREVER - 1 - self._left() - before
+        self._most_pass = 2 * len(self._stream.buffers[0]) > inputs
+        self._stream.flush()
+        if is_end:
+            ended.append(True)
 
 
 class FlatMap(Operator):
     """flatMap(f): how many outputs each input made; counted as they are pulled unless `f` gave a list."""
 
     looks_back = False
+    step_name = "flatmap"
 
     def __init__(self, function: Callable[[Any], Iterable[Any]]) -> None:
         self.function = function
 
     def __call__(self, split: int, records: Any) -> Iterator[Any]:
-        function, run = self.function, task_run.current
-        if run is None:
-            from pyspark.util import fail_on_stopiteration
+        from pyspark.util import fail_on_stopiteration
 
-            return chain.from_iterable(map(fail_on_stopiteration(function), records))
+        return chain.from_iterable(map(fail_on_stopiteration(self.function), records))
+
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
         stream = run.stream(self.node, contract.COUNTS)
-        counts = stream.buffers[0]
-        flush = stream.flush
-        source = iter(records)
         ticks = repeat(True, FOREVER)
         left = ticks.__length_hint__
-
-        def produced() -> Generator[Any, None, None]:
-            outputs: Any
-            rest: Any = None  # of the list that is being pulled
-            try:
-                while True:
-                    before = len(counts)
-                    for record in islice(source, CHUNK):
-                        try:
-                            outputs = function(record)
-                        except BaseException:
-                            counts.append(0)
-                            raise
-                        del record  # it may be large, and so may be what was made of it
-                        if type(outputs) is list:
-                            rest = iter(outputs)
-                            yield rest
-                            counts.append(len(outputs))
-                            outputs = rest = None
-                            continue
-                        start = left()
-                        try:
-                            yield compress(outputs, ticks)
-                        finally:
-                            counts.append(start - left())
-                        outputs = None
-                    is_end = len(counts) - before < CHUNK
-                    flush()
-                    if is_end:  # an iterator of the user's may not like to be asked again
-                        break
-            except GeneratorExit:
-                if rest is not None:  # a take() stopped in the list
-                    counts.append(len(outputs) - rest.__length_hint__())
-                raise
-            except StopIteration as error:
-                report(error)
-
-        generator = produced()
+        generator = _flat_mapped(self.function, iter(records), stream, ticks)
 
         def pulled() -> int:
             # Seldom asked for: so the generator keeps what it is at in its own variables, which cost less.
@@ -241,82 +242,46 @@ class FlatMap(Operator):
 
         # A chain that was not pulled to its end holds it suspended; closing it counts the rest.
         run.at_close(generator.close)
-        # Like stock PySpark's, it ends with the first error of the function, also for a caller who goes on.
+        # Like PySpark's own, it ends with the first error of the function, also for a caller who goes on.
         return chain.from_iterable(generator)
 
 
-class LastRead(Operator):
-    """A stock function that gives only what it has just read (a sampler): the positions that it read."""
-
-    def __init__(self, stock: Callable[[int, Any], Iterable[Any]]) -> None:
-        self.stock = stock
-
-    def __call__(self, split: int, records: Any) -> Iterable[Any]:
-        run = task_run.current
-        if run is None:
-            return self.stock(split, records)
-        counter = Counter()
-        counted = counter.through(records)
-        return last_read(self.stock(split, counted), counter, run.stream(self.node, contract.POSITIONS))
-
-
-class Known(Operator):
-    """A stock function that gives one output for each input, in order: output k is input k."""
-
-    relation = contract.IDENTITY
-
-    def __init__(self, stock: Callable[[int, Any], Iterable[Any]]) -> None:
-        self.stock = stock
-
-    def __call__(self, split: int, records: Any) -> Iterable[Any]:
-        return self.stock(split, records)
-
-
-class Whole(Known):
-    """A stock function whose every output is made of its whole partition (glom)."""
-
-    relation = contract.PARTITION
-
-
-class Tag(Operator):
-    """Gives (record, run, position): a driver that keeps some of the records knows which."""
-
-    relation = contract.IDENTITY
-
-    def __call__(self, split: int, records: Any) -> Iterator[tuple[Any, int, int]]:
-        return zip(records, repeat(task_run.current.number if task_run.current else 0), count(), strict=False)
-
-
-class Order(Operator):
-    """Stands behind a merge: output k is input k, unless the merge spilled and gave another order."""
-
-    relation = contract.IDENTITY
-
-    def __call__(self, split: int, records: Any) -> Any:
-        return records
-
-
-class Sort(Operator):
-    """A stock sort of one partition by `record[0]`: output k is input in[k].
-
-    The stock function sorts (key, record, position) in the record's place; it looks at the key only.
-    """
-
-    def __init__(self, stock: Callable[[Iterable[Any]], Iterable[Any]]) -> None:
-        self.stock = stock
-
-    def __call__(self, split: int, records: Any) -> Iterable[Any]:
-        run = task_run.current
-        if run is None:
-            return self.stock(records)
-        placed = self.stock((record[0], record, position) for position, record in enumerate(records))
-        return self._records(placed, run.stream(self.node, contract.POSITIONS))
-
-    @staticmethod
-    def _records(placed: Iterable[Any], stream: Stream) -> Iterator[Any]:
-        positions = stream.buffers[0]
-        for _key, record, position in placed:
-            positions.append(position)
-            if len(positions) >= CHUNK:
-                stream.flush()
-            yield record
+def _flat_mapped(
+    function: Callable[[Any], Iterable[Any]], source: Iterator[Any], stream: Stream, ticks: repeat[bool]
+) -> Generator[Any, None, None]:
+    """What `function` makes of each record. `ticks` count what is pulled of it."""
+    counts, flush, left = stream.buffers[0], stream.flush, ticks.__length_hint__
+    outputs: Any
+    rest: Any = None  # of the list that is being pulled
+    try:
+        while True:
+            before = len(counts)
+            for record in islice(source, CHUNK):
+                try:
+                    outputs = function(record)
+                except BaseException:
+                    counts.append(0)
+                    raise
+                del record  # it may be large, and so may be what was made of it
+                if type(outputs) is list:
+                    rest = iter(outputs)
+                    yield rest
+                    counts.append(len(outputs))
+                    outputs = rest = None
+                    continue
+                start = left()
+                try:
+                    yield compress(outputs, ticks)
+                finally:
+                    counts.append(start - left())
+                outputs = None
+            is_end = len(counts) - before < CHUNK
+            flush()
+            if is_end:  # an iterator of the user's may not like to be asked again
+                break
+    except GeneratorExit:
+        if rest is not None:  # a take() stopped in the list
+            counts.append(len(outputs) - rest.__length_hint__())
+        raise
+    except StopIteration as error:
+        report(error)

@@ -9,78 +9,17 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.worker import task_run
+from spark_agent.worker import batch_header
+from spark_agent.worker.batch_header import UNCAPTURED, Piece
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.shuffle import (
-    PairsOfBatches,
-    TaggedBatches,
-    TaggedSerializer,
-    tag_of,
-    untag,
-)
-from spark_agent.worker.plan import Piece
-from spark_agent.worker.position_streams import Told
+from spark_agent.worker.position_streams import ComputedCounter
 
-
-def batches_in(deserializer: Any) -> int:
-    """How many pickled batches hold the same records: 1, more after a zip, 0 where they are not in such."""
-    from pyspark import serializers
-
-    if isinstance(deserializer, serializers.PairDeserializer):
-        sides = batches_in(deserializer.key_ser), batches_in(deserializer.val_ser)
-        return sum(sides) if all(sides) else 0
-    is_batched = type(deserializer) in (serializers.BatchedSerializer, serializers.AutoBatchedSerializer)
-    return int(is_batched and _pickles(deserializer.serializer))
-
-
-def untagged(deserializer: Any) -> Any:
-    """What reads the same records from batches without their tags; None where these are not pickled."""
-    from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer, CartesianDeserializer
-
-    if isinstance(deserializer, PairsOfBatches):
-        sides = deserializer.left.inner, deserializer.right.inner
-        return CartesianDeserializer(*map(BatchedSerializer, sides)) if all(map(_pickles, sides)) else None
-    serializer = deserializer.serializer if isinstance(deserializer, BatchedSerializer) else None
-    if type(serializer) is not TaggedSerializer or not _pickles(serializer.inner):
-        return None
-    if isinstance(deserializer, TaggedBatches):
-        return AutoBatchedSerializer(serializer.inner, deserializer.bestSize)
-    return BatchedSerializer(serializer.inner, deserializer.batchSize)
-
-
-def plain_form(dataset: Any) -> Any:
-    """The deserializer of an RDD; where its batches have tags, that of the same batches without."""
-    return untagged(dataset._jrdd_deserializer) or dataset._jrdd_deserializer
-
-
-def tagged(deserializer: Any) -> Any:
-    """What writes the same batches with tags; None where these are not pickled."""
-    from pyspark.serializers import AutoBatchedSerializer, BatchedSerializer
-
-    if batches_in(deserializer) != 1:
-        return None
-    if isinstance(deserializer, AutoBatchedSerializer):
-        return TaggedBatches(deserializer.serializer, deserializer.bestSize)
-    return BatchedSerializer(TaggedSerializer(deserializer.serializer), deserializer.batchSize)
-
-
-def are_products(deserializer: Any) -> bool:
-    """Are the records the products of two pickled batches each?"""
-    from pyspark.serializers import CartesianDeserializer
-
-    return isinstance(deserializer, CartesianDeserializer) and all(
-        batches_in(side) == 1 for side in (deserializer.key_ser, deserializer.val_ser)
-    )
-
-
-def _pickles(serializer: Any) -> bool:
-    from pyspark import serializers
-
-    return isinstance(serializer, (serializers.PickleSerializer, serializers.CloudPickleSerializer))
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
 
 
 class _Callable(type):
@@ -114,7 +53,7 @@ class _Unpickler(pickle.Unpickler):
         return _Nothing
 
 
-def count(batch: bytes) -> int:
+def count_records(batch: bytes) -> int:
     """Records of a pickled batch. Raises ValueError where it is no list, and what unpickling raises."""
     records = _Unpickler(io.BytesIO(batch), encoding="bytes").load()
     if not isinstance(records, (list, tuple)):
@@ -122,99 +61,118 @@ def count(batch: bytes) -> int:
     return len(records)
 
 
-class Pass(Operator):
-    """Gives the batches that it gets; the run's inputs and outputs are the records in them.
+class _Records:
+    """Counts the records of the batches that pass in a run: these are its inputs and its outputs.
 
-    `every` of them hold the same number of records. Where that cannot be found out, the lineage of the
-    partition is lost, and said to be.
+    Where they cannot be counted, the lineage of the partition is lost, and its manifest says so.
     """
 
+    def __init__(self, run: TaskRun) -> None:
+        self._run = run
+        self._problem: Exception | None = None
+        self.total = 0
+        run.at_close(self._close)
+
+    @property
+    def are_known(self) -> bool:
+        return self._problem is None
+
+    def of(self, batch: bytes) -> int:
+        """How many are in `batch`; 0 behind one that could not be counted."""
+        if self._problem is None:
+            try:
+                return count_records(batch)
+            except Exception as error:  # noqa: BLE001 - the batch goes on whatever it holds
+                self._problem = error
+        return 0
+
+    def _close(self) -> None:
+        if self._problem is not None:
+            raise self._problem
+        self._run.inputs = self._run.outputs = ComputedCounter(lambda: self.total)
+
+
+class Passthrough(Operator):
+    """Gives the batches that it gets. `every` of them hold the same number of records."""
+
     relation = contract.IDENTITY
+    step_name = "pass"
 
     def __init__(self, every: int) -> None:
         self.every = every
 
     def __call__(self, split: int, batches: Iterable[bytes]) -> Iterable[bytes]:
-        run = task_run.current
-        if run is None:
-            return batches
-        records, problems = 0, list[Exception]()
+        return batches
 
-        def passed() -> Iterator[bytes]:
-            nonlocal records
-            for index, batch in enumerate(batches):
-                if index % self.every == 0 and not problems:
-                    try:
-                        records += count(batch)
-                    except Exception as error:  # noqa: BLE001 - the batch goes on whatever it holds
-                        problems.append(error)
-                yield batch
+    def capture(self, run: TaskRun, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+        return self._counted(_Records(run), batches)
 
-        def close() -> None:
-            if problems:
-                raise problems[0]
-            run.inputs = run.outputs = Told(lambda: records)
-
-        run.at_close(close)
-        return passed()
+    def _counted(self, records: _Records, batches: Iterable[bytes]) -> Iterator[bytes]:
+        for index, batch in enumerate(batches):
+            if index % self.every == 0:
+                records.total += records.of(batch)
+            yield batch
 
 
-class PassTagged(Operator):
-    """As `Pass`, of batches that have tags when they come (`reads`), or when they leave (`writes`).
+class HeaderPassthrough(Operator):
+    """As `Passthrough`, of batches that have headers when they come (`reads`), or when they leave (`writes`).
 
-    Those of a cartesian product (`pairs`) come and leave by twos. The tag of a batch whose records could not
-    be counted names no run.
+    Those of a cartesian product (`pairs`) come and leave by twos. The header of a batch whose records could
+    not be counted names no run.
     """
 
     relation = contract.IDENTITY
+    step_name = "passtagged"
 
     def __init__(self, *, reads: bool, writes: bool, pairs: bool = False) -> None:
         self.reads, self.writes, self.pairs = reads, writes, pairs
 
     def __call__(self, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
-        run = task_run.current
-        records, problems = 0, list[Exception]()
+        for batch in batches:
+            content = batch[batch_header.unpack(batch).size :] if self.reads else batch
+            yield UNCAPTURED + content if self.writes else content
 
-        def counted(batch: bytes) -> int:
-            if run is None or problems:
+    def capture(self, run: TaskRun, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+        note = self._noting_pairs(run) if self.pairs else self._noting(run)
+        return self._counted(run, _Records(run), note, batches)
+
+    def _counted(
+        self, run: TaskRun, records: _Records, note: Callable[[Piece], int], batches: Iterable[bytes]
+    ) -> Iterator[bytes]:
+        writer, first, bits, start = 0, 0, None, 0
+        for batch in batches:
+            if self.reads:
+                writer, first, bits, start = batch_header.unpack(batch)
+            content = batch[start:]
+            piece = Piece(writer, first, records.of(content), bits)
+            records.total += note(piece)
+            if self.writes:
+                content = (
+                    run.next_header(piece.records, piece) if records.are_known else UNCAPTURED
+                ) + content
+            yield content
+
+    def _noting(self, run: TaskRun) -> Callable[[Piece], int]:
+        """A function that notes a batch as read, and gives the number of records of the run in it."""
+
+        def note(piece: Piece) -> int:
+            if self.reads:
+                run.read_batch(*piece)
+            return piece.records
+
+        return note
+
+    def _noting_pairs(self, run: TaskRun) -> Callable[[Piece], int]:
+        """The same for batches that come by twos: the records are the pairs."""
+        left: list[Piece] = []
+
+        def note(piece: Piece) -> int:
+            if not left:
+                left.append(piece)
                 return 0
-            try:
-                return count(batch)
-            except Exception as error:  # noqa: BLE001 - the batch goes on whatever it holds
-                problems.append(error)
-                return 0
+            other = left.pop()
+            if self.reads:
+                run.read_product(other, piece)
+            return other.records * piece.records
 
-        def passed() -> Iterator[bytes]:
-            nonlocal records
-            left: Piece | None = None
-            for batch in batches:
-                writer, first, bits = 0, 0, None
-                if self.reads:
-                    writer, first, bits, start = untag(batch)
-                    batch = batch[start:]
-                piece = Piece(writer, first, counted(batch), bits)
-                if run is not None and self.pairs:
-                    if left is None:
-                        left = piece
-                    else:
-                        if self.reads:
-                            run.read_product(left, piece)
-                        records += left.records * piece.records
-                        left = None
-                elif run is not None:
-                    if self.reads:
-                        run.read_batch(*piece)
-                    records += piece.records
-                if self.writes:
-                    batch = tag_of(piece.records, piece, is_known=not problems) + batch
-                yield batch
-
-        def close() -> None:
-            if problems:
-                raise problems[0]
-            assert run is not None
-            run.inputs = run.outputs = Told(lambda: records)
-
-        if run is not None:
-            run.at_close(close)
-        return passed()
+        return note

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.worker import task_run
 from spark_agent.worker.operator import Operator
+
+if TYPE_CHECKING:
+    from spark_agent.worker.task_run import TaskRun
 
 #: A sink looks for row ends in this many records at once; as many are held, so few.
 LOOK = 64
@@ -19,61 +21,69 @@ LOOK_BYTES = 1 << 16
 class TextSink(Operator):
     """saveAsTextFile: output k is input k, but a record with row ends in it is several rows of the file.
 
-    Encodes records as the stock function does, in one step with looking at them.
+    Encodes records as `original` does, PySpark's own function, in one step with looking at them.
     """
 
     relation = contract.IDENTITY
+    step_name = "textsink"
 
-    def __init__(self, stock: Callable[[int, Any], Iterable[bytes]]) -> None:
-        self.stock = stock
+    def __init__(self, original: Callable[[int, Any], Iterable[bytes]]) -> None:
+        self.original = original
 
     def __call__(self, split: int, records: Any) -> Iterable[bytes]:
-        run = task_run.current
-        return self.stock(split, records) if run is None else self._rows(records, run)
+        return self.original(split, records)
 
-    def _rows(self, records: Iterable[Any], run: task_run.Run) -> Iterator[bytes]:
-        several: list[tuple[int, int]] = []  # (input position, rows)
-        passed: list[bytes] = []  # the records since the last look
-        seen, batch_size = 0, 1
-
-        def look() -> None:
-            nonlocal seen, batch_size
-            together = b"".join(passed)
-            batch_size = min(2 * batch_size, LOOK) if len(together) < LOOK_BYTES else max(batch_size // 2, 1)
-            if b"\n" in together or b"\r" in together:
-                for position, text in enumerate(passed, seen):
-                    if b"\n" in text or b"\r" in text:
-                        rows = physical_rows(text)
-                        if rows > 1:
-                            several.append((position, rows))
-            seen += len(passed)
-            passed.clear()
-
-        def looked_at() -> Iterator[bytes]:
-            source = iter(records)
-            while True:
-                for record in islice(source, batch_size):
-                    if isinstance(record, str):
-                        text = record.encode("utf-8")
-                    elif isinstance(record, bytes):
-                        text = record
-                    else:
-                        text = str(record).encode("utf-8")
-                    passed.append(text)
-                    yield text
-                is_end = len(passed) < batch_size
-                look()
-                if is_end:
-                    return
+    def capture(self, run: TaskRun, split: int, records: Any) -> Iterable[bytes]:
+        ends = _RowEnds()
 
         def close() -> None:
-            look()
-            if several:
-                run.override(self.node, contract.SPANS).extend(_rows_of(several, seen))
+            ends.look()
+            if ends.several:
+                run.override(self.node, contract.SPANS).extend(_rows_of(ends.several, ends.seen))
 
         run.at_close(close)
-        run.pulled = lambda: seen + len(passed)
-        return looked_at()
+        run.pulled = lambda: ends.seen + len(ends.texts)
+        return _encoded(records, ends)
+
+
+class _RowEnds:
+    """Looks for row ends in the records that have passed, many at once."""
+
+    def __init__(self) -> None:
+        self.several: list[tuple[int, int]] = []  # (input position, rows)
+        self.texts: list[bytes] = []  # the records since the last look
+        self.seen = 0
+        self.batch_size = 1
+
+    def look(self) -> None:
+        together = b"".join(self.texts)
+        is_small = len(together) < LOOK_BYTES
+        self.batch_size = min(2 * self.batch_size, LOOK) if is_small else max(self.batch_size // 2, 1)
+        if b"\n" in together or b"\r" in together:
+            for position, text in enumerate(self.texts, self.seen):
+                if b"\n" in text or b"\r" in text:
+                    rows = physical_rows(text)
+                    if rows > 1:
+                        self.several.append((position, rows))
+        self.seen += len(self.texts)
+        self.texts.clear()
+
+
+def _encoded(records: Iterable[Any], ends: _RowEnds) -> Iterator[bytes]:
+    source, texts = iter(records), ends.texts
+    is_end = False
+    while not is_end:
+        for record in islice(source, ends.batch_size):
+            if isinstance(record, str):
+                text = record.encode("utf-8")
+            elif isinstance(record, bytes):
+                text = record
+            else:
+                text = str(record).encode("utf-8")
+            texts.append(text)
+            yield text
+        is_end = len(texts) < ends.batch_size
+        ends.look()
 
 
 def physical_rows(text: bytes) -> int:

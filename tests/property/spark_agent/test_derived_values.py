@@ -16,13 +16,15 @@ from pyspark.shuffle import Aggregator
 from spark_agent import contract
 from spark_agent.delivery import producer
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.worker import derived_values, task_run
+from spark_agent.worker import derived_values
 from spark_agent.worker.operators import narrow
+from spark_agent.worker.operators.adapted import Order
 from spark_agent.worker.operators.aggregate import Combine
-from spark_agent.worker.operators.narrow import FlatMap, Map, Order
+from spark_agent.worker.operators.narrow import FlatMap, Map
 from spark_agent.worker.pipeline import Capture
 from spark_agent.worker.plan import Plan
-from spark_agent.worker.value_streams import TextStream
+from spark_agent.worker.process_state import worker_process
+from spark_agent.worker.task_run import TaskRun
 
 pytestmark = pytest.mark.thorough
 
@@ -64,10 +66,10 @@ def captured(
     sender = Sender()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(producer, "sender_in_worker", lambda *_given: sender)
-        patch.setattr(TextStream, "different", set())
-        patch.setattr(task_run, "current", None)
+        patch.setattr(worker_process, "distinct_texts", set())
+        patch.setattr(worker_process, "run", None)
         outputs = list(Capture(tuple(functions), plan)(0, iter(records)))
-        run = task_run.current
+        run = worker_process.run
         assert run is not None
         assert run.close() == (0, "")
     return outputs, sender, run.tally.cut
@@ -253,7 +255,7 @@ def test_keys_tell_values_of_chosen_operations_alone() -> None:
     for kept in ((1,), (2,), (1, 2), ()):
         settings = AgentSettings(bootstrap_servers="", detailed=True)
         plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=(1, 2, 3, 4), value_nodes=kept)
-        run = task_run.Run(plan, 0, None)
+        run = TaskRun(plan, 0, None)
         derived = derived_values.prepare(plan, chain, run.texts)
         assert derived.nodes == set(kept)
         assert set(derived.keys) == ({3} if kept else set())

@@ -58,6 +58,7 @@ class Run:
         settings = AgentSettings(bootstrap_servers="", values_max_characters=limit)
         self.plan = SimpleNamespace(application_id=application_id, settings=settings, nodes=(), names=())
         self.tally = Tally()
+        self.distinct_texts: set[tuple[str, int]] = set()
         self.texts: list[contract.Text] = []
 
     def emit(self, node: int, relation: str, _base_in: int, base_out: int, columns: dict[str, Any]) -> None:
@@ -76,11 +77,6 @@ def texts_of(
         assert passed is record
     stream.close()
     return run.texts, run.tally
-
-
-@pytest.fixture(autouse=True)
-def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TextStream, "different", set())
 
 
 def received(text: contract.Text) -> contract.Text:

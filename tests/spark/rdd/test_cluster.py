@@ -20,7 +20,7 @@ from pyspark import TaskContext, cloudpickle
 
 from lineage_service.devstack.ports import choose_port
 from spark_agent import contract
-from spark_agent.worker import task_run
+from spark_agent.worker import process_state
 from tests.support.spark import clusters
 from tests.support.spark import naive_interpreter as naive
 from tests.support.spark.application import Application, part_rows
@@ -54,8 +54,8 @@ IN_THE_MIDDLE = pair(LINES[18])
 
 def send_blocks() -> None:
     """What this attempt has captured so far leaves, as that of a longer task would have."""
-    if task_run.current is not None:
-        task_run.current.close()
+    if process_state.worker_process.run is not None:
+        process_state.worker_process.run.close()
 
 
 def kept_naively(source: Path) -> Data:

@@ -11,7 +11,7 @@ import pytest
 
 from lineage_service.queries import RecordQuery
 from spark_agent import contract
-from spark_agent.worker import value_sampling
+from spark_agent.worker import sampling_rules
 from tests.support.spark.application import Application
 
 Run = Callable[..., tuple[Any, Application]]
@@ -238,7 +238,7 @@ def test_exactly_the_ways_of_chosen_rows_have_values(
     for record in application.questions.records(
         application.application_id, RecordQuery(node=source.node_id, limit=1_000)
     ).records:
-        if value_sampling.is_chosen(record.partition, record.offset, int(SAMPLE * (1 << 32))):
+        if sampling_rules.is_chosen(record.partition, record.offset, int(SAMPLE * (1 << 32))):
             chosen += 1
             trace = application.trace(
                 direction="forward",

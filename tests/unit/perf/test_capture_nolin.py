@@ -16,8 +16,9 @@ from perf.capture.broker import flows_of
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.worker import operators
+from spark_agent.worker.batch_header import HEADER
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators import aggregate, narrow, shuffle
+from spark_agent.worker.operators import adapted, aggregate, narrow, shuffle
 from spark_agent.worker.pipeline import Pipeline
 
 SERIALIZER = CPickleSerializer()
@@ -48,10 +49,10 @@ def modulo(key: int) -> int:
         ("Filter", (lambda value: value % 3,), range(10)),
         ("FlatMap", (lambda value: (value for _ in range(value)),), range(10)),
         ("Order", (), range(10)),
-        ("Combine", (SUMS, 512, SERIALIZER, narrow.Order()), PAIRS),
-        ("CombineLists", (LISTS, 512, SERIALIZER, narrow.Order()), PAIRS),
-        ("Merge", (SUMS, 512, SERIALIZER, narrow.Order()), PAIRS),
-        ("Group", (LISTS, 512, SERIALIZER, narrow.Order()), LISTED),
+        ("Combine", (SUMS, 512, SERIALIZER, adapted.Order()), PAIRS),
+        ("CombineLists", (LISTS, 512, SERIALIZER, adapted.Order()), PAIRS),
+        ("Merge", (SUMS, 512, SERIALIZER, adapted.Order()), PAIRS),
+        ("Group", (LISTS, 512, SERIALIZER, adapted.Order()), LISTED),
         *[
             ("Join", (LISTS, 512, SERIALIZER, left, right), SIDED)
             for left in (True, False)
@@ -77,7 +78,7 @@ def test_an_operator_without_capture_gives_the_same_rows(
 def test_a_merge_that_spills_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.shuffle.get_used_memory", lambda: 600)
     monkeypatch.setattr(ExternalMerger, "_next_limit", lambda _self: 1_000)
-    combine = aggregate.Combine(SUMS, 512, SERIALIZER, narrow.Order())
+    combine = aggregate.Combine(SUMS, 512, SERIALIZER, adapted.Order())
     pairs = [(number, 1) for number in range(3_000)] * 2
     assert sorted(nolin.MIRRORS["Combine"](combine, 0, iter(pairs))) == [
         (number, 2) for number in range(3_000)
@@ -92,7 +93,7 @@ def test_a_shuffle_without_tags_writes_the_same_records() -> None:
         ]
 
     write = shuffle.ShuffleWrite(modulo, 3, SERIALIZER, 512.0)
-    tagged = written(list(write(0, iter(PAIRS))), shuffle.TAG.size)
+    tagged = written(list(write(0, iter(PAIRS))), HEADER.size)
     assert written(list(nolin.MIRRORS["ShuffleWrite"](write, 0, iter(PAIRS))), 0) == tagged
 
 

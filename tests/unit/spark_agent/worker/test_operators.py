@@ -25,17 +25,22 @@ from spark_agent.contract import Block
 from spark_agent.delivery import producer
 from spark_agent.delivery.producer import DeliveryError
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.worker import position_streams, task_run, value_sampling, value_streams
+from spark_agent.worker import position_streams, sampling_rules, value_streams
+from spark_agent.worker.batch_header import HEADER
+from spark_agent.worker.batch_serializers import HeaderSerializer
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators import join, narrow
+from spark_agent.worker.operators.adapted import LastRead, Order, Sort
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Merge
 from spark_agent.worker.operators.join import Join
-from spark_agent.worker.operators.narrow import Filter, FlatMap, Map, Order, Sort
+from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
 from spark_agent.worker.operators.save import TextSink
-from spark_agent.worker.operators.shuffle import TAG, ShuffleWrite, TaggedSerializer
+from spark_agent.worker.operators.shuffle import ShuffleWrite
 from spark_agent.worker.pipeline import Capture
 from spark_agent.worker.plan import Plan
+from spark_agent.worker.process_state import worker_process
 from spark_agent.worker.serializer import CapturingSerializer
+from spark_agent.worker.task_run import TaskRun
 
 Flows = dict[int, list[Any]]
 """Output position -> its input positions; (run, position) where the input is of another run."""
@@ -166,7 +171,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
         chain = Capture(functions, a_plan(len(functions), **given))
         serializer = CapturingSerializer(ListSerializer(), manifests)
         serializer.dump_stream(chain(3, iter(records)), stream)
-        assert task_run.current is None
+        assert worker_process.run is None
         (manifest,) = manifests
         return Task(stream, made, manifest)
 
@@ -433,7 +438,7 @@ def test_every_record_read_from_a_shuffle_is_known_by_its_writer_and_position(ta
     assert sorted(inputs.values()) == list(range(3_000))
     for target, batches in targets.items():
         framed = b"".join(struct.pack("!i", len(batch)) + batch for batch in batches)
-        stream = BatchedSerializer(TaggedSerializer(PICKLE)).load_stream(BytesIO(framed))
+        stream = BatchedSerializer(HeaderSerializer(PICKLE)).load_stream(BytesIO(framed))
         read = task(stream, Map(lambda pair: pair), reads_shuffle=True)
         assert read.outputs == [pair for pair in pairs if pair[0] % 4 == target]
         for k, [(run, position)] in read.flows(INPUT).items():
@@ -443,17 +448,17 @@ def test_every_record_read_from_a_shuffle_is_known_by_its_writer_and_position(ta
 
 
 def test_batches_that_the_jvm_zipped_are_not_taken_for_the_input(task: Start) -> None:
-    tagged = TAG.pack(5, 0) + PICKLE.dumps([1, 2])
-    records = BatchedSerializer(TaggedSerializer(PICKLE)).load_stream(
+    tagged = HEADER.pack(5, 0) + PICKLE.dumps([1, 2])
+    records = BatchedSerializer(HeaderSerializer(PICKLE)).load_stream(
         BytesIO(struct.pack("!i", len(tagged)) + tagged)
     )
     assert task(records, Map(lambda x: x)).blocks == []
 
 
 def test_a_shuffle_is_read_without_a_run_too() -> None:
-    serializer = TaggedSerializer(PICKLE)
+    serializer = HeaderSerializer(PICKLE)
     assert serializer.loads(serializer.dumps([1, "a"])) == [1, "a"]
-    assert BatchedSerializer(serializer) == BatchedSerializer(TaggedSerializer(PICKLE))
+    assert BatchedSerializer(serializer) == BatchedSerializer(HeaderSerializer(PICKLE))
 
 
 # -- blocks -----------------------------------------------------------------------------------------
@@ -496,9 +501,8 @@ def test_positions_beyond_32_bits_may_be_followed_by_small_ones(task: Start) -> 
     rows = [7, 1 << 32, (1 << 40) + 1, 3, 0]
 
     class Placed(Operator):
-        def __call__(self, split: int, records: Any) -> Any:
-            assert task_run.current is not None
-            stream = task_run.current.stream(self.node, contract.POSITIONS)
+        def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+            stream = run.stream(self.node, contract.POSITIONS)
             for position in rows:
                 stream.extend([(position,)])
             return records
@@ -510,9 +514,8 @@ def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
     count = contract.MAX_COLUMN_VALUES
 
     class Wide(Operator):
-        def __call__(self, split: int, records: Any) -> Any:
-            assert task_run.current is not None
-            spans = task_run.current.stream(INPUT, contract.SPANS)
+        def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+            spans = run.stream(INPUT, contract.SPANS)
             spans.extend((1, (1 << 33) - k, 0, (1 << 52) + k * 7919 % 4096) for k in range(count))
             return records
 
@@ -729,7 +732,7 @@ def test_an_error_from_above_is_no_gap_of_the_map_below(task: Start) -> None:
         (FlatMap(lambda x: [x] * (x % 3)),),
         (FlatMap(lambda x: (x for _ in range(x % 3))),),
         (FlatMap(lambda x: [x, x]), Map(lambda x: x), Filter(lambda x: x % 3)),
-        (narrow.LastRead(lambda _split, records: (record for record in records if record % 3)),),
+        (LastRead(lambda _split, records: (record for record in records if record % 3)),),
         (lambda _split, records: [x for x in records if x % 3],),
     ],
     ids=["nothing", "most pass", "half pass", "lists", "generators", "a chain", "last read", "a user's"],
@@ -850,7 +853,7 @@ def test_a_users_generator_is_finalised_when_the_task_ends(task: Start) -> None:
 def test_without_a_run_an_operator_does_the_plain_thing(
     make: Callable[[], Operator], records: list[Any], given: list[Any]
 ) -> None:
-    assert task_run.current is None
+    assert worker_process.run is None
     assert list(Capture((make(),), None)(0, iter(records))) == given
 
 
@@ -869,7 +872,7 @@ def test_a_block_that_cannot_be_written_is_counted_as_dropped(
     task: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_block: Block) -> bytes:
-        raise OverflowError("a fault of ours")
+        raise OverflowError("an agent bug")
 
     monkeypatch.setattr(contract, "encode_block", broken)
     done = task(range(10), Filter(bool))
@@ -879,9 +882,8 @@ def test_a_block_that_cannot_be_written_is_counted_as_dropped(
 
 def test_a_fault_at_the_end_of_a_run_is_counted_and_not_raised(task: Start) -> None:
     class Faulty(Operator):
-        def __call__(self, split: int, records: Any) -> Any:
-            assert task_run.current is not None
-            task_run.current.at_close(lambda: [][1])
+        def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+            run.at_close(lambda: [][1])
             return records
 
     done = task(range(10), Faulty())
@@ -899,7 +901,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
     fail = AgentSettings(bootstrap_servers="nowhere:1", on_error="fail")
     with pytest.raises(DeliveryError, match=r"partition 3.*onError=fail: 1 of 1 blocks.*Kafka at nowhere:1"):
         task(range(10), Filter(bool), sender=refusing, settings=fail)
-    assert task_run.current is None
+    assert worker_process.run is None
 
 
 def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -935,7 +937,7 @@ def sampled_texts(done: Task, node: int) -> set[int]:
 
 def on_the_way(done: Task, nodes: int, inputs: int) -> dict[int, set[int]]:
     """By node, the positions that the flows lead to from chosen inputs."""
-    positions = {position for position in range(inputs) if value_sampling.is_chosen(SPLIT, position, CHOSEN)}
+    positions = {position for position in range(inputs) if sampling_rules.is_chosen(SPLIT, position, CHOSEN)}
     found = {}
     for node in range(1, nodes + 1):
         if flows := done.flows(node):
@@ -1017,7 +1019,7 @@ def test_behind_a_bound_all_that_may_be_on_a_chosen_way_is_captured(task: Start)
     def whole(_split: int, records: Any) -> Any:
         return list(records)
 
-    first = next(position for position in range(500) if value_sampling.is_chosen(SPLIT, position, CHOSEN))
+    first = next(position for position in range(500) if sampling_rules.is_chosen(SPLIT, position, CHOSEN))
     done = task(range(500), Map(abs), user, Map(abs), settings=SAMPLING, value_nodes=(3,))
     assert sampled_texts(done, 3) == set(range(first, 500))
     done = task(
@@ -1050,8 +1052,8 @@ def test_the_ways_go_on_behind_a_shuffle(task: Start) -> None:
     write = ShuffleWrite(hash, 3, PICKLE, ENOUGH)
     written = task(pairs, Map(lambda pair: pair), write, settings=SAMPLING, value_nodes=(1,))
     batches = [piece for piece in written.outputs if len(piece) > 8]
-    serializer = TaggedSerializer(PICKLE)
-    wanted = {(key, i) for key, i in pairs if value_sampling.is_chosen(SPLIT, i, CHOSEN)}
+    serializer = HeaderSerializer(PICKLE)
+    wanted = {(key, i) for key, i in pairs if sampling_rules.is_chosen(SPLIT, i, CHOSEN)}
 
     def read() -> Iterator[Any]:
         for batch in batches:
@@ -1068,7 +1070,7 @@ def test_the_ways_go_on_behind_a_shuffle(task: Start) -> None:
 def test_the_fraction_is_that_of_the_chosen(fraction: float) -> None:
     threshold = int(fraction * (1 << 32))
     for split in range(3):
-        chosen = sum(value_sampling.is_chosen(split, offset, threshold) for offset in range(20_000))
+        chosen = sum(sampling_rules.is_chosen(split, offset, threshold) for offset in range(20_000))
         assert abs(chosen / 20_000 - fraction) < 0.02
 
 
@@ -1077,4 +1079,4 @@ def test_without_sampling_there_are_no_ways() -> None:
         AgentSettings(bootstrap_servers="", detailed=True),
         AgentSettings(bootstrap_servers="", values_sample=0.5),
     ):
-        assert task_run.Run(a_plan(1, settings=settings), 0, None).ways is None
+        assert TaskRun(a_plan(1, settings=settings), 0, None).sampled_paths is None

@@ -26,12 +26,13 @@ from pyspark.serializers import (
 )
 
 from spark_agent.delivery.settings import AgentSettings
-from spark_agent.worker import task_run
+from spark_agent.driver.rdd.batch_formats import batches_in, without_headers
+from spark_agent.worker.batch_header import HEADER, Piece
+from spark_agent.worker.batch_serializers import HeaderSerializer, PairsOfBatches
 from spark_agent.worker.operators import passthrough
-from spark_agent.worker.operators.passthrough import Pass, PassTagged, batches_in, count, untagged
-from spark_agent.worker.operators.shuffle import TAG, PairsOfBatches, TaggedSerializer
-from spark_agent.worker.plan import Piece, Plan
-from spark_agent.worker.task_run import Run
+from spark_agent.worker.operators.passthrough import HeaderPassthrough, Passthrough, count_records
+from spark_agent.worker.plan import Plan
+from spark_agent.worker.task_run import TaskRun
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -76,9 +77,9 @@ RECORDS: list[Any] = [
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_the_records_of_a_batch_are_counted_whatever_they_are(protocol: int) -> None:
     for record in RECORDS:
-        assert count(pickle.dumps([record] * 3, protocol)) == 3, record
-    assert count(pickle.dumps(RECORDS, protocol)) == len(RECORDS)
-    assert count(pickle.dumps([], protocol)) == 0
+        assert count_records(pickle.dumps([record] * 3, protocol)) == 3, record
+    assert count_records(pickle.dumps(RECORDS, protocol)) == len(RECORDS)
+    assert count_records(pickle.dumps([], protocol)) == 0
 
 
 def test_classes_and_functions_that_travel_by_value_are_counted_too() -> None:
@@ -94,7 +95,7 @@ def test_classes_and_functions_that_travel_by_value_are_counted_too() -> None:
         dataclasses.make_dataclass("D", "a")(1),
     ]
     for record in kinds:
-        assert count(CPickleSerializer().dumps([record, record])) == 2
+        assert count_records(CPickleSerializer().dumps([record, record])) == 2
 
 
 def test_nothing_of_the_user_is_imported_or_called(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,14 +112,14 @@ def test_nothing_of_the_user_is_imported_or_called(monkeypatch: pytest.MonkeyPat
     with pytest.raises(RuntimeError):
         pickle.loads(batch)
     monkeypatch.delitem(sys.modules, module.__name__)
-    assert count(batch) == 2
+    assert count_records(batch) == 2
     assert module.__name__ not in sys.modules
 
 
 @pytest.mark.parametrize("batch", [pickle.dumps({"no": "list"}), pickle.dumps(3), b"", b"no pickle"])
 def test_what_is_no_batch_is_not_counted(batch: bytes) -> None:
     with pytest.raises((ValueError, EOFError, pickle.UnpicklingError)):
-        count(batch)
+        count_records(batch)
 
 
 def test_pickled_batches_are_told_from_other_forms() -> None:
@@ -134,7 +135,7 @@ def test_pickled_batches_are_told_from_other_forms() -> None:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+def run() -> TaskRun:
     plan = Plan(
         application_id="app",
         settings=AgentSettings(bootstrap_servers="nowhere:1"),
@@ -143,37 +144,35 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         reads_shuffle=False,
         nodes=(1,),
     )
-    run = Run(plan, 0, None)
-    monkeypatch.setattr(task_run, "current", run)
-    return run
+    return TaskRun(plan, 0, None)
 
 
-def passed(run: Run, every: int, given: list[bytes]) -> Iterator[bytes]:
-    return run.outputs.through(Pass(every)(0, run.inputs.through(given)))
+def passed(run: TaskRun, every: int, given: list[bytes]) -> Iterator[bytes]:
+    return run.outputs.through(Passthrough(every).capture(run, 0, run.inputs.through(given)))
 
 
-def test_batches_pass_as_they_are_and_the_run_says_their_records(run: Run) -> None:
+def test_batches_pass_as_they_are_and_the_run_says_their_records(run: TaskRun) -> None:
     given = [pickle.dumps(list(range(size))) for size in (4, 4, 3)]
     assert list(passed(run, 1, given)) == given
     run.close()
     assert (run.inputs.count, run.outputs.count) == (11, 11)
 
 
-def test_of_zipped_batches_those_of_one_side_are_counted(run: Run) -> None:
+def test_of_zipped_batches_those_of_one_side_are_counted(run: TaskRun) -> None:
     given = [pickle.dumps([1, 2]), pickle.dumps("ab"), pickle.dumps([3]), b"not looked at"]
     assert list(passed(run, 2, given)) == given
     run.close()
     assert run.outputs.count == 3
 
 
-def test_only_what_was_taken_is_counted(run: Run) -> None:
+def test_only_what_was_taken_is_counted(run: TaskRun) -> None:
     taken = passed(run, 1, [pickle.dumps([1, 2])] * 5)
     next(taken)
     run.close()
     assert run.inputs.count == 2
 
 
-def test_a_batch_that_cannot_be_counted_passes_and_the_lineage_of_its_split_is_lost(run: Run) -> None:
+def test_a_batch_that_cannot_be_counted_passes_and_the_lineage_of_its_split_is_lost(run: TaskRun) -> None:
     given = [pickle.dumps([1]), b"strange", pickle.dumps([2])]
     assert list(passed(run, 1, given)) == given
     dropped, problem = run.close()
@@ -182,66 +181,66 @@ def test_a_batch_that_cannot_be_counted_passes_and_the_lineage_of_its_split_is_l
 
 
 def test_without_a_run_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_run, "current", None)
-    monkeypatch.setattr(passthrough, "count", lambda batch: pytest.fail("counted"))
+    monkeypatch.setattr(passthrough, "count_records", lambda batch: pytest.fail("counted"))
     given = [b"a", b"b"]
-    assert Pass(1)(0, given) is given
+    assert Passthrough(1)(0, given) is given
 
 
 def test_tagged_batches_are_told_from_other_forms() -> None:
     pickled, own = CPickleSerializer(), MarshalSerializer()
-    plain = untagged(BatchedSerializer(TaggedSerializer(pickled), 10))
+    plain = without_headers(BatchedSerializer(HeaderSerializer(pickled), 10))
     assert plain == BatchedSerializer(pickled, 10)
-    assert isinstance(untagged(PairsOfBatches(pickled, pickled)), CartesianDeserializer)
+    assert isinstance(without_headers(PairsOfBatches(pickled, pickled)), CartesianDeserializer)
     others = [
-        BatchedSerializer(pickled, 10), BatchedSerializer(TaggedSerializer(own), 10), UTF8Deserializer(),
+        BatchedSerializer(pickled, 10), BatchedSerializer(HeaderSerializer(own), 10), UTF8Deserializer(),
         PairsOfBatches(pickled, own),
     ]  # fmt: skip
-    assert [untagged(each) for each in others] == [None] * len(others)
+    assert [without_headers(each) for each in others] == [None] * len(others)
 
 
-def test_batches_get_tags_with_the_run_and_the_number_of_their_first_record(run: Run) -> None:
+def test_batches_get_tags_with_the_run_and_the_number_of_their_first_record(run: TaskRun) -> None:
     given = [pickle.dumps(list(range(size))) for size in (4, 0, 3)]
-    tagged = list(PassTagged(reads=False, writes=True)(0, given))
+    tagged = list(HeaderPassthrough(reads=False, writes=True).capture(run, 0, given))
     assert tagged == [
-        TAG.pack(run.number, first) + batch for first, batch in zip((0, 4, 4), given, strict=True)
+        HEADER.pack(run.number, first) + batch for first, batch in zip((0, 4, 4), given, strict=True)
     ]
     run.close()
     assert (run.inputs.count, run.outputs.count, run.written) == (7, 7, 7)
 
 
-def test_tags_are_read_and_taken_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tags_are_read_and_taken_off(run: TaskRun, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
-    monkeypatch.setattr(Run, "read_batch", lambda _run, *batch: read.append(batch))
+    monkeypatch.setattr(TaskRun, "read_batch", lambda _run, *batch: read.append(batch))
     given = [pickle.dumps([1, 2]), pickle.dumps([3])]
-    tagged = [TAG.pack(writer, 5) + batch for writer, batch in zip((8, 9), given, strict=True)]
-    assert list(PassTagged(reads=True, writes=False)(0, tagged)) == given
+    tagged = [HEADER.pack(writer, 5) + batch for writer, batch in zip((8, 9), given, strict=True)]
+    assert list(HeaderPassthrough(reads=True, writes=False).capture(run, 0, tagged)) == given
     assert read == [(8, 5, 2, None), (9, 5, 1, None)]
     run.close()
     assert run.outputs.count == 3
 
 
-def test_the_records_of_a_product_are_the_pairs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_records_of_a_product_are_the_pairs(run: TaskRun, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
-    monkeypatch.setattr(Run, "read_product", lambda _run, *sides: read.append(sides))
+    monkeypatch.setattr(TaskRun, "read_product", lambda _run, *sides: read.append(sides))
     given = [pickle.dumps([1, 2]), pickle.dumps([3, 4, 5])]
-    tagged = [TAG.pack(writer, 6) + batch for writer, batch in zip((8, 9), given, strict=True)]
-    assert list(PassTagged(reads=True, writes=False, pairs=True)(0, tagged)) == given
+    tagged = [HEADER.pack(writer, 6) + batch for writer, batch in zip((8, 9), given, strict=True)]
+    assert list(HeaderPassthrough(reads=True, writes=False, pairs=True).capture(run, 0, tagged)) == given
     assert read == [(Piece(8, 6, 2), Piece(9, 6, 3))]
     run.close()
     assert run.outputs.count == 6
 
 
-def test_a_batch_that_cannot_be_counted_is_tagged_as_of_no_run(run: Run) -> None:
-    tagged = list(PassTagged(reads=False, writes=True)(0, [pickle.dumps([1]), b"strange"]))
-    assert tagged == [TAG.pack(run.number, 0) + pickle.dumps([1]), TAG.pack(0, 0) + b"strange"]
+def test_a_batch_that_cannot_be_counted_is_tagged_as_of_no_run(run: TaskRun) -> None:
+    tagged = list(
+        HeaderPassthrough(reads=False, writes=True).capture(run, 0, [pickle.dumps([1]), b"strange"])
+    )
+    assert tagged == [HEADER.pack(run.number, 0) + pickle.dumps([1]), HEADER.pack(0, 0) + b"strange"]
     dropped, _ = run.close()
     assert dropped == 1
 
 
 def test_without_a_run_tags_come_and_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_run, "current", None)
-    monkeypatch.setattr(passthrough, "count", lambda batch: pytest.fail("counted"))
-    tagged = list(PassTagged(reads=False, writes=True)(0, [b"a"]))
-    assert tagged == [TAG.pack(0, 0) + b"a"]
-    assert list(PassTagged(reads=True, writes=False)(0, tagged)) == [b"a"]
+    monkeypatch.setattr(passthrough, "count_records", lambda batch: pytest.fail("counted"))
+    tagged = list(HeaderPassthrough(reads=False, writes=True)(0, [b"a"]))
+    assert tagged == [HEADER.pack(0, 0) + b"a"]
+    assert list(HeaderPassthrough(reads=True, writes=False)(0, tagged)) == [b"a"]

@@ -48,6 +48,7 @@ class FakeRun:
             settings=AgentSettings(bootstrap_servers="", **settings), nodes=(1, 2), names=("map", "join")
         )
         self.tally = Tally()
+        self.distinct_texts: set[tuple[str, int]] = set()
         self.texts: list[contract.Text] = []
 
     def emit(self, _node: int, _relation: str, _base_in: int, base_out: int, columns: dict[str, Any]) -> None:
@@ -192,7 +193,7 @@ def test_what_the_function_raises_on_is_withheld_and_counted(privacy: Any) -> No
     privacy.redact = redact
     run = sent(0, 1, 2, redact="privacy:redact")
     assert run.texts == [contract.WITHHELD, ("json", '{"is": 10}'), contract.WITHHELD]
-    assert run.tally.withheld == 2
+    assert run.tally.failed_redactions == 2
     assert "privacy:redact raised SystemExit" in run.tally.problem
     assert SECRET not in run.tally.problem
 
@@ -203,7 +204,7 @@ def test_without_the_function_everything_is_withheld(name: str, privacy: Any) ->
     for relation in (contract.KEYS, contract.VALUES):
         run = sent(SECRET, json, relation=relation, redact=name)
         assert run.texts == [contract.WITHHELD] * 2
-        assert run.tally.withheld == 2
+        assert run.tally.failed_redactions == 2
         assert f"spark.lineage.redact={name}" in run.tally.problem
 
 
