@@ -1,5 +1,4 @@
-"""How it is decided which records are on a sampled path, where they pass from one function of a chain to the
-next.
+"""Decides which records are on a sampled path, as they pass from one function of a chain to the next.
 
 A rule knows how an operator's outputs hang together with its inputs. It reads that from the operator's own
 stream of positions, which knows when an output comes out. Costs nothing where every value is captured: there

@@ -12,7 +12,7 @@ from lineage_service.lineage import Trace
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
-from spark_agent.emitter import lineage_api
+from spark_agent.emitter import operations
 from spark_agent.emitter.lineage_api import LineageApi
 from tests.support.own_program import APP, Wire, cut_wire, two_sources
 
@@ -34,8 +34,8 @@ def found(answer: Trace) -> dict[str, list[str | None]]:
 def test_answers_over_a_program_with_branches_are_exact(
     size: int, wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lineage_api, "MESSAGE_FLOWS", size)
-    monkeypatch.setattr(lineage_api, "MESSAGE_CHARACTERS", 10 * size)
+    monkeypatch.setattr(operations, "MESSAGE_FLOWS", size)
+    monkeypatch.setattr(operations, "MESSAGE_CHARACTERS", 10 * size)
     with LineageApi(APP, "two sources") as lineage:
         two_sources(lineage)
     questions = wire.questions(tmp_path)

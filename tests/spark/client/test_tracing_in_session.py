@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from spark_agent import TraceError, agent, trace
-from spark_agent.client import trace as client
+from spark_agent.client import frames
 from spark_agent.driver.session import Session
 from tests.support.spark.application import part_rows
 from tests.support.spark.pipelines import write
@@ -97,15 +97,15 @@ def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_many_rows_are_read_by_spark_where_they_stand(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "ROWS_FROM_DRIVER", 0)
+    monkeypatch.setattr(frames, "ROWS_FROM_DRIVER", 0)
     rows = trace(ran.sums).key("North").go_back_all().rows()
     assert found(rows) == NORTH
     folder = ran.folder / "long [1]"
     folder.mkdir()
     long = write(folder / "a b.txt", [f"{i} {'x' * 50}" for i in range(2_000)])
-    spark = client._spark()
+    spark = frames._session()
     spark.conf.set("spark.sql.files.maxPartitionBytes", "9000")
-    numbered = client._numbered(spark, str(long)).collect()
+    numbered = frames.rows_of_file(spark, str(long)).collect()
     assert sorted(tuple(row) for row in numbered) == [(i, f"{i} {'x' * 50}") for i in range(2_000)]
 
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_answered_says_why(ran: Ran, ask: Any, text: str) -> None
 
 
 def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MOST_STARTS", 2)
+    monkeypatch.setattr(frames, "MOST_STARTS", 2)
     with pytest.raises(TraceError, match="choose with filter"):
         trace(ran.folder / "sums").go_back_all()
 

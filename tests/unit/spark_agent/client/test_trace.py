@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from spark_agent.client.trace import LineageRecords, _Job, _normal
+from spark_agent.client.application import Application, normal_path
+from spark_agent.client.lineage_records import LineageRecords
 
 NODE, SOURCE, PAGE = "app#1", "app#0", 3
 
@@ -39,7 +40,7 @@ class Pages:
 def records(*, exact: bool = True) -> LineageRecords:
     nodes = {node: {"node_id": node} for node in (NODE, SOURCE)}
     edges = [{"source": SOURCE, "target": NODE}]
-    return LineageRecords(_Job(Pages(exact=exact), "app", nodes, edges), frozenset({NODE}))  # type: ignore[arg-type]
+    return LineageRecords(Application(Pages(exact=exact), "app", nodes, edges), frozenset({NODE}))  # type: ignore[arg-type]
 
 
 def test_all_records_of_a_key_are_there_however_many_pages_they_are() -> None:
@@ -52,10 +53,10 @@ def test_a_bound_says_that_it_is_one() -> None:
         warnings.simplefilter("error")
         assert records().key("a").go_back().count() == 1
         assert records(exact=False).key("a").count() == 8
-    with pytest.warns(UserWarning, match="is a bound"):
+    with pytest.warns(UserWarning, match="is an upper bound"):
         assert records(exact=False).key("a").go_back().count() == 1
 
 
 @pytest.mark.parametrize("path", ["/data/a#b?c", "file:/data/a#b?c", "file:///data/a%23b%3fc"])
 def test_a_file_is_found_whatever_stands_in_its_name(path: str) -> None:
-    assert _normal(path) == "/data/a#b?c"
+    assert normal_path(path) == "/data/a#b?c"

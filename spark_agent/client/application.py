@@ -1,0 +1,77 @@
+"""An application as its graph shows it: its operations, what leads from one to the next, and their files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from spark_agent.client.http import ApiClient, TraceError
+from spark_agent.sql.rerun.rerun import NOT_CAPTURED
+
+
+@dataclass(frozen=True)
+class Application:
+    """What the API answers for `id`."""
+
+    client: ApiClient
+    id: str
+    nodes: Mapping[str, Mapping[str, Any]]  # by node id
+    edges: list[Mapping[str, Any]]
+
+    @classmethod
+    def load(cls, client: ApiClient, application_id: str) -> Application:
+        graph = client.get("applications", application_id, "graph")
+        return cls(client, application_id, {node["node_id"]: node for node in graph["nodes"]}, graph["edges"])
+
+    def nodes_at(self, path: str) -> frozenset[str]:
+        """The sinks that write to `path`, else the sources that read it.
+
+        Raises TraceError where records that stand there were not captured.
+        """
+        holders = [node for node in self.nodes.values() if path in _paths(node)]
+        is_written = any(node["kind"] == "sink" and not _is_uncaptured(node) for node in holders)
+        for node in () if is_written else filter(_is_uncaptured, self.nodes.values()):
+            if any(f"{path}/".startswith(f"{folder}/") for folder in _paths(node)):
+                raise TraceError(f"{path}: {node['reason']}")
+        sinks = frozenset(node["node_id"] for node in holders if node["kind"] == "sink")
+        return sinks or frozenset(node["node_id"] for node in holders)
+
+    def node_of_file(self, path: str) -> str:
+        """The operation whose records are the rows of the file."""
+        pages = self.client.trace(self.id, direction="backward", path=path, row=0, depth=1, limit=1)
+        return str(next(pages)["start_node"])
+
+    def neighbours(self, node_ids: frozenset[str], direction: str) -> frozenset[str]:
+        """The operations before (`backward`) or after them (`forward`); those that have none stay."""
+        near, far = ("target", "source") if direction == "backward" else ("source", "target")
+        neighbours: set[str] = set()
+        for node_id in node_ids:
+            neighbours |= {edge[far] for edge in self.edges if edge[near] == node_id} or {node_id}
+        return frozenset(neighbours)
+
+
+def normal_path(path: str) -> str:
+    """A local path, absolute and without `file:`; other URIs as they are."""
+    local = re.match("file:(?://[^/]*)?", path)
+    if local is not None:  # no name ends at its # or ?
+        path = unquote(path[local.end() :])
+    elif "://" in path:
+        return path.rstrip("/")
+    return os.path.abspath(path)
+
+
+def _paths(node: Mapping[str, Any]) -> set[str]:
+    """The paths by which a source or sink can be named."""
+    if node["kind"] == "operator":
+        return set()
+    dataset = node["dataset"] or {}
+    return {normal_path(text) for text in (node["description"], dataset.get("name")) if text}
+
+
+def _is_uncaptured(node: Mapping[str, Any]) -> bool:
+    """An input or output of the level lazy. Those that ran again are not all that there were."""
+    return str(node["reason"]).startswith(NOT_CAPTURED)

@@ -1,0 +1,259 @@
+"""A set of records that goes back and forth along the operations of a job, and shows itself as rows of files.
+
+After the LineageRDD of Titian (Interlandi et al., VLDB 2015, section 3). Asks the HTTP API when its records
+are needed; nothing of it runs on executors.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spark_agent.client import frames
+from spark_agent.client.application import Application, normal_path
+from spark_agent.client.http import TraceError
+
+#: Records are traced one by one: more than so many are a mistake.
+MOST_STARTS = 1_000
+_QUERIES_AT_ONCE = 4
+
+Start = tuple[tuple[str, Any], ...]
+"""Where a trace begins, in the API's parameters."""
+
+NodeRecord = tuple[str, dict[str, Any]]
+"""(node id, record as in docs/api.md)"""
+
+
+@dataclass(frozen=True)
+class LineageRecords:
+    """Records of one or more operations of a job. Immutable: every method gives another set."""
+
+    _application: Application
+    _node_ids: frozenset[str]
+    _starts: tuple[Start, ...] | None = None  # None: all records of the operations
+    _direction: str = ""  # `backward` or `forward`: what the starts reach in that direction
+    within: str | None = None  # only records of this file
+    #: Of an output whose records were not captured: gives those of a row, by running its query again.
+    _rerun: Callable[[int], LineageRecords] | None = field(default=None, compare=False, repr=False)
+    _collected: list[NodeRecord] = field(default_factory=list, compare=False, repr=False)
+
+    # -- choosing ------------------------------------------------------------------------------------
+
+    def row(self, row: int) -> LineageRecords:
+        """Row `row` of the file, counted from 0, header lines too."""
+        if self.within is None:
+            raise TraceError("rows are counted in a file: trace the file, not its folder or an RDD")
+        if self._rerun is not None:
+            return self._rerun(row)
+        return replace(self, _starts=(_start(path=self.within, row=row),), _direction="", _collected=[])
+
+    def at(self, partition: int, offset: int) -> LineageRecords:
+        """The record at a place of the RDD's partitions."""
+        return self._chosen(_start(node=node, partition=partition, offset=offset) for node in self._node_ids)
+
+    def key(self, key: str) -> LineageRecords:
+        """The records with this key, as the captured text says it."""
+        return self._chosen(_start(node=node, key=key) for node in self._node_ids)
+
+    def filter(self, predicate: Callable[[str], Any]) -> LineageRecords:
+        """The records whose text `predicate` takes: the captured value, else the row, else the key."""
+        texts = [(node, record, _text(record)) for node, record in self.collect()]
+        if texts and all(text is None for _, _, text in texts):
+            raise TraceError(
+                "no values of these records were captured (spark.lineage.detailed=true does): choose with "
+                "at(), key() or row(), or filter where records are rows of a file"
+            )
+        return self._of([(n, r) for n, r, text in texts if text is not None and predicate(text)])
+
+    def _chosen(self, starts: Iterable[Start]) -> LineageRecords:
+        if self._rerun is not None:
+            raise TraceError(
+                "the records of this output were not captured: choose with row(), in a file of it"
+            )
+        if self._direction:
+            raise TraceError("choose before going back or on; afterwards only filter() chooses")
+        return replace(self, _starts=tuple(starts), _collected=[])
+
+    def _of(self, records: list[NodeRecord]) -> LineageRecords:
+        """Exactly these records."""
+        starts = tuple(
+            _start(node=node, partition=record["partition"], offset=record["offset"])
+            for node, record in records
+        )
+        at = frozenset(node for node, _ in records) or self._node_ids
+        return LineageRecords(self._application, at, starts, within=self.within, _collected=list(records))
+
+    # -- moving --------------------------------------------------------------------------------------
+
+    def go_back(self, steps: int = 1) -> LineageRecords:
+        """What these records were made of, so many operations earlier. Records of inputs stay."""
+        return self._moved("backward", steps)
+
+    def go_next(self, steps: int = 1) -> LineageRecords:
+        """What became of these records, so many operations later. Records of outputs stay."""
+        return self._moved("forward", steps)
+
+    def go_back_all(self) -> LineageRecords:
+        """The input records that these were made of."""
+        return self._moved("backward", len(self._application.nodes))
+
+    def go_next_all(self) -> LineageRecords:
+        """The output records that these went into, of every action."""
+        return self._moved("forward", len(self._application.nodes))
+
+    def _moved(self, direction: str, steps: int) -> LineageRecords:
+        begin = self if self._direction in ("", direction) else self._of(self.collect())
+        node_ids = begin._node_ids
+        for _ in range(steps):
+            further = self._application.neighbours(node_ids, direction)
+            if further == node_ids:
+                break
+            node_ids = further
+        starts = begin._starts
+        if starts is None:
+            starts = begin._of(begin.collect(MOST_STARTS))._starts
+        return LineageRecords(self._application, node_ids, starts, direction)
+
+    def backward(self, predicate: Callable[[str], Any] | None = None, **place: Any) -> Any:
+        """The input rows that the chosen records were made of, as a DataFrame.
+
+        `place` is one of row=, key=, or partition= with offset=; with none, `predicate` chooses, or all.
+        """
+        return self._picked(predicate, place).go_back_all().rows()
+
+    def forward(self, predicate: Callable[[str], Any] | None = None, **place: Any) -> Any:
+        """The output rows that the chosen records went into, as a DataFrame."""
+        return self._picked(predicate, place).go_next_all().rows()
+
+    def _picked(self, predicate: Callable[[str], Any] | None, place: dict[str, Any]) -> LineageRecords:
+        by = {("row",): self.row, ("key",): self.key, ("offset", "partition"): self.at}
+        chosen = self
+        if place:
+            choose: Any = by.get(tuple(sorted(place)))
+            if choose is None:
+                raise TraceError("say row=, or key=, or partition= and offset=")
+            chosen = choose(**place)
+        return chosen if predicate is None else chosen.filter(predicate)
+
+    # -- what is there -------------------------------------------------------------------------------
+
+    def collect(self, most: int | None = None) -> list[NodeRecord]:
+        """(node id, record as in docs/api.md) of every record. More than `most` raise TraceError."""
+        if not self._collected:
+            records: dict[tuple[str, str], dict[str, Any]] = {}
+            for node, record in self._records():
+                records[node, record["record_id"]] = record
+                if most is not None and len(records) > most:
+                    raise TraceError(
+                        f"more than {most} records cannot be traced one by one: choose with filter(), key(), "
+                        "at() or row() first"
+                    )
+            self._collected.extend((node, record) for (node, _), record in records.items())
+        return list(self._collected)
+
+    def _records(self) -> Iterable[NodeRecord]:
+        if self._rerun is not None:
+            raise TraceError(
+                f"the records of {self.within} were not captured (spark.lineage.dataframes.level): trace a "
+                "file of it and say row(), which runs its query again for that row"
+            )
+        if self._starts is None:
+            for node in sorted(self._node_ids):
+                for record in self._application.client.records(self._application.id, node):
+                    source = record.get("source")
+                    if self.within is None or (source and normal_path(source["path"]) == self.within):
+                        yield node, record
+            return
+        if self._direction and len(self._starts) > MOST_STARTS:
+            raise TraceError(
+                f"{len(self._starts)} records cannot be traced one by one, {MOST_STARTS} can: choose first"
+            )
+        is_exact = True
+        with ThreadPoolExecutor(_QUERIES_AT_ONCE, "lineage-trace") as pool:
+            for result in pool.map(self._query, self._starts):
+                is_exact &= result.is_exact
+                yield from result.records
+        if not is_exact:
+            warnings.warn(
+                "this lineage is an upper bound: it has all records that it should, and may have others",
+                stacklevel=4,
+            )
+
+    def _query(self, start: Start) -> _QueryResult:
+        client, application, query = self._application.client, self._application.id, dict(start)
+        if not self._direction and "key" not in query:
+            page = next(client.trace(application, direction="backward", depth=1, **query))
+            return _QueryResult([(page["start_node"], record) for record in page["start"]], is_exact=True)
+        if self._direction:
+            to = next(iter(self._node_ids)) if len(self._node_ids) == 1 else None
+            pages = client.trace(application, direction=self._direction, to=to, **query)
+        else:  # the records of a key themselves: they may be many
+            pages = client.trace(application, direction="backward", depth=1, only=query["node"], **query)
+        at = self._node_ids if self._direction else {query["node"]}
+        records, is_exact = list[NodeRecord](), True
+        for page in pages:
+            is_exact &= page["exact"]
+            for node in page["nodes"]:
+                if node["node_id"] in at:
+                    records += ((node["node_id"], record) for record in node["records"])
+        return _QueryResult(records, is_exact or not self._direction)
+
+    def count(self) -> int:
+        return len(self.collect())
+
+    def show(self, n: int = 20) -> None:
+        """Print the first `n` records: where each stands, and what is known of it."""
+        records = self.collect()
+        lines = []
+        for node, record in records[:n]:
+            source, text = record.get("source"), _text(record)
+            name = f"{source['path']}:{source['line']}" if source else f"{node}#{record['record_id']}"
+            lines.append(name if text is None else f"{name}  {text}")
+        if len(records) > n:
+            lines.append(f"... {len(records) - n} more")
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+    def positions(self) -> Any:
+        """An RDD of the records' ids: (node id, record id)."""
+        return frames.record_ids([(node, record["record_id"]) for node, record in self.collect()])
+
+    def rows(self) -> Any:
+        """A DataFrame (path, row, line, text) of the rows of files that the records are.
+
+        Many rows are read by Spark where they stand, so executors must reach the files. Raises TraceError
+        for records that are no rows.
+        """
+        records = [record for _, record in self.collect()]
+        sources = [record["source"] for record in records if record.get("source")]
+        if len(sources) < len(records):
+            raise TraceError("these records are no rows of files: go_back_all() or go_next_all() first")
+        messages = {source["warning"] for source in sources if source["warning"]}
+        for warning in sorted(messages):
+            warnings.warn(f"of rows of this lineage: {warning}", stacklevel=2)
+        return frames.rows_of_files(
+            [(source["path"], source["row"], source["line"], source["text"]) for source in sources]
+        )
+
+
+@dataclass(frozen=True)
+class _QueryResult:
+    """The records that one query of the API gives."""
+
+    records: list[NodeRecord]
+    is_exact: bool
+
+
+def _start(**parameters: Any) -> Start:
+    return tuple(sorted(parameters.items()))
+
+
+def _text(record: Mapping[str, Any]) -> str | None:
+    source = record.get("source") or {}
+    for text in (record.get("value"), source.get("text"), record.get("key")):
+        if text is not None:
+            return str(text)
+    return None
