@@ -90,8 +90,8 @@ def _itself(operator: Any, split: int, records: Any) -> Any:
     return operator(split, records)
 
 
-def _stock(operator: Any, split: int, records: Any) -> Any:
-    """For operators that are a stock function with capture around it."""
+def _original(operator: Any, split: int, records: Any) -> Any:
+    """For operators that are an original function with capture around it."""
     return operator.original(split, records)
 
 
@@ -314,7 +314,7 @@ MIRRORS: dict[str, Callable[[Any, int, Any], Any]] = {
     "Order": _itself,
     "Identity": _itself,
     "WholePartition": _itself,
-    "LastRead": _stock,
+    "LastRead": _original,
     "TextSink": _text_sink,
     "Combine": _combine,
     "CombineLists": _combine_lists,

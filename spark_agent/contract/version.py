@@ -22,7 +22,7 @@ def check_version(version: object) -> None:
         raise UnknownVersionError(f"message has version {version}; this reader knows {MAJOR}.x")
 
 
-def tells_what_is_kept(started: Mapping[str, Any]) -> bool:
-    """Does the application of this `application_started` say which RDDs it keeps (since 1.7)?"""
+def reports_persisted(started: Mapping[str, Any]) -> bool:
+    """Does the application of this `application_started` report which RDDs it persists (since 1.7)?"""
     match = _VERSION.fullmatch(str(started.get("version")))
     return match is not None and int(match[2]) >= 7

@@ -58,7 +58,7 @@ class EventLog:
     # -- one handler for each type of event ----------------------------------------------------------
 
     def on_started(self, event: Event) -> None:
-        self.reports_persisted = contract.tells_what_is_kept(event)
+        self.reports_persisted = contract.reports_persisted(event)
 
     def on_node(self, event: Event) -> None:
         self.registered[event["node"]] = event
