@@ -14,17 +14,18 @@ from typing import Any
 
 _PACKAGE, _EXTENSION = "confluent_kafka", "confluent_kafka.cimpl"
 
-_alone: Any = None
+#: The extension module, where it was loaded by itself. Module state, as every loaded module is.
+_extension: Any = None
 
 
 def load_alone() -> None:
     """Load the extension module by itself, if it is there and nobody has loaded the package yet.
 
     Not for processes in which another thread may import at the same time. A job that imports the package
-    later gets the very same classes: the module does not stay among those that are known by name.
+    later gets the very same classes: the module does not stay in `sys.modules`.
     """
-    global _alone
-    if _alone is not None or _PACKAGE in sys.modules:
+    global _extension
+    if _extension is not None or _PACKAGE in sys.modules:
         return
     with contextlib.suppress(ImportError, ValueError):  # said where something is to be sent
         package = find_spec(_PACKAGE)
@@ -38,13 +39,13 @@ def load_alone() -> None:
         finally:
             sys.modules.pop(_EXTENSION, None)
         if hasattr(module, "Producer"):
-            _alone = module
+            _extension = module
 
 
 def producer(conf: dict[str, Any]) -> Any:
     """A new producer. Raises ImportError where there is no Kafka client."""
-    if _alone is not None:
-        return _alone.Producer(conf)
+    if _extension is not None:
+        return _extension.Producer(conf)
     from confluent_kafka import Producer  # a C extension: never imported before it is needed
 
     return Producer(conf)

@@ -54,9 +54,7 @@ class TaskRun:
         self._streams: list[Stream | TextStream] = []
         self._closers: list[Callable[[], None]] = []
         self._batches: Stream | None = None
-        self._pieces: list[
-            list[int]
-        ] = []  # (run, first, count) that made what was read of a cache or the JVM
+        self._pieces: list[list[int]] = []  # (run, first, count) of what was read of a cache or the JVM
         self._sides: list[Stream] = []
         self.written = 0  # records in the batches with headers that left
         self._overridden: set[int] = set()

@@ -54,7 +54,7 @@ def test_a_package_that_is_loaded_already_is_used() -> None:
     run(f"""
 import confluent_kafka
 kafka_client.load_alone()
-assert "confluent_kafka.cimpl" in sys.modules and kafka_client._alone is None
+assert "confluent_kafka.cimpl" in sys.modules and kafka_client._extension is None
 {SEND}
 """)
 
