@@ -1,7 +1,7 @@
 """The agent that runs inside a Spark application and captures the flow of every record.
 
 Importing this package costs nothing: each part is imported where it is used. `LineageApi` is for programs
-without Spark that tell their own lineage, `trace` is for sessions that ask about theirs.
+without Spark that report their own lineage, `trace` is for sessions that ask about theirs.
 """
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing in every Python start

@@ -19,8 +19,8 @@ TRIED, DIFFERENT = 4_096, 0.9
 class TextDictionary(dict[Any, int]):
     """Values -> codes of their typed texts, which are made once for each value.
 
-    Only values may be looked up whose equality says that their texts are equal: see `TextStream._keeping`. A
-    text that is there already is looked up as (type, text, None).
+    Only values may be looked up whose equality says that their texts are equal: see `TextStream._deferring`.
+    A text that is there already is looked up as (type, text, None).
     """
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ class TextStream:
         self._documents = contract.Documents()  # texts behind these that are given by a document
         self._outputs: list[int] = []  # their positions, where not every output has a text
         self._characters = 0
-        self._values: list[Any] = []  # short ones that passed since the last flush
+        self._values: list[Any] = []  # short ones, deferred
         self._dictionary: TextDictionary | None = None  # not where `add` is called
         self._codes: list[int] = []
         self._shipped = 0
@@ -112,7 +112,7 @@ class TextStream:
             return map(self.note, records)
         if (self._sink.plan.application_id, self.node) not in self._sink.distinct_texts:
             self._dictionary = TextDictionary()
-        return self._passing(self._keeping(), records)
+        return self._passing(self._deferring(), records)
 
     def keys_through(self, pairs: Iterable[Any], *, differ: bool = True) -> Iterator[Any]:
         """As `through`, with the text of the key of each pair. The keys that leave a merge all differ."""
@@ -120,16 +120,16 @@ class TextStream:
             return map(self.note_key, pairs)
         if not differ:
             self._dictionary = TextDictionary()
-        keep = self._keeping()
+        defer = self._deferring()
 
-        def keep_key(pair: Any) -> Any:
-            keep(pair[0])
+        def defer_key(pair: Any) -> Any:
+            defer(pair[0])
             return pair
 
-        return self._passing(keep_key, pairs)
+        return self._passing(defer_key, pairs)
 
-    def _passing(self, keep: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:
-        """`keep` under `map`: it goes on after a record that raised. In between, what it kept is taken in."""
+    def _passing(self, defer: Callable[[Any], Any], records: Iterable[Any]) -> Iterator[Any]:
+        """`defer` under `map`: it goes on after a record that raised."""
         is_ended = False
 
         def end() -> Iterator[Any]:
@@ -140,23 +140,23 @@ class TextStream:
         def pieces() -> Iterator[Iterator[Any]]:
             source = chain(records, end())
             while not is_ended:
-                yield map(keep, islice(source, TOGETHER))
-                self._flush()
+                yield map(defer, islice(source, TOGETHER))
+                self._encode_deferred()
 
         return chain.from_iterable(pieces())
 
-    def _keeping(self) -> Callable[[Any], Any]:
-        """A function that keeps a value to be encoded later, or makes its text now, and gives it back.
+    def _deferring(self) -> Callable[[Any], Any]:
+        """A function that defers a value, or makes its text now, and gives it back.
 
         Short strings, and pairs of these and of integers, cannot change and are equal only where their texts
-        are: they are kept and encoded together. Floats are not such (0.0 == -0.0), and neither they nor bools
-        may meet an integer (1 == 1.0 == True).
+        are: they are deferred and encoded together. Floats are not such (0.0 == -0.0), and neither they nor
+        bools may meet an integer (1 == 1.0 == True).
         """
-        values, late, largest = self._values, self._late, 1 << 63
+        values, encode_now, largest = self._values, self._encode_now, 1 << 63
         short, half = min(SHORT, self.limit), SHORT_IN_PAIR
         pair = 2 if self.limit >= PAIR_CHARACTERS else -1
 
-        def keep(value: Any) -> Any:
+        def defer(value: Any) -> Any:
             if type(value) is str:
                 if len(value) <= short:
                     values.append(value)
@@ -168,10 +168,10 @@ class TextStream:
                 ):
                     values.append(value)
                     return value
-            late(value)
+            encode_now(value)
             return value
 
-        return keep
+        return defer
 
     def note(self, record: Any) -> Any:
         """Add the record's text and give the record on, for use under `map`."""
@@ -182,9 +182,9 @@ class TextStream:
         self.add(pair[0])
         return pair
 
-    def _late(self, value: Any) -> None:
+    def _encode_now(self, value: Any) -> None:
         """A value that is long or may change: its text is made now."""
-        self._flush()
+        self._encode_deferred()
         if self._dictionary is None:
             self._add(value)
             return
@@ -193,12 +193,12 @@ class TextStream:
             self._tally.cut += 1
             text = contract.cut_text(text, self.limit)
         if self._dictionary.bytes + 4 * len(text[1]) > DICTIONARY_BYTES:
-            self._full()
+            self._ship_dictionary()
         self._values.append((*text, None))
-        self._flush()
+        self._encode_deferred()
 
-    def _flush(self) -> None:
-        """Take in what was kept."""
+    def _encode_deferred(self) -> None:
+        """Make the texts of the values that were deferred."""
         values, dictionary, limit = self._values, self._dictionary, self.limit
         if not values:
             return
@@ -224,10 +224,10 @@ class TextStream:
             is_tried = TRIED <= count < TRIED + TOGETHER and dictionary.nearly_all_differ(count)
             is_full = dictionary.bytes >= DICTIONARY_BYTES or count > contract.MAX_COLUMN_VALUES - TOGETHER
             if is_tried or is_full or count * dictionary.longest > WRITTEN_OUT_CHARACTERS:
-                self._full()
+                self._ship_dictionary()
         values.clear()
 
-    def _full(self) -> None:
+    def _ship_dictionary(self) -> None:
         """Ship. Where nearly all texts differ: no dictionary from here on, nor in later runs here."""
         are_different = self._dictionary is not None and self._dictionary.nearly_all_differ(len(self._codes))
         self._ship()
@@ -265,5 +265,5 @@ class TextStream:
         self._shipped = first + len(codes)
 
     def close(self) -> None:
-        self._flush()
+        self._encode_deferred()
         self._ship()
