@@ -92,7 +92,7 @@ def test_rows_with_the_same_values_are_a_bound(ran: Ran) -> None:
         pytest.warns(UserWarning, match="it has all records that it should, and may have others"),
     ):
         assert found(trace(part).backward(row=row)) == with_word("twice")
-    api = ApiClient(trace(part)._job.client.address)
+    api = ApiClient(trace(part)._application.client.address)
     graph = api.get("applications", ran.context.applicationId, "graph")
     reasons = [node["reason"] for node in graph["nodes"] if node["name"] == "row found again"]
     assert any("cannot be told apart" in reason for reason in reasons)
@@ -149,7 +149,7 @@ def test_a_file_that_was_altered_has_no_rows_of_the_query(ran: Ran) -> None:
 
 def test_asking_is_no_part_of_the_job(ran: Ran) -> None:
     part, row, _ = rows_of(ran, "counts")[0]
-    client, application = trace(part)._job.client, ran.context.applicationId
+    client, application = trace(part)._application.client, ran.context.applicationId
 
     def names() -> list[str]:
         return [node["name"] for node in client.get("applications", application, "graph")["nodes"]]
@@ -165,10 +165,10 @@ def test_asking_is_no_part_of_the_job(ran: Ran) -> None:
 def test_without_the_session_the_api_says_what_to_do(ran: Ran) -> None:
     part, row, _ = rows_of(ran, "counts")[0]
     lineage = trace(part)
-    client, application = lineage._job.client, ran.context.applicationId
+    client, application = lineage._application.client, ran.context.applicationId
     (sink,) = [
         node["node_id"]
-        for node in lineage._job.nodes.values()
+        for node in lineage._application.nodes.values()
         if node["kind"] == "sink" and node["description"] == str(part.parent)
     ]
     for start in ({"path": str(part), "row": row}, {"node": sink, "partition": 0, "offset": 0}):
