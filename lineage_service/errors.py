@@ -1,14 +1,14 @@
-"""The errors that every part of the service raises; their texts are for people. Knows nothing of HTTP."""
+"""The errors that every part of the service raises. Their messages are for people. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
 
 class LineageError(Exception):
-    """What every part of the service raises; the text is for people."""
+    """The base of the service's errors."""
 
 
 class NotFoundError(LineageError):
-    """The application, node, record or file row is not there (HTTP 404)."""
+    """The application, node, record or file row does not exist (HTTP 404)."""
 
 
 class UnknownApplicationError(NotFoundError):
@@ -20,13 +20,13 @@ class UnknownApplicationError(NotFoundError):
 
 
 class InvalidQueryError(LineageError):
-    """The question cannot be understood or is ambiguous (HTTP 422)."""
+    """The query is invalid or ambiguous (HTTP 422)."""
 
 
 class TimeBudgetError(LineageError):
-    """The time budget of the question is spent (HTTP 504).
+    """The time budget of the query is spent (HTTP 504).
 
-    `next` is a cursor behind which is what a trace has found so far, if it has found anything.
+    `next` is the cursor of what a trace has found so far, if it has found anything.
     """
 
     next: str | None = None

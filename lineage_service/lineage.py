@@ -1,9 +1,9 @@
 """The results of queries: applications, graphs, records, traces, values, the lag.
 
-Plain frozen data. This is the one statement of their shape: fields, types, descriptions. The API's JSON, its
-OpenAPI document and the page's types are made from it, and `lineage --json` prints the same. A field of None
-is null in JSON, unless its metadata say `omit_none`. Knows nothing of HTTP, of stores or of how a trace is
-found.
+Plain frozen data, and the one statement of its shape: fields, types and descriptions. The JSON of the API,
+its OpenAPI document and the types of the page are made from these classes. Commands print the same with
+`--json`.
+Knows nothing of HTTP, of stores or of how a trace is found.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any, ClassVar, Literal
 
 
 def doc(text: str, *, omit_none: bool = False) -> Mapping[str, Any]:
-    """The metadata of a field, under the names that pydantic reads: its description in OpenAPI.
+    """Metadata of a field, by the names that pydantic reads. `text` is its description in OpenAPI.
 
-    With `omit_none`, JSON leaves the field out where it is None; other fields are null there.
+    JSON omits a field with `omit_none` if it is None. Any other field is then null.
     """
     return {"description": text, **({"exclude_if": partial(is_, None)} if omit_none else {})}
 
 
 class Result:
-    """What the service answers with."""
+    """The base of all results."""
 
     __slots__ = ()
-    #: For pydantic: JSON holds a field that has its default, too.
+    #: For pydantic: a field with a default is always in the JSON, too.
     __pydantic_config__: ClassVar = {"json_schema_serialization_defaults_required": True}
 
 
@@ -36,14 +36,14 @@ Direction = Literal["backward", "forward"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset(Result):
-    """Where the records of a source or sink live."""
+    """Where the records of a source or sink are stored."""
 
     namespace: str = field(metadata=doc("The file system, for example `file` or `hdfs://host:8020`."))
     name: str = field(metadata=doc("Path of the file or folder."))
-    format: str = field(metadata=doc("`text` for now."))
+    format: str = field(metadata=doc("Format, for example `text`, `csv` or `parquet`."))
 
 
-#: `ended`: well. `lost`: its driver sends signs of life, and has sent nothing for minutes, nor an end.
+#: `ended`: successfully. `lost`: its driver sent signs of life, then neither these nor an end for minutes.
 ApplicationState = Literal["running", "ended", "failed", "lost"]
 ActionState = Literal["complete", "failed", "aborted"]
 
@@ -52,10 +52,10 @@ ActionState = Literal["complete", "failed", "aborted"]
 class NodeError(Result):
     """Why an action failed."""
 
-    type: str = field(metadata=doc("The class of the error."))
-    message: str = field(metadata=doc("The first line of what it says, redacted as values are."))
+    type: str = field(metadata=doc("Class of the error."))
+    message: str = field(metadata=doc("The first line of its message, redacted like values."))
     frame: str | None = field(
-        default=None, metadata=doc("File and line of the job where it was raised, if known.")
+        default=None, metadata=doc("File and line of the job that raised it, if known.")
     )
 
 
@@ -63,13 +63,13 @@ class NodeError(Result):
 class ApplicationError(Result):
     """Why an application failed."""
 
-    type: str = field(metadata=doc("The class of the error; `SystemExit` of an exit with a code."))
-    message: str = field(metadata=doc("The first line of what it says, redacted as values are."))
+    type: str = field(metadata=doc("Class of the error; `SystemExit` for an exit with a code."))
+    message: str = field(metadata=doc("The first line of its message, redacted like values."))
     frame: str | None = field(
-        default=None, metadata=doc("File and line of the job where it was raised, if known.")
+        default=None, metadata=doc("File and line of the job that raised it, if known.")
     )
     node_id: str | None = field(default=None, metadata=doc("The action that failed, if one did."))
-    name: str | None = field(default=None, metadata=doc("Its operation."))
+    name: str | None = field(default=None, metadata=doc("The operation of that action."))
     call_site: str | None = field(default=None, metadata=doc("File and line of the job that called it."))
 
 
@@ -80,23 +80,30 @@ class Application(Result):
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     name: str = field(metadata=doc("Spark's `spark.app.name`."))
     state: ApplicationState = field(
-        metadata=doc("`running`, `ended` (well), `failed`, or `lost`: its driver is silent for five minutes.")
+        metadata=doc(
+            "`running`, `ended` (successfully), `failed`, or `lost`: its driver has been silent for "
+            "five minutes."
+        )
     )
     started: int = field(metadata=doc("Unix time in milliseconds."))
     ended: int | None = field(metadata=doc("Unix time in milliseconds; null while it runs."))
-    complete: bool = field(metadata=doc("It ended and every block of every committed run is stored."))
+    complete: bool = field(
+        metadata=doc("It ended, everything that it announced is stored, and nothing was left out of capture.")
+    )
     missing_blocks: int = field(
-        metadata=doc("Blocks that committed runs announced and that have not arrived.")
+        metadata=doc("Blocks that committed task runs announced and that have not arrived.")
     )
     counters: dict[str, int] = field(
         metadata=doc(
-            "`runs`, `blocks`, `flows`, `events`, `dropped`, `missing_runs`, `missing_events`, `gaps` (what "
-            "was not followed), `lost_rows`; keys and values that were `cut` to their greatest length, or "
+            "`runs`, `blocks`, `flows`, `events`, `dropped`, `missing_runs`, `missing_events`, `gaps` (what"
+            " was not followed), `lost_rows`; keys and values that were `cut` to their maximum length, or "
             "`withheld` because the redaction function failed; and what the agent reported."
         )
     )
-    missing: str = field(default="", metadata=doc("What is missing, in words; empty when it is complete."))
-    error: ApplicationError | None = field(default=None, metadata=doc("Of one that failed, else null."))
+    missing: str = field(default="", metadata=doc("What is missing, for people; empty if it is complete."))
+    error: ApplicationError | None = field(
+        default=None, metadata=doc("Error of a failed application, else null.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,23 +119,25 @@ class Node(Result):
     """One operation of an application."""
 
     node_id: str = field(metadata=doc("`APPLICATION_ID#NUMBER`. Write `#` as `%23` in a URL."))
-    node: int = field(metadata=doc("Its number in the application."))
+    node: int = field(metadata=doc("Its number within the application."))
     name: str = field(metadata=doc("The operation, for example `filter`."))
-    description: str = field(metadata=doc("What it does, as the agent saw it."))
+    description: str = field(metadata=doc("What it does, as captured by the agent."))
     kind: Literal["source", "operator", "sink"] = field(metadata=doc("`source`, `operator` or `sink`."))
-    call_site: str = field(metadata=doc("File and line of the job that made it."))
-    exact: bool = field(metadata=doc("False: only a bound of what an output came from is known."))
+    call_site: str = field(metadata=doc("File and line of the job that created it."))
+    exact: bool = field(metadata=doc("False: only an upper bound of the sources of an output is known."))
     reason: str = field(metadata=doc("Why it is not exact, or why traces end at this source; else empty."))
     dataset: Dataset | None = field(metadata=doc("Of sources and sinks, else null."))
-    records: int | None = field(metadata=doc("How many records it made; null where they were not counted."))
+    records: int | None = field(
+        metadata=doc("Number of records that it produced; null if they were not counted.")
+    )
     has_values: bool = field(metadata=doc("Values of its records were captured."))
     state: ActionState | None = field(
         default=None,
         metadata=doc(
-            "Of a sink, how its action ended; null while it runs, and of agents that do not say it."
+            "How the action of a sink ended; null while it runs, and from agents that do not report it."
         ),
     )
-    error: NodeError | None = field(default=None, metadata=doc("Of an action that failed, else null."))
+    error: NodeError | None = field(default=None, metadata=doc("Error of a failed action, else null."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,29 +146,29 @@ class Edge(Result):
 
     source: str = field(metadata=doc("A node id."))
     target: str = field(metadata=doc("A node id."))
-    flows: int | None = field(metadata=doc("How many flows; null where no count is known."))
+    flows: int | None = field(metadata=doc("Number of flows; null if unknown."))
     shuffle: bool = field(
-        default=False, metadata=doc("Records move between tasks on the way: a stage of Spark ends there.")
+        default=False, metadata=doc("Records move between tasks on this edge: a stage of Spark ends here.")
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph(Result):
-    """The operations of one application and what they send each other."""
+    """The operations of one application and the edges between them."""
 
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
-    nodes: tuple[Node, ...] = field(metadata=doc("By number."))
-    edges: tuple[Edge, ...] = field(metadata=doc("Between these nodes."))
+    nodes: tuple[Node, ...] = field(metadata=doc("Ordered by number."))
+    edges: tuple[Edge, ...] = field(metadata=doc("Edges between these nodes."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow(Result):
-    """A physical row of a file."""
+    """A row of a file."""
 
     path: str = field(metadata=doc("Path of the file."))
-    row: int = field(metadata=doc("Counted from 0, header lines too."))
+    row: int = field(metadata=doc("Counted from 0, header lines included."))
     line: int = field(metadata=doc("`row` + 1, for people."))
-    text: str | None = field(metadata=doc("The row; null when it cannot be read."))
+    text: str | None = field(metadata=doc("The row; null if it cannot be read."))
     warning: str | None = field(
         metadata=doc(
             "Why there is no text, or why it may not be what the job read, and what to do; else null."
@@ -169,19 +178,20 @@ class SourceRow(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(Result):
-    """What stands at one position of one partition of a node."""
+    """One record of a node."""
 
     record_id: str = field(
         metadata=doc("`PARTITION#OFFSET`, `read#PARTITION#ROW` at a source, `write#PARTITION#ROW` at a sink.")
     )
     partition: int = field(metadata=doc("Number of the partition of its node."))
-    offset: int = field(metadata=doc("From 0."))
-    key: str | None = field(default=None, metadata=doc("Where it has one that is known.", omit_none=True))
-    value: str | None = field(default=None, metadata=doc("Where it was captured.", omit_none=True))
+    offset: int = field(metadata=doc("Offset in the partition, from 0."))
+    key: str | None = field(default=None, metadata=doc("Present if it has a known key.", omit_none=True))
+    value: str | None = field(default=None, metadata=doc("Present if it was captured.", omit_none=True))
     value_type: str | None = field(
         default=None,
         metadata=doc(
-            "Of a value: str, int, float, bool, none, bytes (hex), json, repr, or withheld.", omit_none=True
+            "Type of the value: str, int, float, bool, none, bytes (hex), json, repr, or withheld.",
+            omit_none=True,
         ),
     )
     source: SourceRow | None = field(
@@ -196,20 +206,20 @@ class TracedNode(Result):
     node_id: str = field(metadata=doc("`APPLICATION_ID#NUMBER`."))
     name: str = field(metadata=doc("The operation, for example `filter`."))
     kind: str = field(metadata=doc("`source`, `operator` or `sink`."))
-    exact: bool = field(metadata=doc("False: only a bound of what an output came from is known."))
-    total: int = field(metadata=doc("How many were reached, listed or not."))
-    records: tuple[Record, ...] = field(metadata=doc("Those of this page."))
+    exact: bool = field(metadata=doc("False: only an upper bound of the sources of an output is known."))
+    total: int = field(metadata=doc("Number of records that were reached, listed or not."))
+    records: tuple[Record, ...] = field(metadata=doc("The records of this page."))
     reason: str = field(
         default="",
         metadata=doc(
-            "Why it is not exact, why the trail ends at this source, or, forward, that a query which was not "
-            "followed read these records; else empty."
+            "Why it is not exact, why the trace ends at this source, or, forward, that a query that was not"
+            " followed read these records; else empty."
         ),
     )
     state: ActionState | None = field(
         default=None,
         metadata=doc(
-            "Of a sink, how its action ended; null while it runs, and of agents that do not say it."
+            "How the action of a sink ended; null while it runs, and from agents that do not report it."
         ),
     )
 
@@ -218,34 +228,36 @@ class TracedNode(Result):
 class Flow(Result):
     """One record went into a node and came out of it."""
 
-    hash_in: str = field(metadata=doc("`NODE_ID#RECORD_ID` of what went in."))
-    hash_out: str = field(metadata=doc("`NODE_ID#RECORD_ID` of what came out."))
-    node_id: str = field(metadata=doc("The node that it went into."))
+    hash_in: str = field(metadata=doc("`NODE_ID#RECORD_ID` of the input."))
+    hash_out: str = field(metadata=doc("`NODE_ID#RECORD_ID` of the output."))
+    node_id: str = field(metadata=doc("The node that the record went into."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace(Result):
     """What one record came from, or what became of it, node by node."""
 
-    direction: Direction = field(metadata=doc("As it was asked for."))
-    start: tuple[Record, ...] = field(metadata=doc("The records that the trace began at."))
+    direction: Direction = field(metadata=doc("As requested."))
+    start: tuple[Record, ...] = field(metadata=doc("The records at which the trace starts."))
     start_node: str = field(metadata=doc("Their node id."))
     complete: bool = field(
         metadata=doc(
-            "False: records may be missing here, since blocks are missing or, forward, since a query that was"
-            " not followed read some of these."
+            "False: records may be missing, because blocks are missing or, forward, because a query that "
+            "was not followed read some of these."
         )
     )
     exact: bool = field(
-        metadata=doc("False: it passes a node that only has a bound, so it may list too much.")
+        metadata=doc(
+            "False: the trace passes a node that has only an upper bound, so it may list too many records."
+        )
     )
     truncated: bool = field(metadata=doc("True: some records that were reached are not on this page."))
-    nodes: tuple[TracedNode, ...] = field(metadata=doc("In the order of the way, the start's node first."))
-    flows: tuple[Flow, ...] = field(metadata=doc("Between the records that are listed."))
+    nodes: tuple[TracedNode, ...] = field(metadata=doc("In the order of the trace, the start's node first."))
+    flows: tuple[Flow, ...] = field(metadata=doc("Flows between the listed records."))
     next: str | None = field(metadata=doc("`cursor` of the next page; null on the last."))
     how: str = field(
         default="",
-        metadata=doc("With `values`: why some are not there, cut or withheld, and what to do; else empty."),
+        metadata=doc("With `values`: why values are absent, cut or withheld, and what to do; else empty."),
     )
 
 
@@ -253,109 +265,124 @@ class Trace(Result):
 class RecordPage(Result):
     """One page of a node's records."""
 
-    node_id: str = field(metadata=doc("The node whose records these are."))
-    total: int | None = field(metadata=doc("How many match; null where they were not counted."))
-    records: tuple[Record, ...] = field(metadata=doc("Those of this page, by partition and offset."))
+    node_id: str = field(metadata=doc("The node of these records."))
+    total: int | None = field(metadata=doc("Number of matches; null if they were not counted."))
+    records: tuple[Record, ...] = field(metadata=doc("The records of this page, by partition and offset."))
     next: str | None = field(
-        metadata=doc("`cursor` of the next page; null on the last. Others may hold fewer than `limit`.")
+        metadata=doc(
+            "`cursor` of the next page; null on the last. Other pages may hold fewer records than `limit`."
+        )
     )
-    warnings: tuple[str, ...] = field(default=(), metadata=doc("What a search could not look at, and why."))
+    warnings: tuple[str, ...] = field(default=(), metadata=doc("What a search could not read, and why."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueStep(Result):
-    """What the record looked like at one node of its way."""
+    """The value of a record at one node of its trace."""
 
-    node_id: str = field(metadata=doc("The node at which it looked so."))
+    node_id: str = field(metadata=doc("The node."))
     name: str = field(metadata=doc("Name of the node."))
-    record_id: str = field(metadata=doc("What the record is called there."))
+    record_id: str = field(metadata=doc("Id of the record at this node."))
     type: str = field(
         metadata=doc(
             "Type of the text: str, int, float, bool, none, bytes (hex), json, repr, withheld; `text` for a "
             "row of a file."
         )
     )
-    value: str = field(metadata=doc("The text of the value."))
-    cut: bool = field(default=False, metadata=doc("To its greatest length."))
+    value: str = field(metadata=doc("Text of the value."))
+    cut: bool = field(default=False, metadata=doc("The value was cut to its maximum length."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values(Result):
-    """The intermediate values of one record."""
+    """The captured values of one record along its trace."""
 
-    node_id: str = field(metadata=doc("The node of the record that was asked for."))
-    record_id: str = field(metadata=doc("The record that was asked for."))
+    node_id: str = field(metadata=doc("The node of the requested record."))
+    record_id: str = field(metadata=doc("The requested record."))
     captured: bool = field(metadata=doc("Values of this application's records were captured."))
-    how: str = field(metadata=doc("Why values are not there, cut or withheld, and what to do; else empty."))
-    steps: tuple[ValueStep, ...] = field(metadata=doc("In the order of the way."))
+    how: str = field(metadata=doc("Why values are absent, cut or withheld, and what to do; else empty."))
+    steps: tuple[ValueStep, ...] = field(metadata=doc("In the order of the trace."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag(Result):
-    """What waits in one topic partition."""
+    """The lag of one topic partition."""
 
-    topic: str = field(metadata=doc("Its name."))
-    partition: int = field(metadata=doc("Its number in the topic."))
-    committed: int | None = field(metadata=doc("The group's offset; null where it never committed."))
+    topic: str = field(metadata=doc("Name of the topic."))
+    partition: int = field(metadata=doc("Number of the topic partition."))
+    committed: int | None = field(metadata=doc("The group's committed offset; null if it never committed."))
     first: int = field(metadata=doc("The first offset that the broker still has."))
-    next: int = field(metadata=doc("The offset that the next message will get."))
-    messages: int = field(metadata=doc("From `committed`, else `first`, to `next`."))
+    next: int = field(metadata=doc("The offset of the next message."))
+    messages: int = field(metadata=doc("Messages from `committed`, else `first`, to `next`."))
     seconds: float | None = field(
-        metadata=doc(
-            "Age of the first message that waits; 0 where none does, null where it could not be read."
-        )
+        metadata=doc("Age of the first waiting message; 0 if none waits, null if it could not be read.")
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLag(Result):
-    """What waits in Kafka for the consumer group."""
+    """The lag of the consumer group."""
 
-    name: str = field(metadata=doc("Of the consumer group."))
-    members: int | None = field(metadata=doc("Processes of the group; null where Kafka does not know now."))
-    messages: int = field(metadata=doc("How many wait."))
-    seconds: float | None = field(metadata=doc("Age of the oldest that waits; null where it is not known."))
-    rate: float | None = field(metadata=doc("Messages a second that the group consumed; null at first."))
-    incoming_rate: float | None = field(metadata=doc("Messages a second that came; null at first."))
-    drain_seconds: float | None = field(
-        metadata=doc("When nothing will wait at these rates; null where what waits does not get less.")
+    name: str = field(metadata=doc("Name of the consumer group."))
+    members: int | None = field(
+        metadata=doc("Processes of the group; null if Kafka does not know it at the moment.")
     )
-    dead_letters: int = field(metadata=doc("Messages in the topic of dead letters."))
-    partitions: tuple[PartitionLag, ...] = field(metadata=doc("Of the topics that the group reads."))
+    messages: int = field(metadata=doc("Number of waiting messages."))
+    seconds: float | None = field(metadata=doc("Age of the oldest waiting message; null if unknown."))
+    rate: float | None = field(metadata=doc("Messages per second that the group consumed; null at first."))
+    incoming_rate: float | None = field(metadata=doc("Messages per second that arrived; null at first."))
+    drain_seconds: float | None = field(
+        metadata=doc("Time until no message waits, at these rates; null if the number does not decrease.")
+    )
+    dead_letters: int = field(metadata=doc("Messages in the dead-letter topic."))
+    partitions: tuple[PartitionLag, ...] = field(
+        metadata=doc("Partitions of the topics that the group reads.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationLag(Result):
-    """An application that runs or is not complete."""
+    """An application that is running or incomplete."""
 
     application_id: str = field(metadata=doc("Spark's `applicationId`."))
     name: str = field(metadata=doc("Spark's `spark.app.name`."))
     state: ApplicationState = field(
-        metadata=doc("`running`, `ended` (well), `failed`, or `lost`: its driver is silent for five minutes.")
+        metadata=doc(
+            "`running`, `ended` (successfully), `failed`, or `lost`: its driver has been silent for "
+            "five minutes."
+        )
     )
-    messages: int = field(metadata=doc("Announced, not stored, and may still come."))
-    seconds: float = field(metadata=doc("How long ago the first of them was announced; 0 where none is."))
-    incomplete_runs: int = field(metadata=doc("Accepted runs of which a block is missing or was dropped."))
-    missing_blocks: int = field(metadata=doc("Blocks that manifests announced and that have not arrived."))
-    missing_runs: int = field(metadata=doc("Accepted runs without a manifest."))
-    missing_events: int = field(metadata=doc("Other events that it counted and that have not arrived."))
-    dropped: int = field(metadata=doc("Blocks that the agent gave up on."))
-    missing: str = field(metadata=doc("What is missing, in words."))
-    gaps: int = field(default=0, metadata=doc("Reasons why something that ran was not followed."))
+    messages: int = field(metadata=doc("Announced messages that are not stored and may still arrive."))
+    seconds: float = field(metadata=doc("Time since the first of them was announced; 0 if there is none."))
+    incomplete_runs: int = field(
+        metadata=doc("Accepted task runs of which a block is missing or was dropped.")
+    )
+    missing_blocks: int = field(
+        metadata=doc("Blocks that commit manifests announced and that have not arrived.")
+    )
+    missing_runs: int = field(metadata=doc("Accepted task runs without a commit manifest."))
+    missing_events: int = field(metadata=doc("Other announced events that have not arrived."))
+    dropped: int = field(metadata=doc("Blocks that the agent gave up."))
+    missing: str = field(metadata=doc("What is missing, for people."))
+    gaps: int = field(default=0, metadata=doc("Gaps: things that ran and were not followed."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag(Result):
-    """How far the stores are behind."""
+    """The lag of the stores."""
 
-    group: GroupLag = field(metadata=doc("What waits in Kafka."))
-    applications: tuple[ApplicationLag, ...] = field(metadata=doc("Those that run or are not complete."))
-    unread_applications: int = field(metadata=doc("How many more may have changed; ask again for them."))
+    group: GroupLag = field(metadata=doc("Lag of the consumer group in Kafka."))
+    applications: tuple[ApplicationLag, ...] = field(
+        metadata=doc("Applications that are running or incomplete.")
+    )
+    unread_applications: int = field(
+        metadata=doc("Applications that changed and have not been read yet; ask again.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materialized(Result):
-    """How much of a trace now stands in Neo4j."""
+    """How much of a trace was written to Neo4j."""
 
     records: int = field(metadata=doc("`LineageFlow` nodes."))
     links: int = field(metadata=doc("`flow` relationships."))

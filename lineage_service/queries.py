@@ -1,4 +1,4 @@
-"""What can be asked of the lineage: the parameters of queries, and the methods that answer them.
+"""The queries that the service answers: their parameters, and the methods.
 
 Knows nothing of HTTP, of stores or of how a trace is found.
 """
@@ -13,9 +13,9 @@ from lineage_service.lineage import Application, Direction, Graph, RecordPage, T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
-    """Where a trace begins: record, or node with partition and offset, or node with key, or path with row.
+    """A trace from one start: record, or node with partition and offset, or node with key, or path with row.
 
-    With a record or a path, `node` says which one is meant.
+    `node` also resolves an ambiguous record or path.
     """
 
     direction: Direction
@@ -33,19 +33,19 @@ class TraceQuery:
     limit: int = 100
     cursor: str | None = None
     values: bool = False
-    #: Go on into applications that wrote the input files, or read the output files; not with `to` or `depth`.
+    #: Continue in applications that wrote the input files or read the output files; not with `to` or `depth`.
     across: bool = True
 
     @property
-    def goes_on(self) -> bool:
-        """Into other applications."""
+    def crosses_applications(self) -> bool:
+        """Whether the trace continues in other applications."""
         return self.across and self.to is None and self.depth is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordQuery:
-    """Which records of a node. `node` is a node id or its number; `text` is a case-insensitive substring;
-    `offset` is the first in `partition`."""
+    """Records of a node. `node` is a node id or its number; `text` is a case-insensitive substring; `offset`
+    is the first one in `partition`."""
 
     node: str
     text: str | None = None
@@ -57,7 +57,7 @@ class RecordQuery:
 
 
 class Queries(Protocol):
-    """What can be asked of the lineage. `lineage_service.tracing` answers; `api` and the commands ask.
+    """All queries. `lineage_service.tracing` answers them; the API and the commands ask.
 
     Each method raises NotFoundError, InvalidQueryError, TimeBudgetError or UnavailableError.
     """

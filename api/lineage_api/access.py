@@ -1,9 +1,9 @@
-"""Who may ask: the token, the names that this service answers to, and the sites whose pages may read.
+"""Access control: the token, the host names of the service, and the sites whose pages may read.
 
-A token is asked for everywhere but at what shows nothing of anybody's lineage: the page's own files, the
-documentation and `/healthz`. It is compared in constant time and never repeated. Host names are looked at
-where only this machine can connect, because there a page of a site that calls itself 127.0.0.1 (DNS
-rebinding) is the one stranger left.
+Every path requires the token, except those that show nothing of any lineage: the files of the page, the
+documentation and `/healthz`. The token is compared in constant time and never repeated. Host names are
+checked on loopback addresses, where only this machine can connect: the one attack left there is a page of a
+site that resolves its own name to 127.0.0.1 (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from lineage_service.errors import LineageError
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
-__all__ = ["OPEN_PATHS", "TOKEN_FILE", "Access", "AccessError", "Door", "from_settings"]
+__all__ = ["OPEN_PATHS", "TOKEN_FILE", "Access", "AccessError", "AuthMiddleware", "from_settings"]
 
-#: Nothing of anybody's lineage is here; what begins with /static/ is the page's.
+#: These show nothing of any lineage; what begins with /static/ belongs to the page.
 OPEN_PATHS = frozenset({"/", "/healthz", "/docs", "/openapi.json"})
 _OPEN_FOLDER = "/static/"
-#: In the home folder: the token of a service that was given none and that other machines can reach.
+#: In the home folder: the generated token of a service that other machines can reach.
 TOKEN_FILE = "api.token"
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # RFC 6750, section 2.1
@@ -43,14 +43,14 @@ _CHALLENGE = 'Bearer realm="lineage"'
 
 
 class AccessError(LineageError):
-    """A setting of who may ask cannot be used."""
+    """A setting of the access control is invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask. `token` None: everybody. `hosts` None: by any name. `origins`: sites whose pages may read.
+    """Who has access. `token` None: everybody. `hosts` None: by any name. `origins`: sites whose pages read.
 
-    The token is kept as its SHA-256, so that nothing that prints this shows it.
+    The token is its SHA-256, so that printing this object does not show it.
     """
 
     token: bytes | None = None
@@ -67,41 +67,41 @@ class Access:
 
 
 def from_settings(settings: Settings, address: str) -> tuple[Access, Path | None]:
-    """Who may ask a service that listens on `address`, and the file with its token if it made or found one.
+    """The access to a service that listens on `address`, and the file with its token if there is one.
 
     Raises AccessError.
     """
     is_local = ipaddress.ip_address(address).is_loopback
-    named = _names(settings.api_hosts)
-    hosts = _LOOPBACK_NAMES | {address} | named if is_local or named else None
+    extra_hosts = _names(settings.api_hosts)
+    hosts = _LOOPBACK_NAMES | {address} | extra_hosts if is_local or extra_hosts else None
     origins = _origins(settings.api_cors_origins)
     if settings.api_auth == "off":
         return Access.of(None, hosts, *origins), None
-    token = _given_token(settings)
+    token = _configured_token(settings)
     if token is None and (not is_local or settings.api_auth == "on"):
         file = settings.home.absolute() / TOKEN_FILE
-        return Access.of(_kept_token(file), hosts, *origins), file
+        return Access.of(_generated_token(file), hosts, *origins), file
     return Access.of(token, hosts, *origins), None
 
 
-def _given_token(settings: Settings) -> str | None:
+def _configured_token(settings: Settings) -> str | None:
     path, token = settings.api_token_file, settings.api_token.get_secret_value()
-    where = "--api-token or LINEAGE_API_TOKEN"
+    source = "--api-token or LINEAGE_API_TOKEN"
     if path:
-        where = f"the first line of {path} (--api-token-file)"
+        source = f"the first line of {path} (--api-token-file)"
         token = _first_line(Path(path), "--api-token-file")
     if not token and not path:
         return None
     if not _TOKEN.fullmatch(token):
         raise AccessError(
-            f"{where} is no token: 16 to 512 of the characters A-Z a-z 0-9 . _ ~ + / = - are, for example "
-            "those of `openssl rand -hex 32`"
+            f"{source} is not a token: use 16 to 512 of the characters A-Z a-z 0-9 . _ ~ + / = -, for "
+            "example the output of `openssl rand -hex 32`"
         )
     return token
 
 
-def _kept_token(file: Path) -> str:
-    """The token in the file, which is made where it is not there; only its owner can read it."""
+def _generated_token(file: Path) -> str:
+    """The token in the file, which is created if it does not exist; only its owner can read it."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -112,12 +112,12 @@ def _kept_token(file: Path) -> str:
             file.write_text(secrets.token_urlsafe(32) + "\n", encoding="utf-8")
     except OSError as error:
         raise AccessError(
-            f"{file} cannot be written ({error.strerror}), and other machines can reach this service: give "
-            "it a token with LINEAGE_API_TOKEN_FILE"
+            f"{file} cannot be written ({error.strerror}), and other machines can reach this service: set a "
+            "token with LINEAGE_API_TOKEN_FILE"
         ) from None
     token = _first_line(file, "the token of an earlier start")
     if not _TOKEN.fullmatch(token):
-        raise AccessError(f"{file} holds no token: remove it, and the next start makes a new one")
+        raise AccessError(f"{file} does not contain a token: remove it, and the next start writes a new one")
     return token
 
 
@@ -131,74 +131,70 @@ def _first_line(file: Path, what: str) -> str:
 
 
 def _names(text: str) -> frozenset[str]:
-    names = frozenset(each.strip().lower().strip("[]") for each in text.split(",") if each.strip())
-    for each in sorted(names):
-        if not _HOST.fullmatch(each):
-            raise AccessError(f"--api-hosts: {each!r} is no host name (no scheme, no port, no *)")
+    names = frozenset(name.strip().lower().strip("[]") for name in text.split(",") if name.strip())
+    for name in sorted(names):
+        if not _HOST.fullmatch(name):
+            raise AccessError(f"--api-hosts: {name!r} is not a host name (without scheme, port and *)")
     return names
 
 
 def _origins(text: str) -> tuple[str, ...]:
-    origins = tuple(each.strip().lower() for each in text.split(",") if each.strip())
-    for each in origins:
-        if not _ORIGIN.fullmatch(each):
+    origins = tuple(origin.strip().lower() for origin in text.split(",") if origin.strip())
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin):
             raise AccessError(
-                f"--api-cors-origins: {each!r} is no origin: write https://host or https://host:port, no "
-                "path; sites are named one by one, there is no *"
+                f"--api-cors-origins: {origin!r} is not an origin: write https://host or https://host:port "
+                "without a path, and name each site: there is no *"
             )
     return origins
 
 
-class Door:
-    """ASGI middleware that lets in who may ask."""
+class AuthMiddleware:
+    """ASGI middleware that checks host name and token."""
 
     def __init__(self, app: ASGIApp, *, access: Access) -> None:
         self._app = app
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = self._refused(scope) if scope["type"] == "http" else None
-        if refused is None:
+        violation = self._violation(scope) if scope["type"] == "http" else None
+        if violation is None:
             await self._app(scope, receive, send)
         else:
-            await refusal(scope, *refused)(scope, receive, send)
+            await refusal(scope, *violation)(scope, receive, send)
 
-    def _refused(self, scope: Scope) -> tuple[HTTPStatus, str, dict[str, str]] | None:
+    def _violation(self, scope: Scope) -> tuple[HTTPStatus, str, dict[str, str]] | None:
         if self._access.hosts is not None:
             host = _header(scope, b"host").decode("latin-1")
             if _host_name(host) not in self._access.hosts:
                 return (
                     HTTPStatus.MISDIRECTED_REQUEST,
-                    "This service does not answer to that host name; LINEAGE_API_HOSTS may name it.",
+                    "This service does not answer to that host name. Add it to LINEAGE_API_HOSTS.",
                     {},
                 )
         path = scope["path"]
         if self._access.token is None or path in OPEN_PATHS or path.startswith(_OPEN_FOLDER):
             return None
-        given = _given(scope)
-        if given is None:
-            detail = "This service asks for its token: `Authorization: Bearer TOKEN` or `X-API-Key: TOKEN`."
+        token = _token_of(scope)
+        if token is None:
+            detail = "This service requires its token: `Authorization: Bearer TOKEN` or `X-API-Key: TOKEN`."
             return HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": _CHALLENGE}
-        if not hmac.compare_digest(_digest(given), self._access.token):
+        if not hmac.compare_digest(_digest(token), self._access.token):
             challenge = f'{_CHALLENGE}, error="invalid_token"'
-            return (
-                HTTPStatus.UNAUTHORIZED,
-                "That is not this service's token.",
-                {"WWW-Authenticate": challenge},
-            )
+            return HTTPStatus.UNAUTHORIZED, "The token is invalid.", {"WWW-Authenticate": challenge}
         return None
 
 
-def _given(scope: Scope) -> bytes | None:
-    """The token of a request; what stands in Authorization counts where both are there."""
+def _token_of(scope: Scope) -> bytes | None:
+    """The token of a request: that of Authorization, else that of X-API-Key."""
     scheme, _, token = _header(scope, b"authorization").partition(b" ")
     if scheme.lower() == b"bearer" and token.strip():
         return token.strip()
     return _header(scope, b"x-api-key").strip() or None
 
 
-def _header(scope: Scope, wanted: bytes) -> bytes:
-    return next((bytes(value) for name, value in scope["headers"] if name == wanted), b"")
+def _header(scope: Scope, name: bytes) -> bytes:
+    return next((bytes(value) for header, value in scope["headers"] if header == name), b"")
 
 
 def _host_name(host: str) -> str:

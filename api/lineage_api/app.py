@@ -1,8 +1,9 @@
 """The application: endpoints, problems and the page put together.
 
-Holds no state but the questions that it was given; two of them may run in one process. Other sites' pages can
-neither read answers nor start a write, unless `access` names them. Before an endpoint sees a request it
-passes, in this order: the origins (CORS), the problems, the limits, the door (host names, token).
+Its only state is the queries that it gets, so two applications may run in one process. Pages of other sites
+can neither read results nor start a write, unless `access` names them. A request passes, in this order: the
+origins (CORS), the problems, the request limits, authentication (host name, token), HEAD as GET, the ETags,
+the compression, the concurrency limiter.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from lineage_api import problems
-from lineage_api.access import Access, Door
-from lineage_api.endpoints import LookAtLag, Materialize, Tag, router
-from lineage_api.etags import CodedTags
-from lineage_api.limits import Gate, HeadAsGet, Limits
+from lineage_api.access import Access, AuthMiddleware
+from lineage_api.dependencies import ETagOf, MaterializeTrace, ReadLag
+from lineage_api.endpoints import router
+from lineage_api.etags import CompressedETags
+from lineage_api.limits import ConcurrencyLimiter, HeadAsGet, RequestLimits
 from lineage_api.openapi import completed
 from lineage_api.page import add_page
 from lineage_page import built_folder
@@ -32,7 +34,7 @@ VERSION = "1.0.0"
 #: Of nine levels: beyond it, JSON gets smaller by a few percent and takes several times as long.
 _COMPRESSION = 5
 
-#: What pages of other sites may read beside the answer, where they may read that.
+#: Headers that pages of other sites may read, if they may read the result.
 _EXPOSED = [
     *("ETag", "Link", "Retry-After", "WWW-Authenticate"),
     *("Lineage-Complete", "Lineage-Exact", "Lineage-Next", "Lineage-Total", "Lineage-Truncated"),
@@ -45,7 +47,7 @@ Errors are problem details (RFC 9457) everywhere. Node ids contain `#`: write `%
 
 
 class Api(FastAPI):
-    """FastAPI with an OpenAPI document that is completed (openapi.py)."""
+    """FastAPI with a completed OpenAPI document (openapi.py)."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -54,21 +56,21 @@ class Api(FastAPI):
 
 
 def create_app(
-    questions: Queries,
+    queries: Queries,
     *,
-    materialize: Materialize | None = None,
-    lag: LookAtLag | None = None,
+    materialize: MaterializeTrace | None = None,
+    read_lag: ReadLag | None = None,
     metrics: CollectorRegistry | None = None,
-    tag: Tag | None = None,
+    etag_of: ETagOf | None = None,
     access: Access | None = None,
-    at_once: int = 8,
+    max_queries: int = 8,
     wait_s: float = 30.0,
 ) -> FastAPI:
-    """The API over `questions`, with the page at `/` and the documentation at `/docs`.
+    """The API over `queries`, with the page at `/` and the documentation at `/docs`.
 
-    Without `materialize` there is no Neo4j: asking for it is a 503. So is asking for the lag without `lag`.
-    Without `metrics` there is nothing at `/metrics`, without `tag` no answer has an ETag, without `access`
-    everybody may ask. `at_once` questions are answered at a time; others wait for `wait_s` at most.
+    Without `materialize` there is no Neo4j, and writing to it is a 503; so is the lag without `read_lag`.
+    Without `metrics`, `/metrics` is a 404. Without `etag_of`, no result has an ETag. Without `access`, every
+    request is allowed. At most `max_queries` run at a time; others wait for at most `wait_s`.
     """
     access = access or Access()
     app = Api(
@@ -78,20 +80,20 @@ def create_app(
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.questions = questions
+    app.state.queries = queries
     app.state.materialize = materialize
-    app.state.lag = lag
+    app.state.read_lag = read_lag
     app.state.metrics = metrics
-    app.state.tag = tag
+    app.state.etag_of = etag_of
     app.state.origins = access.origins
     app.state.is_locked = access.token is not None
     # The last one is the outermost.
-    app.add_middleware(Gate, at_once=at_once, wait_s=wait_s)
+    app.add_middleware(ConcurrencyLimiter, max_queries=max_queries, wait_s=wait_s)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=_COMPRESSION)
-    app.add_middleware(CodedTags)
+    app.add_middleware(CompressedETags)
     app.add_middleware(HeadAsGet)
-    app.add_middleware(Door, access=access)
-    app.add_middleware(Limits)
+    app.add_middleware(AuthMiddleware, access=access)
+    app.add_middleware(RequestLimits)
     problems.add_problem_handlers(app)
     if access.origins:
         app.add_middleware(

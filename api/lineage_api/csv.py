@@ -1,7 +1,7 @@
-"""Traces and records as CSV (RFC 4180, UTF-8, with a header line), for who asks with `Accept: text/csv`.
+"""Traces and records as CSV (RFC 4180, UTF-8, with a header line), for requests with `Accept: text/csv`.
 
-A table has no place for what holds of the whole answer, so that goes into headers: an incomplete, inexact or
-truncated answer says so in either form.
+A table has no place for properties of the whole result, so these go into headers: an incomplete, inexact or
+truncated result says so in CSV, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def prefers_csv(accept: str | None) -> bool:
 
 
 def trace_as_csv(trace: Trace) -> Response:
-    """One line for each listed record, node by node; flows have no place here."""
+    """One line for each listed record, node by node, without flows."""
     claims = {
         "Lineage-Complete": claim(trace.complete),
         "Lineage-Exact": claim(trace.exact),
@@ -61,16 +61,16 @@ def _response(
 
 
 def _in_header(text: str) -> str:
-    """Paths may hold anything, a header printable ASCII only: the rest is written as Python escapes it."""
+    """A header holds printable ASCII only; other characters of paths are escaped as in Python."""
     return ascii(text)[1:-1][:_MAX_HEADER].strip()
 
 
 def _quality(accept: str | None, media_type: str) -> float:
-    """The quality that the most specific range of the header gives the type; 0 where none fits."""
+    """The quality of the type by the most specific range of the header; 0 if none matches."""
     ranges = {}
     for part in (accept or "*/*").split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
         try:
             ranges[name] = float(quality)
         except ValueError:

@@ -1,12 +1,12 @@
-"""ETags: a client that holds an answer about a complete application is told so without the work.
+"""ETags: a client with a current copy of a result gets a 304, and no query runs.
 
-An answer has one where nothing but the flow store can change it: the application has ended, everything that
-it announced is stored, and the answer shows no rows of files (these may change under us, and a look at all of
-them is the work). The tag is made of the names of the application's stored files, so it is the same in every
-process over the store, and another one as soon as anything is written, compacted or deleted.
+A result has an ETag if only the flow store can change it: the application has ended, everything that it
+announced is stored, and the result shows no rows of files (these may change at any time, and reading them is
+the work). The tag is a hash of the names of the application's stored files. So it is the same in every
+process over the store, and changes as soon as anything is written, compacted or deleted.
 
-The tag is made before the answer is: an answer may be newer than its tag, which costs a client one
-answer more, and never older.
+The tag is computed before the result. So a result may be newer than its tag, which costs a client one more
+request, and is never older.
 """
 
 from __future__ import annotations
@@ -21,49 +21,50 @@ from typing import Protocol
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["CACHEABLE", "CodedTags", "StoredFiles", "is_held", "tags_of"]
+__all__ = ["CACHEABLE", "CompressedETags", "StoredFiles", "etag_function", "is_current"]
 
-#: For this client alone, who asks each time whether it is still so.
+#: A private copy, which the client revalidates each time.
 CACHEABLE = "private, no-cache"
 
-_CODED = "-gzip"
-#: Made anew when anything in the store has changed.
-_KEPT_TAGS = 1_000
+#: Before the closing quote of a compressed result's tag.
+_SUFFIX = "-gzip"
+#: Number of cached tags.
+_CACHE_SIZE = 1_000
 
 
 class StoredFiles(Protocol):
-    """What is read of a flow store."""
+    """What the tags need of a flow store."""
 
     def version(self) -> object: ...
 
     def files(self, table: str, application_id: str) -> Sequence[str]: ...
 
 
-def tags_of(store: StoredFiles, release: str) -> Callable[[str], str | None]:
-    """The entity tag of answers about an application; None where nothing of it is stored.
+def etag_function(store: StoredFiles, release: str) -> Callable[[str], str | None]:
+    """A function of an application's id: the ETag of results about it, or None if nothing of it is stored.
 
-    `release` is that of the code which writes the answers. The tag raises UnavailableError.
+    `release` is the release of the code that writes the results. The function raises UnavailableError.
     """
-
-    known: OrderedDict[str, tuple[object, str | None]] = OrderedDict()
+    #: Application id -> (version of the store, tag).
+    cache: OrderedDict[str, tuple[object, str | None]] = OrderedDict()
     lock = Lock()
 
-    def tag(application_id: str) -> str | None:
+    def etag_of(application_id: str) -> str | None:
         version = store.version()
         with lock:
-            held = known.get(application_id)
-        if held is not None and held[0] == version:
-            return held[1]
-        made = made_tag(application_id)
+            cached = cache.get(application_id)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        etag = new_etag(application_id)
         with lock:
-            known[application_id] = (version, made)
-            known.move_to_end(application_id)
-            while len(known) > _KEPT_TAGS:
-                known.popitem(last=False)
-        return made
+            cache[application_id] = (version, etag)
+            cache.move_to_end(application_id)
+            while len(cache) > _CACHE_SIZE:
+                cache.popitem(last=False)
+        return etag
 
-    def made_tag(application_id: str) -> str | None:
-        # What is written last: events, and the receipts of blocks.
+    def new_etag(application_id: str) -> str | None:
+        # The tables that are written last: events, and the receipts of blocks.
         names = [
             sorted(PurePosixPath(file).name for file in store.files(table, application_id))
             for table in ("events", "blocks")
@@ -72,20 +73,20 @@ def tags_of(store: StoredFiles, release: str) -> Callable[[str], str | None]:
             return None
         return f'"{hashlib.sha256(repr((release, application_id, names)).encode()).hexdigest()[:32]}"'
 
-    return tag
+    return etag_of
 
 
-def is_held(if_none_match: str | None, tag: str) -> bool:
-    """Whether the client holds the answer with this tag (RFC 9110, section 13.1.2, `*` left out)."""
+def is_current(if_none_match: str | None, etag: str) -> bool:
+    """Whether the client's copy has this tag (RFC 9110, section 13.1.2, without `*`)."""
     if if_none_match is None:
         return False
-    return tag in (each.strip().removeprefix("W/") for each in if_none_match.split(","))
+    return etag in (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
 
 
-class CodedTags:
-    """ASGI middleware around the compression: the same answer, compressed, has a tag of its own.
+class CompressedETags:
+    """ASGI middleware around the compression: a compressed result has a tag of its own.
 
-    A strong tag stands for bytes (RFC 9110, section 8.8.3.3), and those differ.
+    A strong tag identifies bytes (RFC 9110, section 8.8.3.3), and these differ.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -93,24 +94,25 @@ class CodedTags:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or "if-none-match" not in Headers(scope=scope):
-            await self._app(scope, receive, _coded(send))
+            await self._app(scope, receive, _with_suffix(send))
             return
-        held = Headers(scope=scope)["if-none-match"]
-        plain = [
-            (name, value.replace(f'{_CODED}"'.encode(), b'"') if name == b"if-none-match" else value)
+        was_compressed = f'{_SUFFIX}"' in Headers(scope=scope)["if-none-match"]
+        headers = [
+            (name, value.replace(f'{_SUFFIX}"'.encode(), b'"') if name == b"if-none-match" else value)
             for name, value in scope["headers"]
         ]
-        await self._app({**scope, "headers": plain}, receive, _coded(send, was_coded=f'{_CODED}"' in held))
+        send = _with_suffix(send, was_compressed=was_compressed)
+        await self._app({**scope, "headers": headers}, receive, send)
 
 
-def _coded(send: Send, *, was_coded: bool = False) -> Send:
-    async def coded(message: Message) -> None:
+def _with_suffix(send: Send, *, was_compressed: bool = False) -> Send:
+    async def send_with_suffix(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=message["headers"])
-            tag = headers.get("etag")
-            is_coded = headers.get("content-encoding") == "gzip" or (message["status"] == 304 and was_coded)
-            if tag is not None and is_coded:
-                headers["etag"] = f'{tag[:-1]}{_CODED}"'
+            etag = headers.get("etag")
+            is_gzip = headers.get("content-encoding") == "gzip"
+            if etag is not None and (is_gzip or (message["status"] == 304 and was_compressed)):
+                headers["etag"] = f'{etag[:-1]}{_SUFFIX}"'
         await send(message)
 
-    return coded
+    return send_with_suffix

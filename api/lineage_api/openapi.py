@@ -1,7 +1,7 @@
-"""What the OpenAPI document says beyond what FastAPI finds: examples, security, headers, every refusal.
+"""Completes the OpenAPI document of FastAPI: examples, security, headers, all errors.
 
-Examples are real answers (examples.json, made by tests/support/api_examples.py). Errors are problem details,
-not plain JSON; those that any request may meet stand once, under `components`.
+Examples are real results (examples.json, written by tests/support/api_examples.py). Errors are problem
+details, not plain JSON. Those that every request may get are defined once, under `components`.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ EXAMPLES_FILE = Path(__file__).with_name("examples.json")
 
 _ANYWHERE = {
     400: "The address is not percent-encoded UTF-8.",
-    413: "The request has a body; nothing here takes one.",
+    413: "The request has a body; no endpoint takes one.",
     414: "The address is too long.",
     421: "The service does not answer to the host name of the request.",
-    422: "A parameter is not valid, not known or there twice, or the question is ambiguous.",
+    422: "A parameter is invalid, unknown or repeated, or the query is ambiguous.",
     431: "The headers are too many or too large.",
 }
-_LOCKED = {401: "The service asks for its token, and it was not given, or another one."}
+_LOCKED = {401: "The service requires its token, and the request has none or another one."}
 _SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "The token of the service."},
     "apiKey": {
         "type": "apiKey",
         "in": "header",
         "name": "X-API-Key",
-        "description": "The same token, for clients that cannot send it as a bearer's.",
+        "description": "The same token, for clients that cannot send a bearer token.",
     },
 }
 _TAGS = {
-    "applications": "Applications, and the graph of what each did.",
-    "records": "Records of one operation, and what they looked like.",
-    "traces": "From a record back to what it was made of, or on to what became of it.",
-    "service": "How the service is.",
+    "applications": "Applications and their graphs of operations.",
+    "records": "Records of one operation, and their values.",
+    "traces": "From a record back to what it was made of, or forward to what it went into.",
+    "service": "State of the service.",
 }
 _TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
-    "ETag": "Of the application's lineage, once it is complete: for `If-None-Match`.",
-    "Link": 'The next page, `<?...>; rel="next"`, relative to the address; left out on the last.',
+    "ETag": "Version of the application's lineage, once it is complete; for `If-None-Match`.",
+    "Link": 'The next page, `<?...>; rel="next"`, relative to the address; absent on the last page.',
     "Lineage-Complete": "`false`: blocks are missing, so records may be missing here.",
-    "Lineage-Exact": "`false`: it passes a node that only has a bound, so it may list too much.",
+    "Lineage-Exact": "`false`: the trace passes a node with an upper bound only; it may list too much.",
     "Lineage-Truncated": "`true`: some records that were reached are not on this page.",
-    "Lineage-Total": "How many records match, where they were counted.",
-    "Lineage-Warning": "What a search could not look at.",
-    "Lineage-Next": "`cursor` of the next page; left out on the last.",
-    "Retry-After": "Seconds, where too many ask at a time.",
+    "Lineage-Total": "Number of matching records, if they were counted.",
+    "Lineage-Warning": "What a search could not read.",
+    "Lineage-Next": "`cursor` of the next page; absent on the last page.",
+    "Retry-After": "Seconds to wait, if too many queries are running.",
     "WWW-Authenticate": "`Bearer`.",
 }
 _HEADERS_OF = {
@@ -67,13 +67,13 @@ _HEADERS_OF_PROBLEM = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
 
 
 def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
-    """`schema`, changed in place. `is_locked`: this service asks for its token."""
+    """`schema`, changed in place. `is_locked`: this service requires its token."""
     components = schema["components"]
-    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which nobody gets here
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which are never sent
         components["schemas"].pop(name, None)
     for result in components["schemas"].values():
         for field in result["properties"].values():
-            field.pop("default", None)  # of the dataclass: what is answered says its value
+            field.pop("default", None)  # for the constructor only: results always have the field
     components["securitySchemes"] = _SECURITY
     components["responses"] = {
         str(status): _problem(status, text) for status, text in {**_ANYWHERE, **_LOCKED}.items()
@@ -89,45 +89,45 @@ def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
 def _complete(operation: dict[str, Any], *, is_open: bool, is_locked: bool) -> None:
     name, responses = operation["operationId"], operation["responses"]
     for parameter in operation.get("parameters", ()):
-        _can_be_left_out(parameter["schema"])
+        _remove_null(parameter["schema"])
     content = responses["200"]["content"]
     if name in _examples()["answers"]:
         content["application/json"]["example"] = _examples()["answers"][name]
     if csv.MEDIA_TYPE in content:
         content[csv.MEDIA_TYPE]["example"] = _examples()["csv"][name]
     if name == "get_metrics":
-        for each in content.values():
-            each["example"] = _examples()["metrics"]
+        for media_type in content.values():
+            media_type["example"] = _examples()["metrics"]
     if name in _HEADERS_OF:
         responses["200"]["headers"] = _headers(_HEADERS_OF[name])
-    for status in [each for each in responses if int(each) >= 400]:
+    for status in [status for status in responses if int(status) >= 400]:
         responses[status] = _problem(int(status), responses[status]["description"])
     for status in (*_ANYWHERE, *(() if is_open else _LOCKED)):
         responses[str(status)] = {"$ref": f"#/components/responses/{status}"}
     if not is_open:
-        # An empty requirement: it can be asked without.
+        # An empty requirement: the token is optional.
         operation["security"] = [*([] if is_locked else [{}]), *({scheme: []} for scheme in _SECURITY)]
     operation["responses"] = dict(sorted(responses.items()))
 
 
-def _can_be_left_out(schema: dict[str, Any]) -> None:
-    """A parameter of an address is there or not, and never null."""
-    for each in schema.pop("anyOf", ()):
-        if each != {"type": "null"}:
-            schema.update(each)
+def _remove_null(schema: dict[str, Any]) -> None:
+    """A parameter of an address is present or absent, and never null."""
+    for alternative in schema.pop("anyOf", ()):
+        if alternative != {"type": "null"}:
+            schema.update(alternative)
 
 
 def _problem(status: int, description: str) -> dict[str, Any]:
     body: dict[str, Any] = {"schema": {"$ref": "#/components/schemas/Problem"}}
     if str(status) in _examples()["problems"]:
         body["example"] = _examples()["problems"][str(status)]
-    found: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": description or HTTPStatus(status).phrase,
         "content": {problems.MEDIA_TYPE: body},
     }
     if status in _HEADERS_OF_PROBLEM:
-        found["headers"] = _headers(_HEADERS_OF_PROBLEM[status])
-    return found
+        response["headers"] = _headers(_HEADERS_OF_PROBLEM[status])
+    return response
 
 
 def _headers(names: tuple[str, ...]) -> dict[str, Any]:
@@ -136,5 +136,5 @@ def _headers(names: tuple[str, ...]) -> dict[str, Any]:
 
 @cache
 def _examples() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(EXAMPLES_FILE.read_text(encoding="utf-8"))
-    return found
+    examples: dict[str, Any] = json.loads(EXAMPLES_FILE.read_text(encoding="utf-8"))
+    return examples

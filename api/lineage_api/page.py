@@ -1,7 +1,6 @@
-"""The page's files over HTTP, with headers that let a browser load nothing from elsewhere.
+"""The page's files over HTTP, with headers that forbid a browser to load anything from elsewhere.
 
-Serves what stands in the page's folder and nothing beside it. Where the page is not built, a sentence stands
-in its place.
+Serves the page's folder and nothing else. If the page is not built, a text says so in its place.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",  # revalidate: the files change with the service's version
 }
-NOT_BUILT = """This installation of Lineage Master is without its web page.
-Install a wheel that `make wheel` made; in a clone, run `make page`. Both need Node.js 20.19 or later.
-The API answers all the same: its documentation is at /docs.
+NOT_BUILT = """This installation of Lineage Master has no web page.
+Install a wheel from `make wheel`, or run `make page` in a clone. Both need Node.js 20.19 or later.
+The API works without the page: its documentation is at /docs.
 """
 
 

@@ -1,19 +1,18 @@
-"""What may be asked over HTTP: the parameters of each question, their limits, and the questions they make.
+"""The parameters of each endpoint, their limits, and the queries that they become.
 
-Every text has a greatest length and every number a range, so that nothing unbounded reaches a store; names
-hold no control characters. A parameter that is not known is refused: a misspelt filter must not answer as if
-it were not there.
+Every text has a maximum length and every number a range, so that nothing unbounded reaches a store. Names
+contain no control characters. Unknown parameters are refused: a misspelt filter must not be ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lineage_service.lineage import Application, Direction
+from lineage_service.lineage import Application, Applications, ApplicationState, Direction
 from lineage_service.queries import RecordQuery, TraceQuery
 
 __all__ = [
@@ -34,7 +33,7 @@ _MAX_ID = 512
 _MAX_TEXT = 4096  # also the longest path of Linux
 _MAX_CURSOR = 16_384  # of a trace of some 2,000 nodes
 _MAX_RECORD = _MAX_ID + _MAX_TEXT  # NODE_ID#KEY
-#: No control characters. What is searched for may hold any, and a path all but NUL.
+#: No control characters. A searched text may contain any, and a path all but NUL.
 _NAME = r"[^\x00-\x1f\x7f]+"
 _PATH = r"^[^\x00]+$"
 _NODE = rf"^({_NAME}#)?[0-9]{{1,10}}$"
@@ -82,28 +81,33 @@ class ApplicationParameters(_Parameters):
     text: str | None = Field(
         default=None,
         max_length=_MAX_TEXT,
-        description="Only applications that hold this text in their name or id, in any case.",
+        description="Only applications whose name or id contains this text, ignoring case.",
         examples=["orders"],
     )
-    state: Literal["running", "ended", "failed", "lost"] | None = Field(
+    state: ApplicationState | None = Field(
         default=None, description="Only applications in this state.", examples=["ended"]
     )
     complete: bool | None = Field(
-        default=None, description="Only applications that are complete, or only others.", examples=[True]
+        default=None, description="`true`: only complete applications. `false`: only others.", examples=[True]
     )
 
-    def page(self, newest_first: Sequence[Application]) -> tuple[tuple[Application, ...], str | None]:
-        """What of them to show, and the cursor of the next page. One that starts meanwhile moves no page."""
-        newest_first = [each for each in newest_first if self._shows(each)]
+    def page(self, newest_first: Sequence[Application]) -> Applications:
+        """The matching applications behind the cursor. One that starts meanwhile moves no page."""
+        matches = [application for application in newest_first if self._matches(application)]
         if self.cursor is not None:
             started, _, name = self.cursor.partition(":")
-            shown = (-int(started), name)
-            newest_first = [each for each in newest_first if (-each.started, each.application_id) > shown]
-        page = tuple(newest_first[: self.limit])
-        is_last = len(newest_first) <= self.limit
-        return page, None if is_last else f"{page[-1].started}:{page[-1].application_id}"
+            last = (-int(started), name)
+            matches = [
+                application
+                for application in matches
+                if (-application.started, application.application_id) > last
+            ]
+        page = tuple(matches[: self.limit])
+        is_last = len(matches) <= self.limit
+        cursor = None if is_last else f"{page[-1].started}:{page[-1].application_id}"
+        return Applications(applications=page, next=cursor)
 
-    def _shows(self, application: Application) -> bool:
+    def _matches(self, application: Application) -> bool:
         text = (self.text or "").casefold()
         return (
             (text in application.name.casefold() or text in application.application_id.casefold())
@@ -116,7 +120,7 @@ class RecordParameters(_Parameters):
     text: str | None = Field(
         default=None,
         max_length=_MAX_TEXT,
-        description="Only records that hold this text, in any case.",
+        description="Only records that contain this text, ignoring case.",
         examples=["paid"],
     )
     key: str | None = Field(
@@ -157,8 +161,8 @@ class TraceParameters(_Parameters):
         min_length=1,
         max_length=_MAX_RECORD,
         pattern=_RECORD,
-        description="Start: a record id (with `node` where it is ambiguous), or one behind its node's id or "
-        "number: `NODE_ID#RECORD_ID`, `NUMBER#RECORD_ID`.",
+        description="Start: a record id (with `node` if it is ambiguous), or one with its node's id or "
+        "number before it: `NODE_ID#RECORD_ID`, `NUMBER#RECORD_ID`.",
         examples=["write#0#0"],
     )
     node: str | None = Field(
@@ -196,14 +200,14 @@ class TraceParameters(_Parameters):
         default=None,
         ge=0,
         le=_MAX_POSITION,
-        description="Start: row of `path`, from 0, header lines counted.",
+        description="Start: row of `path`, from 0, header lines included.",
         examples=[0],
     )
     to: str | None = Field(
         default=None,
         max_length=_MAX_ID,
         pattern=_NODE,
-        description=f"Only what lies between the start and this node: {_NODE_HELP}.",
+        description=f"Only nodes between the start and this node: {_NODE_HELP}.",
         examples=["0"],
     )
     depth: int | None = Field(
@@ -228,23 +232,23 @@ class TraceParameters(_Parameters):
         examples=["eJyLVjI0MrZQ0lEy"],
     )
     values: bool = Field(
-        default=False, description="Also captured values of intermediate records.", examples=[True]
+        default=False, description="List captured values of intermediate records, too.", examples=[True]
     )
     across: bool = Field(
         default=True,
-        description="Go on into applications that wrote the files that were read, or read those that were "
-        "written. With `to` or `depth` a trace stays in its application.",
+        description="Continue in applications that wrote the input files, or read the output files. With "
+        "`to` or `depth` a trace stays in its application.",
         examples=[False],
     )
 
     @model_validator(mode="after")
     def _has_one_start(self) -> TraceParameters:
         starts = {"record", "node", "partition", "offset", "key", "path", "row"}
-        given = frozenset(name for name in starts if getattr(self, name) is not None)
-        if given not in _STARTS:
+        names = frozenset(name for name in starts if getattr(self, name) is not None)
+        if names not in _STARTS:
             raise ValueError(
-                "give one start: record (and node), or node with partition and offset, or node with key, "
-                f"or path with row (and node); given: {', '.join(sorted(given)) or 'none'}"
+                "name one start: record (and node), or node with partition and offset, or node with key, or "
+                f"path with row (and node); the request has {', '.join(sorted(names)) or 'none'}"
             )
         return self
 
@@ -269,7 +273,7 @@ class ValueParameters(_Parameters):
         min_length=1,
         max_length=_MAX_RECORD,
         pattern=_RECORD,
-        description="A record id, or one behind its node's id or number: `NODE_ID#RECORD_ID`, "
+        description="A record id, or one with its node's id or number before it: `NODE_ID#RECORD_ID`, "
         "`NUMBER#RECORD_ID`.",
         examples=["write#0#0"],
     )
@@ -277,6 +281,6 @@ class ValueParameters(_Parameters):
         default=None,
         max_length=_MAX_ID,
         pattern=_NODE,
-        description=f"Where the record id alone is ambiguous: {_NODE_HELP}.",
+        description=f"If the record id alone is ambiguous: {_NODE_HELP}.",
         examples=["3"],
     )

@@ -1,7 +1,7 @@
 """Every error as one shape: RFC 9457 problem details, `application/problem+json`.
 
-Promises that no answer holds a stack trace: what was not foreseen is logged with a number, and the answer
-names that number. The texts of LineageErrors are for people and go out as they are.
+Promises that no response contains a stack trace: an unexpected error is logged with a number, and the
+response has that number. The messages of LineageErrors are for people and are sent unchanged.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from lineage_service.errors import (
 
 __all__ = [
     "MEDIA_TYPE",
+    "ORIGINAL_METHOD",
     "PROBLEMS",
     "CatchAll",
     "InvalidField",
@@ -40,14 +41,16 @@ __all__ = [
 ]
 
 MEDIA_TYPE = "application/problem+json"
+#: The key in the scope of the method that the client sent (limits.HeadAsGet).
+ORIGINAL_METHOD = "lineage.method"
 
 #: Error of the service -> (status, last part of the problem's type, title).
 PROBLEMS: Mapping[type[LineageError], tuple[HTTPStatus, str, str]] = {
-    NotFoundError: (HTTPStatus.NOT_FOUND, "not-found", "Not there"),
+    NotFoundError: (HTTPStatus.NOT_FOUND, "not-found", "Not found"),
     InvalidQueryError: (
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "invalid-query",
-        "The question cannot be understood",
+        "The query is invalid",
     ),
     TimeBudgetError: (HTTPStatus.GATEWAY_TIMEOUT, "time-budget", "The time budget is spent"),
     UnavailableError: (HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "The service cannot answer now"),
@@ -55,7 +58,7 @@ PROBLEMS: Mapping[type[LineageError], tuple[HTTPStatus, str, str]] = {
 _INVALID = PROBLEMS[InvalidQueryError]
 _UNEXPECTED = (HTTPStatus.INTERNAL_SERVER_ERROR, "unexpected", "The service failed")
 
-#: HTTP's own (RFC 9110); older Pythons have the words of the RFCs before.
+#: Titles of RFC 9110; older Pythons have those of earlier RFCs.
 _TITLES = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Content Too Large",
     HTTPStatus.REQUEST_URI_TOO_LONG: "URI Too Long",
@@ -65,7 +68,7 @@ _log = logging.getLogger(__name__)
 
 
 class InvalidField(BaseModel):
-    """One part of a request that does not hold."""
+    """An invalid part of a request."""
 
     where: str = Field(description="For example `query.limit`.")
     message: str = Field(description="What is wrong with it, for people.")
@@ -76,24 +79,24 @@ class Problem(BaseModel):
 
     type: str = Field(
         description="`urn:lineage-master:` and one of not-found, invalid-query, time-budget, unavailable, "
-        "unexpected; `about:blank` where the status says it all."
+        "unexpected; `about:blank` if the status says everything."
     )
     title: str = Field(description="The kind of problem, for people.")
-    status: int = Field(description="The status of the answer.")
-    detail: str = Field(description="What happened here, for people.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What happened in this case, for people.")
     instance: str = Field(description="Path of the request.")
     errors: list[InvalidField] | None = Field(
-        default=None, description="For invalid-query: the parts that do not hold. Else left out."
+        default=None, description="For invalid-query: the invalid parts. Absent otherwise."
     )
     next: str | None = Field(
         default=None,
-        description="For time-budget: `cursor` behind which is what the trace has found so far. Left out "
-        "where it has found nothing.",
+        description="For time-budget: `cursor` of what the trace has found so far. Absent if it has found "
+        "nothing.",
     )
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Make `app` answer every error as a problem."""
+    """Make every error of `app` a problem."""
     app.add_exception_handler(LineageError, _lineage_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
@@ -101,7 +104,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 
 
 class CatchAll:
-    """ASGI middleware that logs what nobody foresaw and answers 500 without its text."""
+    """ASGI middleware that logs unexpected errors and answers 500 without their text."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -120,14 +123,14 @@ class CatchAll:
         try:
             await self._app(scope, receive, watched)
         except asyncio.CancelledError:
-            # Only the end of the server cancels a request. Its task ends here either way, so nothing is
-            # swallowed, and the client learns why.
+            # Only a stopping server cancels a request. The task ends here in any case, so nothing is
+            # swallowed, and the client learns the reason.
             if has_started:
                 raise
-            detail = "The service is stopping; ask again when it is back."
+            detail = "The service is stopping; repeat the request when it is back."
             await _response(scope["path"], *PROBLEMS[UnavailableError], detail)(scope, receive, send)
         except Exception:
-            if has_started:  # the status is out already: only closing the connection can tell the client
+            if has_started:  # the status is sent already: only closing the connection can signal the error
                 raise
             number = secrets.token_hex(4)
             _log.exception("error %s at %s %s", number, scope["method"], scope["path"])
@@ -138,9 +141,9 @@ class CatchAll:
 def refusal(
     scope: Scope, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """The answer to a request that no endpoint shall see."""
-    for known, name, title in PROBLEMS.values():
-        if known is status:
+    """The response to a request that is refused before it reaches an endpoint."""
+    for problem_status, name, title in PROBLEMS.values():
+        if problem_status is status:
             return _response(scope["path"], status, name, title, detail, headers=headers)
     return _response(scope["path"], status, None, _TITLES.get(status, status.phrase), detail, headers=headers)
 
@@ -148,15 +151,15 @@ def refusal(
 async def _lineage_error(request: Request, error: Exception) -> JSONResponse:
     for kind, (status, name, title) in PROBLEMS.items():
         if isinstance(error, kind):
-            following = error.next if isinstance(error, TimeBudgetError) else None
-            return _response(request.scope["path"], status, name, title, str(error), following=following)
-    raise error  # a LineageError that no question may raise: CatchAll logs it
+            cursor = error.next if isinstance(error, TimeBudgetError) else None
+            return _response(request.scope["path"], status, name, title, str(error), cursor=cursor)
+    raise error  # a LineageError that no query may raise: CatchAll logs it
 
 
 async def _invalid_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    errors = [_field(each) for each in error.errors()]
-    detail = "; ".join(f"{each.where}: {each.message}" for each in errors)
+    errors = [_field(part) for part in error.errors()]
+    detail = "; ".join(f"{part.where}: {part.message}" for part in errors)
     return _response(request.scope["path"], *_INVALID, detail, errors=errors)
 
 
@@ -166,21 +169,21 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     status = HTTPStatus(error.status_code)
     detail = str(error.detail)
     if status is HTTPStatus.NOT_FOUND:
-        detail = f"Nothing is at {path}."
+        detail = f"There is nothing at {path}."
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
-        detail = f"{request.scope.get('lineage.method', request.method)} is not possible at {path}."
+        detail = f"{request.scope.get(ORIGINAL_METHOD, request.method)} is not allowed at {path}."
     return _response(path, status, None, status.phrase, detail, headers=_with_head(error.headers))
 
 
 def _with_head(headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """Where GET is allowed, HEAD is (limits.HeadAsGet)."""
+    """Where GET is allowed, HEAD is, too (limits.HeadAsGet)."""
     if headers is None or headers.get("Allow") != "GET":
         return headers
     return {**headers, "Allow": "GET, HEAD"}
 
 
 def _field(error: Mapping[str, Any]) -> InvalidField:
-    # The input itself stays out of the answer: the client has it, and it may be long.
+    # The response does not repeat the input: the client has it, and it may be long.
     message = str(error["msg"]).removeprefix("Value error, ")
     return InvalidField(where=".".join(str(part) for part in error["loc"]), message=message)
 
@@ -193,7 +196,7 @@ def _response(
     detail: str,
     *,
     errors: Sequence[InvalidField] | None = None,
-    following: str | None = None,
+    cursor: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     problem = Problem(
@@ -203,7 +206,7 @@ def _response(
         detail=detail,
         instance=quote(path, safe="/:@!$&'()*+,;=~"),
         errors=None if errors is None else list(errors),
-        next=following,
+        next=cursor,
     )
     return JSONResponse(
         problem.model_dump(exclude_none=True),

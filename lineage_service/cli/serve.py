@@ -25,7 +25,7 @@ from fastapi import FastAPI
 
 from lineage_api.access import from_settings
 from lineage_api.app import VERSION, create_app
-from lineage_api.etags import tags_of
+from lineage_api.etags import etag_function
 from lineage_api.limits import MAX_HEADER_BYTES, MAX_TARGET
 from lineage_service.errors import LineageError
 from lineage_service.settings import Settings
@@ -60,11 +60,11 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         app = create_app(
             open_questions(settings),
             materialize=open_materializer(settings),
-            lag=watch.look,
+            read_lag=watch.look,
             metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
-            tag=tags_of(open_store(settings), _release()),
+            etag_of=etag_function(open_store(settings), _release()),
             access=access,
-            at_once=settings.api_questions,
+            max_queries=settings.api_questions,
             wait_s=settings.api_wait_seconds,
         )
         if token_file is not None:

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from examples import own_program
 from lineage_api.access import Access
 from lineage_api.app import create_app
-from lineage_api.etags import tags_of
+from lineage_api.etags import etag_function
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.graph_export.trace_writer import Materializer
 from lineage_service.kafka.group import MemoryGroup
@@ -69,9 +69,9 @@ def service(store: DeltaFlowStore, access: Access | None = None) -> FastAPI:
     return create_app(
         questions,
         materialize=Materializer(questions, MemoryGraph(), 100),
-        lag=watch.look,
+        read_lag=watch.look,
         metrics=new_registry(LagMetrics(watch)),
-        tag=tags_of(store, "1"),
+        etag_of=etag_function(store, "1"),
         access=access,
     )
 

@@ -25,7 +25,7 @@ export interface ApplicationError {
   call_site: string | null;
 }
 
-/** An application that runs or is not complete. */
+/** An application that is running or incomplete. */
 export interface ApplicationLag {
   application_id: string;
   name: string;
@@ -47,7 +47,7 @@ export interface Applications {
   next: string | null;
 }
 
-/** Where the records of a source or sink live. */
+/** Where the records of a source or sink are stored. */
 export interface Dataset {
   namespace: string;
   name: string;
@@ -69,14 +69,14 @@ export interface Flow {
   node_id: string;
 }
 
-/** The operations of one application and what they send each other. */
+/** The operations of one application and the edges between them. */
 export interface Graph {
   application_id: string;
   nodes: Node[];
   edges: Edge[];
 }
 
-/** What waits in Kafka for the consumer group. */
+/** The lag of the consumer group. */
 export interface GroupLag {
   name: string;
   members: number | null;
@@ -89,25 +89,25 @@ export interface GroupLag {
   partitions: PartitionLag[];
 }
 
-/** What a probe asks for. */
+/** Result of a probe. */
 export interface Health {
   status: "ok";
 }
 
-/** One part of a request that does not hold. */
+/** An invalid part of a request. */
 export interface InvalidField {
   where: string;
   message: string;
 }
 
-/** How far the stores are behind. */
+/** The lag of the stores. */
 export interface Lag {
   group: GroupLag;
   applications: ApplicationLag[];
   unread_applications: number;
 }
 
-/** How much of a trace now stands in Neo4j. */
+/** How much of a trace was written to Neo4j. */
 export interface Materialized {
   records: number;
   links: number;
@@ -139,7 +139,7 @@ export interface NodeError {
   frame: string | null;
 }
 
-/** What waits in one topic partition. */
+/** The lag of one topic partition. */
 export interface PartitionLag {
   topic: string;
   partition: number;
@@ -161,7 +161,7 @@ export interface Problem {
   next?: string | null;
 }
 
-/** What stands at one position of one partition of a node. */
+/** One record of a node. */
 export interface Record {
   record_id: string;
   partition: number;
@@ -181,7 +181,7 @@ export interface RecordPage {
   warnings: string[];
 }
 
-/** A physical row of a file. */
+/** A row of a file. */
 export interface SourceRow {
   path: string;
   row: number;
@@ -216,7 +216,7 @@ export interface TracedNode {
   state: "complete" | "failed" | "aborted" | null;
 }
 
-/** What the record looked like at one node of its way. */
+/** The value of a record at one node of its trace. */
 export interface ValueStep {
   node_id: string;
   name: string;
@@ -226,7 +226,7 @@ export interface ValueStep {
   cut: boolean;
 }
 
-/** The intermediate values of one record. */
+/** The captured values of one record along its trace. */
 export interface Values {
   node_id: string;
   record_id: string;

@@ -181,6 +181,9 @@ export function storeToken(token: string): void {
   sessionStorage.setItem(TOKEN_KEY, token.replace(/[^\x21-\x7e]/g, ""));
 }
 
+/** Whether requests carry a token. */
+export const hasToken = (): boolean => sessionStorage.getItem(TOKEN_KEY) !== null;
+
 /** Saves a file in the browser. */
 export function save(content: Blob, name: string): void {
   const address = URL.createObjectURL(content);

@@ -1,6 +1,6 @@
 // The form that asks for the service's token, in place of the view.
 
-import { type Problem, storeToken } from "./client";
+import { hasToken, type Problem, storeToken } from "./client";
 import { h, replace } from "./dom";
 import { notice } from "./states";
 
@@ -15,13 +15,12 @@ export function signIn(container: HTMLElement, problem: Problem, onToken: () => 
   replace(
     container,
     h("h1", { tabindex: -1 }, "This service requires a token"),
-    problem.message.startsWith("That is not") && notice("failure", problem.message),
+    hasToken() && notice("failure", problem.message),
     h(
       "p",
       {},
-      "Who runs ",
       h("code", {}, "lineage serve"),
-      " knows it: it says at its start where the token is. It is kept until you close this tab.",
+      " says at its start where the token is. This page stores it until you close the tab.",
     ),
     h(
       "form",

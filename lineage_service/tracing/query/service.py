@@ -185,7 +185,7 @@ class LineageQueries:
             query.direction,
             open_application=self._open,
             new_walk=lambda snapshot: TraceWalk(snapshot, query.direction),
-            files=self._files if query.goes_on else None,
+            files=self._files if query.crosses_applications else None,
             rows_before=self._locations.rows_before,
         )
 

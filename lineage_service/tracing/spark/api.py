@@ -146,7 +146,7 @@ class SparkTracing:
             query.direction,
             open_application=self._open,
             new_walk=new_walk,
-            files=self._files if query.goes_on else None,
+            files=self._files if query.crosses_applications else None,
             rows_before=self._locations.rows_before,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lineage_api.app import create_app
-from lineage_api.etags import tags_of
+from lineage_api.etags import etag_function
 from lineage_service.tracing.query.service import LineageQueries
 from perf.api.clients import Answered, Question, ask, target
 from perf.api.report import Result, markdown, rows_of, wrong_of
@@ -29,7 +29,7 @@ def result(answers: list[Answered]) -> Result:
 
 def test_clients_ask_what_they_are_given_and_notice_what_is_wrong(tmp_path):
     store = build(tmp_path)
-    app = create_app(LineageQueries(store, time_budget_s=60), tag=tags_of(store, "1"))
+    app = create_app(LineageQueries(store, time_budget_s=60), etag_of=etag_function(store, "1"))
     held = {"If-None-Match": Client(app).get(BASE).headers["etag"]}
     start = {"direction": "backward", "path": tmp_path / "sums.csv", "row": 0}
     pool = [

@@ -367,7 +367,7 @@ def test_the_page_asks_for_the_token_once(page):
         assert violations(page) == []
         page.get_by_label("Token").fill("another-token-than-that")
         page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_role("alert")).to_contain_text("That is not this service's token.")
+        expect(page.get_by_role("alert")).to_contain_text("The token is invalid.")
         page.get_by_label("Token").fill(f" {token} ")
         page.get_by_role("button", name="Continue").click()
         expect(page.locator("main")).to_contain_text("72 records, 50 on this page")

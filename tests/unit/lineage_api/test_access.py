@@ -37,7 +37,7 @@ def test_without_the_token_is_a_401_that_says_how_to_give_it(locked, path):
     assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
     assert answer.headers["www-authenticate"] == 'Bearer realm="lineage"'
     assert answer.headers["cache-control"] == "no-store"
-    assert answer.json()["detail"].startswith("This service asks for its token")
+    assert answer.json()["detail"].startswith("This service requires its token")
 
 
 @pytest.mark.parametrize(
@@ -191,14 +191,14 @@ def test_a_token_comes_from_the_first_line_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"api_token": "short"}, "--api-token or LINEAGE_API_TOKEN is no token"),
-        ({"api_token": "with spaces in its middle"}, "is no token"),
+        ({"api_token": "short"}, "--api-token or LINEAGE_API_TOKEN is not a token"),
+        ({"api_token": "with spaces in its middle"}, "is not a token"),
         ({"api_token_file": "nowhere/token"}, "--api-token-file: nowhere/token cannot be read: No such file"),
-        ({"api_hosts": "https://notes.example.org"}, "'https://notes.example.org' is no host name"),
-        ({"api_hosts": "*"}, "no host name"),
+        ({"api_hosts": "https://notes.example.org"}, "'https://notes.example.org' is not a host name"),
+        ({"api_hosts": "*"}, "not a host name"),
         ({"api_cors_origins": "*"}, "there is no \\*"),
-        ({"api_cors_origins": "notes.example.org"}, "'notes.example.org' is no origin"),
-        ({"api_cors_origins": "https://notes.example.org/page"}, "no path"),
+        ({"api_cors_origins": "notes.example.org"}, "'notes.example.org' is not an origin"),
+        ({"api_cors_origins": "https://notes.example.org/page"}, "without a path"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_one_line_without_secrets(changes: dict[str, Any], says: str):

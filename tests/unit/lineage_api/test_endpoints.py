@@ -240,7 +240,7 @@ def lag_client(group: MemoryGroup) -> Client:
         dead_letter_topic="dead",
         now=lambda: 1_000.0,
     )
-    return Client(create_app(questions(), lag=watch.look, metrics=new_registry(LagMetrics(watch))))
+    return Client(create_app(questions(), read_lag=watch.look, metrics=new_registry(LagMetrics(watch))))
 
 
 def test_the_lag_has_messages_and_seconds_by_partition():

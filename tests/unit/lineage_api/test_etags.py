@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lineage_api.app import create_app
-from lineage_api.etags import is_held, tags_of
+from lineage_api.etags import etag_function, is_current
 from lineage_service.decode.batches import event_batch
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.query.service import LineageQueries
@@ -42,7 +42,7 @@ class Bench:
         self.client = self.another_client("1")
 
     def another_client(self, release: str) -> Client:
-        return Client(create_app(self.questions, tag=tags_of(self.store, release)))
+        return Client(create_app(self.questions, etag_of=etag_function(self.store, release)))
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_answers_that_show_rows_of_files_or_all_applications_have_no_tag(bench):
 
 
 def test_a_star_is_no_tag():
-    assert not is_held("*", '"a"')
-    assert is_held('"b" , W/"a"', '"a"')
+    assert not is_current("*", '"a"')
+    assert is_current('"b" , W/"a"', '"a"')
 
 
 @pytest.mark.parametrize("tail", ["", "/graph"])

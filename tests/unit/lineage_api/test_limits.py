@@ -64,7 +64,7 @@ def test_a_body_is_413_and_never_read(client, method):
             if isinstance(content, bytes)
             else {"headers": {"Transfer-Encoding": "chunked"}}
         )
-        assert "into the address" in refused(client.request(method, f"{BASE}/trace/graph", **options), 413)
+        assert "belong in the address" in refused(client.request(method, f"{BASE}/trace/graph", **options), 413)
     assert client.request("POST", f"{BASE}/trace/graph", params=TRACE, content=b"").status_code == 200
 
 
@@ -191,7 +191,7 @@ def ask_at_once(
     """The answers to all; the first ones get theirs so long after they are all in there."""
 
     async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(create_app(slow, at_once=3, wait_s=wait_s))
+        transport = httpx.ASGITransport(create_app(slow, max_queries=3, wait_s=wait_s))
         async with httpx.AsyncClient(transport=transport, base_url="http://lineage") as client:
             asked = [asyncio.create_task(client.get("/api/applications")) for _ in range(clients)]
             while slow.asking < 3:

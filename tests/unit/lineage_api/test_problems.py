@@ -182,7 +182,7 @@ def test_a_trace_parameter_beyond_its_limits_is_422(client, method, change, wher
 )
 def test_a_trace_needs_exactly_one_start(client, start):
     answer = client.get(f"{BASE}/trace", params={"direction": "backward", **start})
-    assert "give one start" in problem(answer, 422, "invalid-query")["detail"]
+    assert "name one start" in problem(answer, 422, "invalid-query")["detail"]
 
 
 @pytest.mark.parametrize(
