@@ -42,7 +42,7 @@ OLDEST_JDK = 17
 #: Name in the jar -> the terms of what is in it.
 _LICENSES = {"META-INF/LICENSE": ROOT / "LICENSE", "META-INF/NOTICE": ROOT / "NOTICE"}
 _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can hold
-_STAMP = "lineagemaster/made"
+_STAMP = "lineagemaster/sources.sha256"
 
 
 class JarNotBuilt(Exception):
@@ -136,7 +136,7 @@ def _compile(javac: Path, client: Path, classes: Path, *, strict: bool) -> None:
         raise JarNotBuilt("PySpark, which it is compiled against, is not installed")
     jars = Path(spark.submodule_search_locations[0], "jars")
     command = [str(javac), "--release", _RELEASE, "-encoding", "UTF-8", "-proc:none", "-g:source,lines"]
-    # Not of our sources: Spark's class files, the manifests of its jars; version ids of what never is stored.
+    # Not of our sources: Spark's class files, its jars' manifests. Version ids: none of ours is ever stored.
     command += ["-Xlint:all,-classfile,-path,-options,-serial", *(["-Werror"] if strict else [])]
     command += ["-cp", f"{jars}/*{os.pathsep}{client}", "-d", str(classes), *map(str, _sources())]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

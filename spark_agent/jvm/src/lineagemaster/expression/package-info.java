@@ -5,6 +5,6 @@
  * of a task, once a row: mostly as code that Spark generates from `doGenCode`, else by `eval`. What such code calls
  * without noting anything is here, too (KeyHash, LineBreaks, RoundRobin).
  *
- * <p>Knows nothing of whole plans, of the rewriting, or of Kafka: what a row tells goes to `capture`.
+ * <p>Knows nothing of whole plans, of the rewriting, or of Kafka: what they read of a row goes to `capture`.
  */
 package lineagemaster.expression;

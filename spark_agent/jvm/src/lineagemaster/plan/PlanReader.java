@@ -33,7 +33,7 @@ import scala.runtime.BoxedUnit;
 public final class PlanReader {
   /** So many columns of an operator are in its text. */
   private static final int MAX_FIELDS = 25;
-  /** So many of the paths that a scan reads are told. */
+  /** So many of the paths that a scan reads are listed. */
   private static final int MAX_ROOTS = 3;
 
   /** The name of its class, without the package. */
