@@ -1,175 +1,30 @@
 """`lineage dead-letters`: lists the messages that could not be used, and sends them back to where they were.
 
-What went back is kept in Kafka itself, as what a consumer group of its own has committed: `replay` says what
-that means and what goes back. Here are the broker, and the door: settings in, exit code out.
+What was sent back is remembered in Kafka itself, by a consumer group of its own: `redelivery` says how.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timezone
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from rich.console import Console
 from rich.table import Table
 
-from lineage_service.ingest.redelivery import (
-    Done,
-    Letter,
-    Office,
-    ReplayError,
-    Wish,
-    done_of,
-    fault_of,
-    letter_of,
-    natural,
-    replay,
-)
+from lineage_service.ingest.dead_letter_topic import KafkaDeadLetterTopic
+from lineage_service.ingest.letters import Letter, RedeliveryError, Selection, fault_of, natural
+from lineage_service.ingest.redelivery import DeadLetterTopic, redeliver, redelivered_of
 from lineage_service.kafka import client
-from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
-from lineage_service.kafka.dead_letters import MAX_LETTER_BYTES
-from lineage_service.kafka.errors import TRANSIENT_ERRORS, BrokerUnavailableError, no_broker
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
-__all__ = ["KafkaOffice", "command", "configure"]
-
-TIMEOUT_S = 10.0
-
-
-class KafkaOffice:
-    """The Office of a broker: the topic of dead letters, and a group that only remembers. For one thread."""
-
-    def __init__(
-        self, bootstrap_servers: str, topic: str, group: str, *, options: Mapping[str, str] = NO_OPTIONS
-    ) -> None:
-        """`options` are further ones of the client: TLS, passwords. Raises BrokerUnavailableError."""
-        self._topic = topic
-        self._servers = bootstrap_servers
-        common: dict[str, Any] = {
-            **options,
-            "bootstrap.servers": bootstrap_servers,
-            "client.id": "lineage-dead-letters",
-            "log_level": 0,
-            "error_cb": lambda _error: None,
-        }
-        self._consumer: Any = client_of(
-            Consumer,
-            {**SESSION, **common}
-            | {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True},
-        )
-        self._producer: Any = client_of(
-            Producer,
-            common
-            | {
-                "enable.idempotence": True,
-                "compression.type": "zstd",
-                "message.max.bytes": 2 * MAX_LETTER_BYTES,
-                "message.timeout.ms": int(TIMEOUT_S * 1000),
-            },
-        )
-        try:
-            self._topics = self._consumer.list_topics(timeout=TIMEOUT_S).topics
-        except KafkaException as error:
-            self.close()
-            raise no_broker(bootstrap_servers, error) from error
-
-    def partitions_of(self, topics: Sequence[str]) -> dict[str, int]:
-        return {
-            topic: len(self._topics[topic].partitions) if topic in self._topics else 0 for topic in topics
-        }
-
-    def bounds(self) -> dict[int, tuple[int, int]]:
-        return {place.partition: self._asked("get_watermark_offsets", place) for place in self._places()}
-
-    def done(self) -> dict[int, Done]:
-        found = self._asked("committed", self._places()) if self._places() else []
-        return {
-            each.partition: Done.of(each.offset, each.metadata or "") for each in found if each.offset >= 0
-        }
-
-    def remember(self, partition: int, done: Done) -> None:
-        kept = TopicPartition(self._topic, partition, done.before, done.as_text())
-        self._patiently(lambda: self._consumer.commit(offsets=[kept], asynchronous=False))
-
-    def letters(self, partition: int, first: int, end: int) -> Iterator[Letter]:
-        if first >= end:
-            return
-        self._consumer.assign([TopicPartition(self._topic, partition, first)])
-        deadline = time.monotonic() + TIMEOUT_S
-        while True:
-            for message in self._consumer.consume(100, 0.1):
-                error = message.error()
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                    return
-                if error is None and message.offset() >= end:
-                    return
-                if error is None:
-                    yield letter_of(message)
-                    deadline = time.monotonic() + TIMEOUT_S
-            if time.monotonic() > deadline:
-                raise BrokerUnavailableError(
-                    f"Kafka at {self._servers} gives no more letters of {self._topic}-{partition}, which has "
-                    f"them up to offset {end - 1}"
-                )
-
-    def send(self, letters: Sequence[Letter]) -> list[str | None]:
-        outcomes: list[str | None] = ["no answer in time"] * len(letters)
-        for at, letter in enumerate(letters):
-            try:
-                self._producer.produce(
-                    letter.topic,
-                    letter.value,
-                    letter.key,
-                    letter.from_partition,
-                    on_delivery=partial(_note, outcomes, at),
-                )
-            except (KafkaException, BufferError) as error:
-                outcomes[at] = str(error)
-        self._producer.flush(TIMEOUT_S)
-        return outcomes
-
-    def close(self) -> None:
-        self._consumer.close()
-
-    def _places(self) -> list[TopicPartition]:
-        if self._topic not in self._topics:
-            return []
-        return [TopicPartition(self._topic, each) for each in sorted(self._topics[self._topic].partitions)]
-
-    def _asked(self, method: str, place: object) -> Any:
-        return self._patiently(lambda: getattr(self._consumer, method)(place, timeout=TIMEOUT_S))
-
-    def _patiently(self, request: Callable[[], Any]) -> Any:
-        """A broker that has just started, or never had a group, looks for its coordinator first."""
-        deadline = time.monotonic() + TIMEOUT_S
-        while True:
-            try:
-                return request()
-            except KafkaException as error:
-                if error.args[0].code() not in TRANSIENT_ERRORS or time.monotonic() > deadline:
-                    raise self._unavailable(error) from error
-                time.sleep(0.1)
-
-    def _unavailable(self, error: KafkaException) -> BrokerUnavailableError:
-        return BrokerUnavailableError(
-            f"Kafka at {self._servers} does not answer about topic {self._topic}: {error.args[0].str()}"
-        )
-
-
-def _note(outcomes: list[str | None], at: int, error: Any, _message: object) -> None:
-    outcomes[at] = None if error is None else error.str()
-
-
-# -- the command ------------------------------------------------------------------------------------
+__all__ = ["command", "configure"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -202,27 +57,27 @@ def _number(text: str) -> int:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Runs `lineage dead-letters`. Raises LineageError."""
-    wish = Wish(topic=options.topic, partition=options.partition, offset=options.offset)
+    selection = Selection(topic=options.topic, partition=options.partition, offset=options.offset)
     topics = (settings.node_topic, settings.flow_topic)
     group = f"{settings.consumer_group}-dead-letters"
-    office = KafkaOffice(
+    dead_letters = KafkaDeadLetterTopic(
         settings.kafka_bootstrap_servers,
         settings.dead_letter_topic,
         group,
         options=client.options(settings),
     )
-    with closing(office):
+    with closing(dead_letters):
         if options.action == "list":
-            entries = _entries(office, wish, topics, options.limit)
+            entries = _entries(dead_letters, selection, topics, options.limit)
             _show(entries, settings.dead_letter_topic, as_json=options.json)
             return 0
-        outcome = replay(office, wish, topics, is_again=options.again, is_dry=options.dry_run)
-    if not (wish.is_all or outcome.sent or outcome.unsent or outcome.repeated):
-        raise ReplayError(f"topic {settings.dead_letter_topic} has no such letter")
-    said = "to be sent back" if options.dry_run else "sent back"
+        outcome = redeliver(dead_letters, selection, topics, is_again=options.again, is_dry=options.dry_run)
+    if not (selection.is_all or outcome.sent or outcome.unsent or outcome.repeated):
+        raise RedeliveryError(f"topic {settings.dead_letter_topic} has no such letter")
+    verb = "to be sent back" if options.dry_run else "sent back"
     before = f", {outcome.repeated} had been sent back before (--again)" if outcome.repeated else ""
     letters = "1 letter" if outcome.sent == 1 else f"{outcome.sent} letters"
-    print(f"{letters} {said}, {outcome.unsent} cannot be{before}")  # noqa: T201 - the answer
+    print(f"{letters} {verb}, {outcome.unsent} cannot be{before}")  # noqa: T201 - the answer
     return 1 if outcome.unsent else 0
 
 
@@ -253,24 +108,26 @@ def _clock(time_ms: int | None) -> str:
     return datetime.fromtimestamp(time_ms / 1000, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _entries(office: Office, wish: Wish, topics: Sequence[str], limit: int) -> list[dict[str, Any]]:
-    """The newest letters that are wanted, newest last, without their values."""
-    done, partitions = done_of(office), office.partitions_of(topics)
-    found: list[dict[str, Any]] = []
-    for place, (first, end) in office.bounds().items():
-        start = max(first, end - limit) if wish.is_all else first
-        entries = (
-            _entry(letter, fault_of(letter, partitions), letter.offset in done[place])
-            for letter in office.letters(place, start, end)
-            if wish.has(letter)
+def _entries(
+    dead_letters: DeadLetterTopic, selection: Selection, topics: Sequence[str], limit: int
+) -> list[dict[str, Any]]:
+    """The newest letters that are selected, newest last, without their values."""
+    redelivered, partitions = redelivered_of(dead_letters), dead_letters.partitions_of(topics)
+    entries: list[dict[str, Any]] = []
+    for place, (first, end) in dead_letters.bounds().items():
+        start = max(first, end - limit) if selection.is_all else first
+        of_partition = (
+            _entry(letter, fault_of(letter, partitions), letter.offset in redelivered[place])
+            for letter in dead_letters.letters(place, start, end)
+            if selection.has(letter)
         )
-        found += deque(entries, maxlen=limit)
-    found.sort(key=lambda row: row["time"] or 0)
-    return found[max(len(found) - limit, 0) :]
+        entries += deque(of_partition, maxlen=limit)
+    entries.sort(key=lambda row: row["time"] or 0)
+    return entries[max(len(entries) - limit, 0) :]
 
 
-def _entry(letter: Letter, fault: str | None, is_done: bool) -> dict[str, Any]:
-    """`fault` is why it cannot go back; a replay passes over it, and that is not to have sent it."""
+def _entry(letter: Letter, fault: str | None, is_redelivered: bool) -> dict[str, Any]:
+    """`fault` is why it cannot go back; redelivery passes over it, and that is not to have sent it."""
     return {
         "topic": letter.topic,
         "partition": letter.from_partition,
@@ -281,6 +138,6 @@ def _entry(letter: Letter, fault: str | None, is_done: bool) -> dict[str, Any]:
         "cut": letter.cut,
         "reason": letter.reason,
         "fault": fault,
-        "replayed": is_done and fault is None,
+        "replayed": is_redelivered and fault is None,
         "letter": {"partition": letter.partition, "offset": letter.offset},
     }

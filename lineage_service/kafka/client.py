@@ -38,14 +38,14 @@ def with_ports(bootstrap_servers: str) -> str:
     Raises KafkaConfigError.
     """
     parts = [part.strip() for part in bootstrap_servers.split(",") if part.strip()]
-    found = {part: broker_addresses.address(part) for part in parts}
-    for part, address in found.items():
+    addresses = {part: broker_addresses.address(part) for part in parts}
+    for part, address in addresses.items():
         if address is None:
             raise KafkaConfigError(
                 f"--kafka-bootstrap-servers: {part!r} is no host:port of a broker, such as "
                 f"broker.example.org:{broker_addresses.PORT}"
             )
-    return ",".join(filter(None, found.values()))
+    return ",".join(filter(None, addresses.values()))
 
 
 def options(settings: Settings) -> dict[str, str]:

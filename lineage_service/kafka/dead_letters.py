@@ -19,7 +19,7 @@ from lineage_service.decode.batches import DeadLetter
 from lineage_service.kafka.client import NO_OPTIONS, client_of
 from lineage_service.kafka.errors import BrokerUnavailableError
 
-__all__ = ["DeadLetters", "KafkaDeadLetters", "MemoryDeadLetters", "headers"]
+__all__ = ["DeadLetters", "KafkaDeadLetters", "headers"]
 
 MAX_REASON_BYTES = 2_000
 #: What is larger when it is unpacked is cut at once; who reads letters unpacks them too.
@@ -32,7 +32,7 @@ TIMEOUT_S = 10.0
 
 
 class DeadLetters(Protocol):
-    """`MemoryDeadLetters` is the in-memory twin."""
+    """`testing.dead_letters.MemoryDeadLetters` is the in-memory twin."""
 
     def send(self, letters: Sequence[DeadLetter]) -> None:
         """Raises BrokerUnavailableError; then all of the letters are to be sent again."""
@@ -53,16 +53,6 @@ def headers(letter: DeadLetter, time_ms: int) -> list[tuple[str, bytes]]:
     if message.fault is not None:
         fields["cut"] = UNKNOWN_SIZE
     return [(name, text.encode("utf-8", "replace")[:MAX_REASON_BYTES]) for name, text in fields.items()]
-
-
-class MemoryDeadLetters:
-    """Dead letters in a list."""
-
-    def __init__(self) -> None:
-        self.letters: list[DeadLetter] = []
-
-    def send(self, letters: Sequence[DeadLetter]) -> None:
-        self.letters.extend(letters)
 
 
 class KafkaDeadLetters:
@@ -96,7 +86,7 @@ class KafkaDeadLetters:
             _Outgoing(letter.message.key, letter.message.value, headers(letter, now_ms)) for letter in letters
         ]
         too_large = self._deliver(whole)
-        still_too_large = self._deliver([each.cut() for each in too_large])
+        still_too_large = self._deliver([letter.cut() for letter in too_large])
         if still_too_large:
             raise BrokerUnavailableError(
                 f"topic {self._topic} refuses even messages of {CUT_BYTES} bytes; raise its max.message.bytes"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol
 
@@ -27,13 +27,13 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of, silent_log
 from lineage_service.kafka.errors import TRANSIENT_ERRORS, BrokerUnavailableError
 
-__all__ = ["Group", "GroupState", "KafkaGroup", "MemoryGroup", "Partition", "Standing"]
+__all__ = ["Group", "GroupState", "KafkaGroup", "Partition", "PartitionState"]
 
 Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PartitionState:
     """One topic partition: what the group has committed, and the first and next offset that the broker has.
 
     `committed` is None where the group never committed anything.
@@ -51,11 +51,11 @@ class GroupState:
     """`partitions` are of those topics that exist, in order; `members` is None where nobody knows."""
 
     members: int | None
-    partitions: tuple[Standing, ...]
+    partitions: tuple[PartitionState, ...]
 
 
 class Group(Protocol):
-    """A consumer group, looked at. `MemoryGroup` is the in-memory twin. Threads may share it."""
+    """A consumer group, looked at. `testing.group.MemoryGroup` is its twin. Threads may share it."""
 
     def state(self, topics: Iterable[str], timeout_s: float) -> GroupState:
         """Raises BrokerUnavailableError, also when the time is over."""
@@ -66,53 +66,6 @@ class Group(Protocol):
         Left out: where there is none, or none with a time, or none came within the time. Raises
         BrokerUnavailableError.
         """
-
-
-@dataclass(slots=True)
-class MemoryGroup:
-    """A group of plain values. `stamps` are the times of the messages of a partition, by offset from 0.
-
-    Away, it answers nothing; slow, it gives no times.
-    """
-
-    stamps: dict[Partition, list[int]] = field(default_factory=dict)
-    committed: dict[Partition, int] = field(default_factory=dict)
-    first: dict[Partition, int] = field(default_factory=dict)
-    members: int | None = 0
-    is_away: bool = False
-    is_slow: bool = False
-    asked: list[Mapping[Partition, int]] = field(default_factory=list)
-
-    def state(self, topics: Iterable[str], timeout_s: float) -> GroupState:
-        self._answer()
-        wanted = set(topics)
-        return GroupState(
-            members=self.members,
-            partitions=tuple(
-                Standing(
-                    topic=place[0],
-                    partition=place[1],
-                    committed=self.committed.get(place),
-                    first=self.first.get(place, 0),
-                    next=len(self.stamps[place]),
-                )
-                for place in sorted(self.stamps)
-                if place[0] in wanted
-            ),
-        )
-
-    def times(self, offsets: Mapping[Partition, int], timeout_s: float) -> dict[Partition, int]:
-        self._answer()
-        self.asked.append(offsets)
-        return {
-            place: self.stamps[place][offset]
-            for place, offset in offsets.items()
-            if not self.is_slow and offset < len(self.stamps.get(place, ()))
-        }
-
-    def _answer(self) -> None:
-        if self.is_away:
-            raise BrokerUnavailableError("no Kafka broker answers")
 
 
 class KafkaGroup:
@@ -157,7 +110,7 @@ class KafkaGroup:
         return GroupState(
             members=_members(described, deadline),
             partitions=tuple(
-                Standing(
+                PartitionState(
                     topic=place[0],
                     partition=place[1],
                     committed=committed.get(place),
@@ -174,15 +127,15 @@ class KafkaGroup:
         (A null pointer: librdkafka, issue 5040.)
         """
         with self._reader() as reader:
-            found = reader.committed([TopicPartition(*place) for place in places], timeout=_left(deadline))
-        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+            offsets = reader.committed([TopicPartition(*place) for place in places], timeout=_left(deadline))
+        return {(place.topic, place.partition): place.offset for place in offsets if place.offset >= 0}
 
     def times(self, offsets: Mapping[Partition, int], timeout_s: float) -> dict[Partition, int]:
         """Reads one message of each partition."""
         if not offsets:
             return {}
         deadline = time.monotonic() + timeout_s
-        found: dict[Partition, int] = {}
+        times: dict[Partition, int] = {}
         waiting = set(offsets)
         try:
             with self._reader() as reader:
@@ -195,7 +148,7 @@ class KafkaGroup:
                     if message.error() is None:
                         kind, stamp = message.timestamp()
                         if kind != TIMESTAMP_NOT_AVAILABLE:
-                            found[place] = stamp
+                            times[place] = stamp
                     elif message.error().code() != KafkaError._PARTITION_EOF:
                         continue
                     waiting.discard(place)
@@ -203,7 +156,7 @@ class KafkaGroup:
                     reader.pause([TopicPartition(*place)])
         except KafkaException as error:
             raise self._unavailable(error) from error
-        return found
+        return times
 
     @contextmanager
     def _reader(self) -> Iterator[Any]:
@@ -266,7 +219,7 @@ def _specs(places: Sequence[Partition], spec: Any) -> dict[Any, Any]:
 
 def _offsets(futures: Mapping[Any, Future[Any]], deadline: float) -> dict[Partition, int]:
     return {
-        (each.topic, each.partition): _result(future, deadline).offset for each, future in futures.items()
+        (place.topic, place.partition): _result(future, deadline).offset for place, future in futures.items()
     }
 
 

@@ -94,8 +94,8 @@ def _reset(client: Any, group: str, places: Sequence[TopicPartition], memory: st
         first, _ = _patiently(partial(client.get_watermark_offsets, place, timeout=_TIMEOUT_S))
         offsets.append(TopicPartition(place.topic, place.partition, first, memory))
     try:
-        taken = _patiently(lambda: client.commit(offsets=offsets, asynchronous=False))
-        errors = [each.error for each in taken if each.error is not None]
+        committed = _patiently(lambda: client.commit(offsets=offsets, asynchronous=False))
+        errors = [offset.error for offset in committed if offset.error is not None]
     except KafkaException as error:
         errors = [error.args[0]]
     if errors and errors[0].code() in _FROM_MEMBERS_ONLY:

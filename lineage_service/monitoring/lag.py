@@ -1,4 +1,4 @@
-"""How far the stores are behind: what waits in Kafka for the consumer group, and what applications wait for.
+"""The lag: what waits in Kafka for the consumer group, and what applications wait for.
 
 Promises that a look takes no longer than its time budget, and that all who ask within a moment get the
 answer of one look, an error too. Rates come from two looks, so the first has none. Knows neither HTTP nor
@@ -16,9 +16,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from lineage_service.errors import UnavailableError
-from lineage_service.kafka.group import Group, GroupState, Partition, Standing
+from lineage_service.kafka.group import Group, GroupState, Partition, PartitionState
 from lineage_service.lineage import GroupLag, Lag, PartitionLag
-from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
+from lineage_service.monitoring.incomplete_applications import IncompleteApplications, IncompleteWatch
 
 if TYPE_CHECKING:
     from lineage_service.settings import Settings
@@ -46,7 +46,7 @@ def open_lag(settings: Settings) -> LagWatch:
             settings.consumer_group,
             options=client.options(settings),
         ),
-        Unfinished(partial(existing_store, settings)),
+        IncompleteWatch(partial(existing_store, settings)),
         name=settings.consumer_group,
         topics=[settings.node_topic, settings.flow_topic],
         dead_letter_topic=settings.dead_letter_topic,
@@ -68,7 +68,7 @@ class LagWatch:
     def __init__(
         self,
         group: Group,
-        unfinished: Unfinished,
+        incomplete: IncompleteWatch,
         *,
         name: str,
         topics: Sequence[str],
@@ -78,7 +78,7 @@ class LagWatch:
     ) -> None:
         """`now` is Unix time in seconds, to compare with Kafka's times of messages."""
         self._group = group
-        self._unfinished = unfinished
+        self._incomplete = incomplete
         self._name = name
         self._topics = frozenset(topics)
         self._dead_letter_topic = dead_letter_topic
@@ -92,12 +92,12 @@ class LagWatch:
 
     def look(self) -> Lag:
         """Everything. Raises UnavailableError."""
-        group, found = self.group(), self.applications()
-        return Lag(group=group, applications=found.applications, unread_applications=found.unread)
+        group, incomplete = self.group(), self.applications()
+        return Lag(group=group, applications=incomplete.applications, unread_applications=incomplete.unread)
 
-    def applications(self) -> UnfinishedApplications:
+    def applications(self) -> IncompleteApplications:
         """Those that run or are not complete. Raises UnavailableError."""
-        return self._unfinished.look(STORE_BUDGET_S)
+        return self._incomplete.look(STORE_BUDGET_S)
 
     def group(self) -> GroupLag:
         """What waits in Kafka. Raises UnavailableError."""
@@ -117,10 +117,10 @@ class LagWatch:
     def _look(self) -> GroupLag:
         """1. The offsets. 2. The times of the first messages that wait. 3. The rates since earlier looks."""
         state = self._group.state({*self._topics, self._dead_letter_topic}, KAFKA_BUDGET_S / 2)
-        consumed = [each for each in state.partitions if each.topic in self._topics]
+        consumed = [partition for partition in state.partitions if partition.topic in self._topics]
         times = self._times_of(consumed)
-        partitions = tuple(self._partition(each, times) for each in consumed)
-        messages = sum(each.messages for each in partitions)
+        partitions = tuple(self._partition(partition, times) for partition in consumed)
+        messages = sum(partition.messages for partition in partitions)
         rate, incoming = self._rates(consumed)
         return GroupLag(
             name=self._name,
@@ -134,40 +134,44 @@ class LagWatch:
             partitions=partitions,
         )
 
-    def _times_of(self, consumed: Sequence[Standing]) -> dict[Partition, int]:
-        """The time of a message never changes, so only those are asked for that were not known."""
-        wanted = {(each.topic, each.partition): _position(each) for each in consumed if _waiting(each)}
-        self._times = {
-            place: known
-            for place, offset in wanted.items()
-            if (known := self._times.get(place)) is not None and known[0] == offset
+    def _times_of(self, consumed: Sequence[PartitionState]) -> dict[Partition, int]:
+        """The time of a message never changes, so only those are asked for that were not read yet."""
+        offsets = {
+            (partition.topic, partition.partition): _position(partition)
+            for partition in consumed
+            if _waiting(partition)
         }
-        unknown = {place: offset for place, offset in wanted.items() if place not in self._times}
-        if unknown:
-            for place, stamp in self._group.times(unknown, KAFKA_BUDGET_S / 2).items():
-                self._times[place] = unknown[place], stamp
+        self._times = {
+            place: self._times[place]
+            for place, offset in offsets.items()
+            if place in self._times and self._times[place][0] == offset
+        }
+        unread = {place: offset for place, offset in offsets.items() if place not in self._times}
+        if unread:
+            for place, stamp in self._group.times(unread, KAFKA_BUDGET_S / 2).items():
+                self._times[place] = unread[place], stamp
         return {place: stamp for place, (_, stamp) in self._times.items()}
 
-    def _partition(self, each: Standing, times: Mapping[Partition, int]) -> PartitionLag:
-        messages = _waiting(each)
-        stamp = times.get((each.topic, each.partition))
+    def _partition(self, state: PartitionState, times: Mapping[Partition, int]) -> PartitionLag:
+        messages = _waiting(state)
+        stamp = times.get((state.topic, state.partition))
         age = None if stamp is None else max(self._now() - stamp / 1000, 0.0)  # clocks differ
         return PartitionLag(
-            topic=each.topic,
-            partition=each.partition,
-            committed=each.committed,
-            first=each.first,
-            next=each.next,
+            topic=state.topic,
+            partition=state.partition,
+            committed=state.committed,
+            first=state.first,
+            next=state.next,
             messages=messages,
             seconds=age if messages else 0.0,
         )
 
-    def _rates(self, consumed: Sequence[Standing]) -> tuple[float | None, float | None]:
+    def _rates(self, consumed: Sequence[PartitionState]) -> tuple[float | None, float | None]:
         """Messages a second that were consumed and that came, since an earlier look."""
         look = _Look(
             self._clock(),
-            {(each.topic, each.partition): _position(each) for each in consumed},
-            {(each.topic, each.partition): each.next for each in consumed},
+            {(state.topic, state.partition): _position(state) for state in consumed},
+            {(state.topic, state.partition): state.next for state in consumed},
         )
         # The earliest within the window, and one before it: what is older is of no use.
         while len(self._looks) > 1 and self._looks[1].at <= look.at - _RATE_S:
@@ -182,23 +186,26 @@ class LagWatch:
         return _moved(before.consumed, look.consumed) / passed, _moved(before.next, look.next) / passed
 
     def _dead_letters(self, state: GroupState) -> int:
-        letters = (each for each in state.partitions if each.topic == self._dead_letter_topic)
-        return sum(each.next - each.first for each in letters)
+        return sum(
+            partition.next - partition.first
+            for partition in state.partitions
+            if partition.topic == self._dead_letter_topic
+        )
 
 
-def _position(each: Standing) -> int:
+def _position(state: PartitionState) -> int:
     """The first message that waits: not before what the broker still has, not after its end."""
-    return min(max(each.committed or 0, each.first), each.next)
+    return min(max(state.committed or 0, state.first), state.next)
 
 
-def _waiting(each: Standing) -> int:
-    return each.next - _position(each)
+def _waiting(state: PartitionState) -> int:
+    return state.next - _position(state)
 
 
 def _largest(partitions: Sequence[PartitionLag]) -> float | None:
     """None where something waits and the age of nothing is known."""
-    known = [each.seconds for each in partitions if each.messages and each.seconds is not None]
-    return max(known, default=None if any(each.messages for each in partitions) else 0.0)
+    ages = [lag.seconds for lag in partitions if lag.messages and lag.seconds is not None]
+    return max(ages, default=None if any(lag.messages for lag in partitions) else 0.0)
 
 
 def _moved(before: Mapping[Partition, int], after: Mapping[Partition, int]) -> int:

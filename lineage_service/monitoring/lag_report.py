@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lineage_service.lineage import ApplicationLag, GroupLag
-from lineage_service.monitoring.incomplete import UnfinishedApplications
+from lineage_service.monitoring.incomplete_applications import IncompleteApplications
 
 __all__ = ["show_applications", "show_group"]
 
@@ -23,35 +23,35 @@ def show_group(console: Console, group: GroupLag) -> None:
     """A sentence or two on the whole group, and the partitions where something waits."""
     for line in _sentences(group):
         console.print(line, markup=False, highlight=False)
-    waiting = sorted((each for each in group.partitions if each.messages), key=lambda each: -each.messages)
+    waiting = sorted((lag for lag in group.partitions if lag.messages), key=lambda lag: -lag.messages)
     if waiting:
         table = _table("topic", "partition", "committed", "end", "messages", "seconds")
-        for each in waiting[:_ROWS]:
-            committed = "never" if each.committed is None else f"{each.committed:,}"
-            place = (each.topic, str(each.partition), committed, f"{each.next:,}")
-            table.add_row(*place, f"{each.messages:,}", _seconds(each.seconds))
+        for lag in waiting[:_ROWS]:
+            committed = "never" if lag.committed is None else f"{lag.committed:,}"
+            place = (lag.topic, str(lag.partition), committed, f"{lag.next:,}")
+            table.add_row(*place, f"{lag.messages:,}", _seconds(lag.seconds))
         console.print(table, markup=False, highlight=False)
         _say_more(console, len(waiting) - _ROWS, "partitions")
 
 
-def show_applications(console: Console, found: UnfinishedApplications) -> None:
+def show_applications(console: Console, incomplete: IncompleteApplications) -> None:
     """Those that run or lack something; nothing where there are none."""
-    if found.applications:
+    if incomplete.applications:
         table = _table("application", "name", "state", "messages", "seconds", "missing")
-        for each in found.applications[:_ROWS]:
-            table.add_row(*_cells(each))
+        for lag in incomplete.applications[:_ROWS]:
+            table.add_row(*_cells(lag))
         console.print("\nApplications that run or are not complete", markup=False, highlight=False)
         console.print(table, markup=False, highlight=False)
-        _say_more(console, len(found.applications) - _ROWS, "applications")
-    if found.unread:
-        console.print(f"There was no time to read {found.unread} more applications.", highlight=False)
+        _say_more(console, len(incomplete.applications) - _ROWS, "applications")
+    if incomplete.unread:
+        console.print(f"There was no time to read {incomplete.unread} more applications.", highlight=False)
 
 
 def _sentences(group: GroupLag) -> Iterator[str]:
     yield f"\nConsumer group {group.name}: {_members(group.members)}"
     if not group.partitions:
         yield "Its topics are not there yet."
-    elif all(each.committed is None for each in group.partitions):
+    elif all(lag.committed is None for lag in group.partitions):
         yield f"It never consumed anything. {_waiting(group)}"
     else:
         yield _waiting(group) + _pace(group)
@@ -81,14 +81,14 @@ def _pace(group: GroupLag) -> str:
     return f"{pace}: none will wait in {_seconds(group.drain_seconds)} s."
 
 
-def _cells(each: ApplicationLag) -> Sequence[str]:
+def _cells(lag: ApplicationLag) -> Sequence[str]:
     return (
-        each.application_id,
-        each.name,
-        each.state,
-        f"{each.messages:,}",
-        _seconds(each.seconds),
-        each.missing,
+        lag.application_id,
+        lag.name,
+        lag.state,
+        f"{lag.messages:,}",
+        _seconds(lag.seconds),
+        lag.missing,
     )
 
 

@@ -1,16 +1,14 @@
-"""What Prometheus scrapes: the one table of all metrics, and the collectors that give their values.
+"""What Prometheus scrapes: the collectors that give the values of `metric_table`.
 
 Promises that what can be read when somebody asks is read then, so consuming pays for two observations a
-batch and no more. Names of kafka_exporter where it has one for the same thing, `lineage_*` otherwise; the
-table of docs/metrics.md is made from METRICS and a test compares the two. Knows nothing of HTTP.
+batch and no more. Knows nothing of HTTP.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -19,7 +17,8 @@ from prometheus_client.registry import Collector
 
 from lineage_service.errors import UnavailableError
 from lineage_service.lineage import GroupLag
-from lineage_service.monitoring.incomplete import UnfinishedApplications
+from lineage_service.monitoring.incomplete_applications import IncompleteApplications
+from lineage_service.monitoring.metric_table import METRICS
 
 if TYPE_CHECKING:
     from lineage_service.graph.connection import GraphCounters
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from lineage_service.monitoring.lag import LagWatch
 
 __all__ = [
-    "METRICS",
     "TEXT_FORMAT",
     "BatchMetrics",
     "ConsumerMetrics",
@@ -41,195 +39,7 @@ TEXT_FORMAT = "text/plain"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """One metric: which command has it, and what it says."""
-
-    name: str
-    kind: Literal["gauge", "counter", "histogram"]
-    command: Literal["serve", "consume"]
-    help: str
-    labels: tuple[str, ...] = ()
-
-
-_GROUP = ("consumergroup",)
-_PARTITION = ("topic", "partition")
-_GROUP_PARTITION = (*_GROUP, *_PARTITION)
-
-METRICS = (
-    Described("lineage_kafka_up", "gauge", "serve", "1 if Kafka reported the group's position, else 0."),
-    Described("kafka_topic_partitions", "gauge", "serve", "Partitions of the topic.", ("topic",)),
-    Described(
-        "kafka_topic_partition_current_offset",
-        "gauge",
-        "serve",
-        "The offset that the next message will get.",
-        _PARTITION,
-    ),
-    Described(
-        "kafka_topic_partition_oldest_offset",
-        "gauge",
-        "serve",
-        "The first offset that the broker still has.",
-        _PARTITION,
-    ),
-    Described(
-        "kafka_consumergroup_members", "gauge", "serve", "Processes of the group, if Kafka knows.", _GROUP
-    ),
-    Described(
-        "kafka_consumergroup_current_offset",
-        "gauge",
-        "serve",
-        "The offset that the group has committed; absent if it never committed.",
-        _GROUP_PARTITION,
-    ),
-    Described(
-        "kafka_consumergroup_lag",
-        "gauge",
-        "serve",
-        "Waiting messages; all messages of the broker if the group never committed.",
-        _GROUP_PARTITION,
-    ),
-    Described(
-        "kafka_consumergroup_lag_sum",
-        "gauge",
-        "serve",
-        "Waiting messages of the topic.",
-        (*_GROUP, "topic"),
-    ),
-    Described(
-        "lineage_consumergroup_lag_seconds",
-        "gauge",
-        "serve",
-        "Age of the first waiting message; 0 if none waits, absent if it could not be read in time.",
-        _GROUP_PARTITION,
-    ),
-    Described(
-        "lineage_consumergroup_messages_per_second",
-        "gauge",
-        "serve",
-        "Messages that the group consumed, between two looks.",
-        _GROUP,
-    ),
-    Described(
-        "lineage_consumergroup_incoming_messages_per_second",
-        "gauge",
-        "serve",
-        "Messages that arrived, between two looks.",
-        _GROUP,
-    ),
-    Described(
-        "lineage_consumergroup_drain_seconds",
-        "gauge",
-        "serve",
-        "Seconds until no message waits, at these rates; absent if the number does not decrease.",
-        _GROUP,
-    ),
-    Described("lineage_dead_letters", "gauge", "serve", "Messages in the topic of dead letters."),
-    Described("lineage_flow_store_up", "gauge", "serve", "1 if the flow store could be read, else 0."),
-    Described(
-        "lineage_applications_unfinished",
-        "gauge",
-        "serve",
-        "Applications that run or are lost, or that ended or failed and are incomplete.",
-        ("state",),
-    ),
-    Described(
-        "lineage_applications_failed",
-        "gauge",
-        "serve",
-        "Stored applications that failed, complete or not.",
-    ),
-    Described(
-        "lineage_applications_unread",
-        "gauge",
-        "serve",
-        "Applications that one look had no time for; the next scrape continues with them.",
-    ),
-    Described(
-        "lineage_runs_incomplete",
-        "gauge",
-        "serve",
-        "Accepted task runs with a missing or dropped block, of all applications.",
-    ),
-    Described("lineage_manifests_missing", "gauge", "serve", "Accepted task runs without a manifest yet."),
-    Described(
-        "lineage_blocks_missing", "gauge", "serve", "Blocks of accepted task runs that have not arrived."
-    ),
-    Described(
-        "lineage_events_missing",
-        "gauge",
-        "serve",
-        "Other events that applications counted and that have not arrived.",
-    ),
-    Described("lineage_blocks_dropped", "gauge", "serve", "Blocks that agents report as dropped."),
-    Described("lineage_gaps", "gauge", "serve", "Reasons why something that ran was not followed."),
-    Described("lineage_consumer_messages_total", "counter", "consume", "Messages taken from Kafka."),
-    Described("lineage_consumer_bytes_total", "counter", "consume", "Bytes of these messages."),
-    Described(
-        "lineage_consumer_batches_total", "counter", "consume", "Batches that were stored in the flow store."
-    ),
-    Described("lineage_consumer_blocks_total", "counter", "consume", "Blocks that were stored."),
-    Described(
-        "lineage_consumer_rows_total", "counter", "consume", "Rows that these blocks made in the flow store."
-    ),
-    Described("lineage_consumer_events_total", "counter", "consume", "Events that were stored."),
-    Described(
-        "lineage_consumer_repeated_total",
-        "counter",
-        "consume",
-        "Repeated blocks and events, which were left out.",
-    ),
-    Described(
-        "lineage_consumer_dead_letters_total",
-        "counter",
-        "consume",
-        "Unusable messages that were sent to the dead letters.",
-    ),
-    Described(
-        "lineage_consumer_retries_total",
-        "counter",
-        "consume",
-        "How often a store was away and a step was repeated.",
-    ),
-    Described(
-        "lineage_consumer_waiting",
-        "gauge",
-        "consume",
-        "1 while a store is away or slow, so that no messages are taken, else 0.",
-    ),
-    Described(
-        "lineage_consumer_gathered_bytes",
-        "gauge",
-        "consume",
-        "Bytes of messages that are not yet in a batch.",
-    ),
-    Described(
-        "lineage_graph_transactions_total", "counter", "consume", "Transactions that Neo4j has committed."
-    ),
-    Described(
-        "lineage_graph_retries_total",
-        "counter",
-        "consume",
-        "Transactions that were repeated because Neo4j was away or busy.",
-    ),
-    Described(
-        "lineage_graph_deadlocks_total",
-        "counter",
-        "consume",
-        "Transactions that Neo4j ended because of a deadlock.",
-    ),
-    Described("lineage_consumer_batch_bytes", "histogram", "consume", "Size of a batch.", ("topic",)),
-    Described("lineage_consumer_batch_messages", "histogram", "consume", "Messages of a batch.", ("topic",)),
-    Described(
-        "lineage_consumer_store_seconds",
-        "histogram",
-        "consume",
-        "Time of one batch in one store: flow_store, graph, dead_letters, or offsets (the commit).",
-        ("store",),
-    ),
-)
-_BY_NAME = {each.name: each for each in METRICS}
+_BY_NAME = {metric.name: metric for metric in METRICS}
 
 _BUCKETS = {
     "lineage_consumer_batch_bytes": (1e3, 1e4, 1e5, 1e6, 4e6, 8e6, 16e6, 32e6, 64e6, 128e6),
@@ -242,8 +52,8 @@ def new_registry(*collectors: Collector) -> CollectorRegistry:
     """What this process answers: the collectors', and its own CPU, memory and open files (`process_*`)."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    for each in collectors:
-        registry.register(each)
+    for collector in collectors:
+        registry.register(collector)
     return registry
 
 
@@ -305,33 +115,34 @@ class LagMetrics(Collector):
 
 def _if_up(name: str, look: Callable[[], _T], metrics: Callable[[_T], Iterable[Metric]]) -> Iterator[Metric]:
     try:
-        found = look()
+        state = look()
     except UnavailableError:
         yield _single(name, 0)
     else:
         yield _single(name, 1)
-        yield from metrics(found)
+        yield from metrics(state)
 
 
 def _group_metrics(group: GroupLag) -> Iterator[Metric]:
     names = (group.name,)
-    places = [((each.topic, str(each.partition)), each) for each in group.partitions]
-    topics = sorted({each.topic for each in group.partitions})
+    partitions = [((lag.topic, str(lag.partition)), lag) for lag in group.partitions]
+    topics = sorted({lag.topic for lag in group.partitions})
     waiting = Counter[str]()
-    for each in group.partitions:
-        waiting[each.topic] += each.messages
-    counts = Counter(each.topic for each in group.partitions)
+    for lag in group.partitions:
+        waiting[lag.topic] += lag.messages
+    counts = Counter(lag.topic for lag in group.partitions)
     yield _gauge("kafka_topic_partitions", (((topic,), counts[topic]) for topic in topics))
-    yield _gauge("kafka_topic_partition_current_offset", ((place, each.next) for place, each in places))
-    yield _gauge("kafka_topic_partition_oldest_offset", ((place, each.first) for place, each in places))
+    yield _gauge("kafka_topic_partition_current_offset", ((place, lag.next) for place, lag in partitions))
+    yield _gauge("kafka_topic_partition_oldest_offset", ((place, lag.first) for place, lag in partitions))
     yield _gauge("kafka_consumergroup_members", [(names, group.members)])
     yield _gauge(
-        "kafka_consumergroup_current_offset", (((*names, *place), each.committed) for place, each in places)
+        "kafka_consumergroup_current_offset",
+        (((*names, *place), lag.committed) for place, lag in partitions),
     )
-    yield _gauge("kafka_consumergroup_lag", (((*names, *place), each.messages) for place, each in places))
+    yield _gauge("kafka_consumergroup_lag", (((*names, *place), lag.messages) for place, lag in partitions))
     yield _gauge("kafka_consumergroup_lag_sum", (((*names, topic), waiting[topic]) for topic in topics))
     yield _gauge(
-        "lineage_consumergroup_lag_seconds", (((*names, *place), each.seconds) for place, each in places)
+        "lineage_consumergroup_lag_seconds", (((*names, *place), lag.seconds) for place, lag in partitions)
     )
     yield _gauge("lineage_consumergroup_messages_per_second", [(names, group.rate)])
     yield _gauge("lineage_consumergroup_incoming_messages_per_second", [(names, group.incoming_rate)])
@@ -339,14 +150,14 @@ def _group_metrics(group: GroupLag) -> Iterator[Metric]:
     yield _single("lineage_dead_letters", group.dead_letters)
 
 
-def _application_metrics(found: UnfinishedApplications) -> Iterator[Metric]:
-    states = Counter(each.state for each in found.applications)
+def _application_metrics(incomplete: IncompleteApplications) -> Iterator[Metric]:
+    states = Counter(lag.state for lag in incomplete.applications)
     yield _gauge(
         "lineage_applications_unfinished",
         (((name,), states[name]) for name in ("running", "ended", "failed", "lost")),
     )
-    yield _single("lineage_applications_failed", found.failed)
-    yield _single("lineage_applications_unread", found.unread)
+    yield _single("lineage_applications_failed", incomplete.failed)
+    yield _single("lineage_applications_unread", incomplete.unread)
     for name, field in (
         ("lineage_runs_incomplete", "incomplete_runs"),
         ("lineage_manifests_missing", "missing_runs"),
@@ -355,7 +166,7 @@ def _application_metrics(found: UnfinishedApplications) -> Iterator[Metric]:
         ("lineage_blocks_dropped", "dropped"),
         ("lineage_gaps", "gaps"),
     ):
-        yield _single(name, sum(getattr(each, field) for each in found.applications))
+        yield _single(name, sum(getattr(lag, field) for lag in incomplete.applications))
 
 
 def _gauge(name: str, samples: Iterable[tuple[Sequence[str], float | None]]) -> GaugeMetricFamily:
@@ -369,10 +180,10 @@ def _gauge(name: str, samples: Iterable[tuple[Sequence[str], float | None]]) -> 
 
 def _counted(prefix: str, counters: object) -> Iterator[CounterMetricFamily]:
     """The counters of the table whose names begin so, each a field of `counters`."""
-    for name, described in _BY_NAME.items():
-        if described.kind == "counter" and name.startswith(prefix):
-            value = getattr(counters, name.removeprefix(prefix).removesuffix("_total"))
-            yield CounterMetricFamily(name, described.help, value=value)
+    for metric in METRICS:
+        if metric.kind == "counter" and metric.name.startswith(prefix):
+            value = getattr(counters, metric.name.removeprefix(prefix).removesuffix("_total"))
+            yield CounterMetricFamily(metric.name, metric.help, value=value)
 
 
 def _single(name: str, value: float) -> GaugeMetricFamily:

@@ -1,6 +1,6 @@
 """Answers `/metrics` of a process that has no HTTP of its own, from threads that never hold it up.
 
-Takes the wanted port, or one of the next where it is taken, so that consumers on one machine need no
+Takes the port of the settings, or one of the next where it is taken, so that consumers on one machine need no
 settings of their own. Nobody is authenticated: it listens on the loopback address by default.
 """
 
@@ -98,15 +98,15 @@ def _listening(host: str, port: int, registry: CollectorRegistry) -> _Server:
     if not 0 <= port <= _MAX_PORT:
         raise _cannot_listen(host, port, f"ports go from 0 to {_MAX_PORT}")
     last = min(port + _TRIES - 1, _MAX_PORT) if port else 0
-    for each in range(port, last + 1):
+    for candidate in range(port, last + 1):
         try:
-            family, _, _, _, address = socket.getaddrinfo(host, each, type=socket.SOCK_STREAM)[0]
+            family, _, _, _, address = socket.getaddrinfo(host, candidate, type=socket.SOCK_STREAM)[0]
             return _Server(family, (str(address[0]), int(address[1])), registry)
         except socket.gaierror as error:
-            raise _cannot_listen(host, each, error.strerror or "unknown name") from error
+            raise _cannot_listen(host, candidate, error.strerror or "unknown name") from error
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise _cannot_listen(host, each, os.strerror(error.errno or 0)) from error
+                raise _cannot_listen(host, candidate, os.strerror(error.errno or 0)) from error
     raise _cannot_listen(host, port, f"it and all ports to {last} are taken")
 
 

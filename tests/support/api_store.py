@@ -20,12 +20,12 @@ from lineage_api.app import create_app
 from lineage_api.etags import etag_function
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.graph_export.trace_writer import Materializer
-from lineage_service.kafka.group import MemoryGroup
-from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.testing.graph import MemoryGraph
+from lineage_service.testing.group import MemoryGroup
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from spark_agent.emitter.lineage_api import LineageApi
@@ -60,7 +60,7 @@ def service(store: DeltaFlowStore, access: Access | None = None) -> FastAPI:
     topic = contract.FLOW_TOPIC
     watch = LagWatch(
         MemoryGroup(stamps={(topic, 0): [990_000, 995_000]}, committed={(topic, 0): 1}, members=2),
-        Unfinished(lambda: store),
+        IncompleteWatch(lambda: store),
         name="lineage",
         topics=[topic],
         dead_letter_topic=contract.DEAD_LETTER_TOPIC,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from lineage_service.kafka.group import Group, Standing
+from lineage_service.kafka.group import Group, PartitionState
 
 TIMEOUT_S = 10.0
 
@@ -36,8 +36,8 @@ class GroupSuite:
         bench.put(1, now)
         bench.commit(0, 1)
         assert bench.group.state([bench.topic], TIMEOUT_S).partitions == (
-            Standing(topic=bench.topic, partition=0, committed=1, first=0, next=2),
-            Standing(topic=bench.topic, partition=1, committed=None, first=0, next=1),
+            PartitionState(topic=bench.topic, partition=0, committed=1, first=0, next=2),
+            PartitionState(topic=bench.topic, partition=1, committed=None, first=0, next=1),
         )
 
     def test_a_topic_that_is_not_there_has_no_partitions(self, bench: GroupBench) -> None:

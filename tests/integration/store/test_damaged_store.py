@@ -14,7 +14,7 @@ import pytest
 
 from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.completeness import completeness_of
-from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.queries import TraceQuery
 from lineage_service.store import delta_table
 from lineage_service.store.errors import StoreUnavailableError
@@ -86,7 +86,7 @@ def test_a_list_has_the_others_and_says_what_is_wrong_with_it(folder: Path, tabl
     assert (sound.name, sound.complete, sound.missing) == ("job sound", True, "")
     assert (broken.application_id, broken.complete) == (BROKEN, False)
     assert "cannot be" in broken.missing
-    found = Unfinished(lambda: DeltaFlowStore(folder)).look(30).applications
+    found = IncompleteWatch(lambda: DeltaFlowStore(folder)).look(30).applications
     assert [(each.application_id, "cannot be" in each.missing) for each in found] == [(BROKEN, True)]
 
 
@@ -143,7 +143,7 @@ def test_who_lost_rows_with_an_empty_entry_is_not_complete_and_the_others_are(
         told_of[BROKEN].missing
     )
     assert [questions.trace(each, QUERY).complete for each in (BROKEN, SOUND)] == [False, True]
-    found = Unfinished(lambda: store).look(30).applications
+    found = IncompleteWatch(lambda: store).look(30).applications
     assert [each.application_id for each in found] == [BROKEN]
     assert [Maintenance(store).is_complete(each) for each in (BROKEN, SOUND)] == [False, True]
 

@@ -15,12 +15,12 @@ from lineage_api.app import create_app
 from lineage_api.csv import RECORD_COLUMNS, TRACE_COLUMNS, prefers_csv, records_as_csv
 from lineage_api.page import HEADERS, add_page
 from lineage_page import built_folder
-from lineage_service.kafka.group import MemoryGroup
 from lineage_service.lineage import RecordPage
-from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import LagMetrics, new_registry
 from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.group import MemoryGroup
 from lineage_service.testing.queries import MemoryQueries
 from scripts import page_types
 from tests.support.api_client import Client
@@ -234,7 +234,7 @@ def test_the_probes_answer(client):
 def lag_client(group: MemoryGroup) -> Client:
     watch = LagWatch(
         group,
-        Unfinished(MemoryFlowStore),
+        IncompleteWatch(MemoryFlowStore),
         name="g",
         topics=["flow"],
         dead_letter_topic="dead",

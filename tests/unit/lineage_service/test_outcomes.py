@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lineage_service.cli.query.output import error_text
 from lineage_service.lineage import ApplicationError, NodeError
-from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.outcomes import LOST_AFTER_MS, actions_of, outcome_of
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.model.summaries import LOST, Summaries
@@ -113,7 +113,7 @@ def test_an_application_is_lost_in_answers_though_nothing_more_comes() -> None:
         batch_of(event(contract.APPLICATION_STARTED, name="etl"), event(contract.ALIVE, time=1))
     )
     summaries = Summaries(store, now=lambda: now[0])
-    unfinished = Unfinished(lambda: store, now=lambda: now[0])
+    unfinished = IncompleteWatch(lambda: store, now=lambda: now[0])
     assert summaries.of(APP).state == "running"
     assert [application.state for application in unfinished.look(9).applications] == ["running"]
     now[0] = LOST_AFTER_MS / 1000 + 1

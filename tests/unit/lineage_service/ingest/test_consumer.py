@@ -15,10 +15,10 @@ from lineage_service.graph.row_values import GraphDataError
 from lineage_service.ingest import consumer
 from lineage_service.ingest.consumer import RETRY_LAST_S, Consumer, TopicReplacedError, resume_offset
 from lineage_service.ingest.gathered_messages import MESSAGE_OVERHEAD, Limits
-from lineage_service.kafka.dead_letters import MemoryDeadLetters
 from lineage_service.kafka.subscription import Owner, Place
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
 from lineage_service.store.flow_store import Written
+from lineage_service.testing.dead_letters import MemoryDeadLetters
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.subscription import MemoryLog, MemorySubscription
 from spark_agent import contract

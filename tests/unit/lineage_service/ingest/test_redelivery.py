@@ -1,4 +1,4 @@
-"""What goes back and what is remembered, with a twin of the office instead of Kafka."""
+"""What goes back and what is remembered, with a twin of the topic instead of Kafka."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lineage_service.decode.batches import DeadLetter, Message
-from lineage_service.ingest import redelivery as replays
-from lineage_service.ingest.redelivery import Done, Letter, ReplayError, Wish, letter_of, replay
+from lineage_service.ingest import redelivery
+from lineage_service.ingest.letters import Letter, Redelivered, RedeliveryError, Selection, letter_of
+from lineage_service.ingest.redelivery import redeliver
 from lineage_service.kafka.dead_letters import headers
 
 FLOW, NODE = "flow", "node"
@@ -33,12 +34,12 @@ def letter(offset: int, **fields: Any) -> Letter:
     return Letter(offset=offset, **{**given, **fields})
 
 
-class MemoryOffice:
+class MemoryTopic:
     """Letters in a list, in one partition that begins at offset `first`."""
 
     def __init__(self, *letters: Letter, first: int = 0) -> None:
         self.kept, self.first = list(letters), first
-        self.memory: dict[int, Done] = {}
+        self.memory: dict[int, Redelivered] = {}
         self.sent: list[int] = []
         self.errors: dict[int, str] = {}
 
@@ -48,11 +49,11 @@ class MemoryOffice:
     def letters(self, partition: int, first: int, end: int) -> Iterator[Letter]:
         return (each for each in self.kept if first <= each.offset < end)
 
-    def done(self) -> Mapping[int, Done]:
+    def redelivered(self) -> Mapping[int, Redelivered]:
         return self.memory
 
-    def remember(self, partition: int, done: Done) -> None:
-        self.memory[partition] = Done.of(done.before, done.as_text())
+    def remember(self, partition: int, redelivered: Redelivered) -> None:
+        self.memory[partition] = Redelivered.of(redelivered.before, redelivered.as_text())
 
     def partitions_of(self, topics: Sequence[str]) -> Mapping[str, int]:
         return {topic: {FLOW: 3, NODE: 1}.get(topic, 0) for topic in topics}
@@ -62,38 +63,38 @@ class MemoryOffice:
         return [self.errors.get(dead_letter.offset) for dead_letter in letters]
 
 
-def run(office: MemoryOffice, wish: Wish | None = None, **flags: bool) -> tuple[list[int], list[str]]:
+def run(topic: MemoryTopic, selection: Selection | None = None, **flags: bool) -> tuple[list[int], list[str]]:
     """(what was sent, what was told)."""
     told: list[str] = []
-    office.sent.clear()
-    replay(office, wish or Wish(), (FLOW, NODE), tell=told.append, **flags)
-    return office.sent[:], told
+    topic.sent.clear()
+    redeliver(topic, selection or Selection(), (FLOW, NODE), say=told.append, **flags)
+    return topic.sent[:], told
 
 
 def test_each_letter_goes_back_once() -> None:
-    office = MemoryOffice(letter(5), letter(6), first=5)
-    assert run(office) == ([5, 6], [])
-    assert run(office) == ([], [])
-    office.kept.append(letter(7))
-    assert run(office) == ([7], [])
-    assert run(office, is_again=True) == ([5, 6, 7], [])
-    assert office.memory == {0: Done(8)}
+    topic = MemoryTopic(letter(5), letter(6), first=5)
+    assert run(topic) == ([5, 6], [])
+    assert run(topic) == ([], [])
+    topic.kept.append(letter(7))
+    assert run(topic) == ([7], [])
+    assert run(topic, is_again=True) == ([5, 6, 7], [])
+    assert topic.memory == {0: Redelivered(8)}
 
 
 def test_what_was_chosen_out_of_turn_is_remembered_beside_the_rest() -> None:
-    office = MemoryOffice(*map(letter, range(6)))
-    assert run(office, Wish(offset=103))[0] == [3]
-    assert run(office, Wish(topic=FLOW, partition=1, offset=103))[0] == []
-    assert run(office, Wish(offset=103), is_again=True)[0] == [3]
-    assert run(office, Wish(topic=NODE))[0] == []
-    assert run(office)[0] == [0, 1, 2, 4, 5]
-    assert office.memory == {0: Done(6)}
+    topic = MemoryTopic(*map(letter, range(6)))
+    assert run(topic, Selection(offset=103))[0] == [3]
+    assert run(topic, Selection(topic=FLOW, partition=1, offset=103))[0] == []
+    assert run(topic, Selection(offset=103), is_again=True)[0] == [3]
+    assert run(topic, Selection(topic=NODE))[0] == []
+    assert run(topic)[0] == [0, 1, 2, 4, 5]
+    assert topic.memory == {0: Redelivered(6)}
 
 
 def test_a_dry_run_sends_and_remembers_nothing() -> None:
-    office = MemoryOffice(letter(0))
-    assert run(office, is_dry=True) == ([], ["would send: flow-1 offset 100 (1 bytes): why"])
-    assert office.memory == {}
+    topic = MemoryTopic(letter(0))
+    assert run(topic, is_dry=True) == ([], ["would send: flow-1 offset 100 (1 bytes): why"])
+    assert topic.memory == {}
 
 
 @pytest.mark.parametrize(
@@ -107,58 +108,58 @@ def test_a_dry_run_sends_and_remembers_nothing() -> None:
     ],
 )
 def test_a_letter_that_cannot_go_back_is_told_and_passed_over(fields: dict[str, Any], why: str) -> None:
-    office = MemoryOffice(letter(0), letter(1, **fields), letter(2))
-    sent, [told] = run(office)
+    topic = MemoryTopic(letter(0), letter(1, **fields), letter(2))
+    sent, [told] = run(topic)
     assert sent == [0, 2]
     assert why in told
-    assert run(office) == ([], [])
+    assert run(topic) == ([], [])
 
 
 def test_what_was_delivered_before_a_failure_is_remembered() -> None:
-    office = MemoryOffice(*map(letter, range(4)))
-    office.errors = {1: "no answer in time"}
+    topic = MemoryTopic(*map(letter, range(4)))
+    topic.errors = {1: "no answer in time"}
     with pytest.raises(
-        ReplayError, match="1 of 4 letters were not sent back, the first flow-1 offset 101: no answer"
+        RedeliveryError, match="1 of 4 letters were not sent back, the first flow-1 offset 101: no answer"
     ):
-        run(office)
-    office.errors = {}
-    assert run(office)[0] == [1]
+        run(topic)
+    topic.errors = {}
+    assert run(topic)[0] == [1]
 
 
 def test_a_topic_that_was_made_anew_is_read_from_its_beginning() -> None:
-    office = MemoryOffice(letter(0))
-    office.memory = {0: Done(9)}
-    assert run(office)[0] == [0]
+    topic = MemoryTopic(letter(0))
+    topic.memory = {0: Redelivered(9)}
+    assert run(topic)[0] == [0]
 
 
 def test_letters_are_sent_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replays, "CHUNK_LETTERS", 2)
-    office = MemoryOffice(*map(letter, range(5)))
-    office.errors = {4: "gone"}
-    with pytest.raises(ReplayError, match=r"1 of 1 letters were not sent back.*4 in all"):
-        run(office)
-    assert office.memory == {0: Done(4)}
+    monkeypatch.setattr(redelivery, "CHUNK_LETTERS", 2)
+    topic = MemoryTopic(*map(letter, range(5)))
+    topic.errors = {4: "gone"}
+    with pytest.raises(RedeliveryError, match=r"1 of 1 letters were not sent back.*4 in all"):
+        run(topic)
+    assert topic.memory == {0: Redelivered(4)}
 
 
 @given(st.integers(0, 9), st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
 def test_what_is_remembered_is_what_was_done(before: int, some: set[int], more: set[int]) -> None:
-    done = Done(before).also(some).also(more)
-    again = Done.of(done.before, done.as_text())
+    done = Redelivered(before).also(some).also(more)
+    again = Redelivered.of(done.before, done.as_text())
     for offset in range(40):
         assert (offset in again) == (offset < before or offset in some | more)
 
 
 def test_too_much_to_remember_is_said_before_anything_is_sent() -> None:
     odd = [letter(offset, topic=NODE if offset % 2 else FLOW, from_partition=0) for offset in range(4000)]
-    office = MemoryOffice(*odd)
-    with pytest.raises(ReplayError, match="out of turn"):
-        run(office, Wish(topic=NODE))
-    assert len(office.sent) < 1000
+    topic = MemoryTopic(*odd)
+    with pytest.raises(RedeliveryError, match="out of turn"):
+        run(topic, Selection(topic=NODE))
+    assert len(topic.sent) < 1000
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "-1", "5,x", "0-99999999999", "1" * 30])
 def test_a_memory_that_somebody_else_wrote_is_none(text: str) -> None:
-    assert Done.of(3, text) == Done(3)
+    assert Redelivered.of(3, text) == Redelivered(3)
 
 
 class Sent:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lineage_service.monitoring.metrics import METRICS
+from lineage_service.monitoring.metric_table import METRICS
 
 OPS = Path(__file__).parents[4] / "ops"
 PROCESS = {"process_resident_memory_bytes"}

@@ -9,11 +9,11 @@ import pytest
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.errors import UnavailableError
 from lineage_service.kafka.errors import BrokerUnavailableError
-from lineage_service.kafka.group import MemoryGroup
 from lineage_service.lineage import GroupLag
-from lineage_service.monitoring.incomplete import Unfinished, UnfinishedApplications
+from lineage_service.monitoring.incomplete_applications import IncompleteApplications, IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.group import MemoryGroup
 from spark_agent import contract
 from tests.support.lineage_messages import APP, block, event, messages
 
@@ -48,7 +48,7 @@ class Bench:
         self.store = CountingStore()
         self.at = 0.0
         self.read_s = 0.0
-        self.unfinished = Unfinished(lambda: self.store, clock=self._clock, now=self._now)
+        self.unfinished = IncompleteWatch(lambda: self.store, clock=self._clock, now=self._now)
         self.watch = LagWatch(
             self.group,
             self.unfinished,
@@ -66,7 +66,7 @@ class Bench:
     def _now(self) -> float:
         return NOW_S + self.at
 
-    def applications(self, budget_s: float = 1.0) -> UnfinishedApplications:
+    def applications(self, budget_s: float = 1.0) -> IncompleteApplications:
         """A look, and the time until the next may be."""
         found = self.unfinished.look(budget_s)
         self.at += 30.0

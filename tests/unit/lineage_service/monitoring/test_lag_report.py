@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from lineage_service.lineage import ApplicationLag, GroupLag, PartitionLag
-from lineage_service.monitoring.incomplete import UnfinishedApplications
+from lineage_service.monitoring.incomplete_applications import IncompleteApplications
 from lineage_service.monitoring.lag_report import show_applications, show_group
 
 PARTITION = PartitionLag(
@@ -49,7 +49,7 @@ def shown(group: GroupLag) -> str:
 
 def shown_applications(*applications: ApplicationLag, unread: int = 0) -> str:
     console = Console(file=io.StringIO(), width=200)
-    show_applications(console, UnfinishedApplications(applications=applications, unread=unread))
+    show_applications(console, IncompleteApplications(applications=applications, unread=unread))
     return console.file.getvalue()  # type: ignore[attr-defined] # it is the StringIO
 
 

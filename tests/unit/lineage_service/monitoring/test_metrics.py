@@ -12,9 +12,7 @@ from lineage_service.decode.batches import event_batch
 from lineage_service.graph.connection import GraphCounters
 from lineage_service.ingest.consumer import Consumer
 from lineage_service.ingest.gathered_messages import Limits
-from lineage_service.kafka.dead_letters import MemoryDeadLetters
-from lineage_service.kafka.group import MemoryGroup
-from lineage_service.monitoring.incomplete import Unfinished
+from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import (
     METRICS,
@@ -27,7 +25,9 @@ from lineage_service.monitoring.metrics import (
 )
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import FlowStore
+from lineage_service.testing.dead_letters import MemoryDeadLetters
 from lineage_service.testing.flow_store import MemoryFlowStore
+from lineage_service.testing.group import MemoryGroup
 from lineage_service.testing.subscription import MemoryLog, MemorySubscription
 from spark_agent import contract
 from tests.support.lineage_messages import block, event, messages
@@ -57,7 +57,7 @@ def table() -> Iterator[str]:
 def lag_registry(group: MemoryGroup, store: FlowStore) -> CollectorRegistry:
     watch = LagWatch(
         group,
-        Unfinished(lambda: store, now=lambda: 1_000.0),
+        IncompleteWatch(lambda: store, now=lambda: 1_000.0),
         name="g",
         topics=["flow", "node"],
         dead_letter_topic="dead",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lineage_service.kafka.errors import BrokerUnavailableError
-from lineage_service.kafka.group import MemoryGroup
+from lineage_service.testing.group import MemoryGroup
 from tests.support.group_suite import GroupSuite
 
 

@@ -1,4 +1,4 @@
-"""Which applications are not complete, and what they wait for: as the flow store has it.
+"""Which applications are incomplete, and what they wait for: as the flow store has it.
 
 Promises to read an application again only when something of it was written, and never again once it is
 complete, so that a look at a store of many applications costs little. A look has a time budget; what it does
@@ -21,7 +21,7 @@ from lineage_service.lineage import ApplicationLag
 from lineage_service.outcomes import Outcome, outcome_of
 from spark_agent import contract
 
-__all__ = ["StoreReader", "Unfinished", "UnfinishedApplications"]
+__all__ = ["IncompleteApplications", "IncompleteWatch", "StoreReader"]
 
 #: Looks are so many seconds apart, and at least so many times as long as one took.
 _APART_S, _APART_TIMES = 0.5, 4
@@ -44,7 +44,7 @@ class StoreReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnfinishedApplications:
+class IncompleteApplications:
     """`applications`, by their ids, and how many others there was no time to look at.
 
     `failed`: how many of all applications that were looked at have failed, complete or not.
@@ -56,7 +56,7 @@ class UnfinishedApplications:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Reading:
     """What was read of an application. `lag` is None once it is complete, `since` when nothing waits."""
 
     store_version: object
@@ -66,7 +66,7 @@ class _Seen:
     outcome: Outcome | None = None
 
 
-class Unfinished:
+class IncompleteWatch:
     """Looks at the applications of a store. Threads may share it."""
 
     def __init__(
@@ -83,11 +83,11 @@ class Unfinished:
         self._lock = Lock()
         self._store: StoreReader | None = None
         self._listed: object = None
-        self._seen: dict[str, _Seen | None] = {}  # None: not read yet
+        self._readings: dict[str, _Reading | None] = {}  # None: not read yet
         self._unread = 0
         self._look_at = -math.inf
 
-    def look(self, budget_s: float) -> UnfinishedApplications:
+    def look(self, budget_s: float) -> IncompleteApplications:
         """Raises UnavailableError."""
         with self._lock:
             begun = self._clock()
@@ -95,14 +95,15 @@ class Unfinished:
                 self._unread = self._update(begun + budget_s)
                 ended = self._clock()
                 self._look_at = ended + max(_APART_S, _APART_TIMES * (ended - begun))
-            waiting = {name: seen for name, seen in self._seen.items() if seen is not None}
-            return UnfinishedApplications(
+            readings = {name: reading for name, reading in self._readings.items() if reading is not None}
+            return IncompleteApplications(
                 applications=tuple(
-                    lag for _, seen in sorted(waiting.items()) if (lag := self._aged(seen)) is not None
+                    lag for _, reading in sorted(readings.items()) if (lag := self._aged(reading)) is not None
                 ),
                 unread=self._unread,
                 failed=sum(
-                    seen.outcome is not None and seen.outcome.state == "failed" for seen in waiting.values()
+                    reading.outcome is not None and reading.outcome.state == "failed"
+                    for reading in readings.values()
                 ),
             )
 
@@ -114,11 +115,11 @@ class Unfinished:
         if version != self._listed:
             stored = dict.fromkeys(self._store.applications())
             # What was deleted waits for nothing; the others keep their turn.
-            self._seen = {name: seen for name, seen in self._seen.items() if name in stored}
+            self._readings = {name: reading for name, reading in self._readings.items() if name in stored}
             for application_id in stored:
-                self._seen.setdefault(application_id, None)
+                self._readings.setdefault(application_id, None)
             self._listed = version
-        changed = [name for name, seen in self._seen.items() if _may_have_changed(seen, version)]
+        changed = [name for name, reading in self._readings.items() if _may_have_changed(reading, version)]
         for done, application_id in enumerate(changed, start=1):
             self._read(self._store, application_id, version)
             if self._clock() >= deadline:
@@ -127,60 +128,60 @@ class Unfinished:
 
     def _read(self, store: StoreReader, application_id: str, store_version: object) -> None:
         # Taken out and put in at the end: who was read last is the last in the next look.
-        before = self._seen.pop(application_id)
-        self._seen[application_id] = before
+        before = self._readings.pop(application_id)
+        self._readings[application_id] = before
         version = store.version_of(application_id)
         if before is not None and before.version == version:
             before.store_version = store_version
             return
         try:
             events = store.events(application_id)
-            found = completeness_of(store, application_id, events)
+            completeness = completeness_of(store, application_id, events)
         except UnavailableError as error:  # one that is damaged keeps nobody from the others
             unreadable = _unreadable(application_id, str(error))
-            self._seen[application_id] = _Seen(store_version, None, unreadable, None)
+            self._readings[application_id] = _Reading(store_version, None, unreadable, None)
             return
         outcome = outcome_of(events) if events else None
-        lag = None if found.is_complete else _lag(application_id, events, found, outcome)
-        since = _since(events, found) if lag is not None else None
-        self._seen[application_id] = _Seen(store_version, version, lag, since, outcome)
+        lag = None if completeness.is_complete else _lag(application_id, events, completeness, outcome)
+        since = _since(events, completeness) if lag is not None else None
+        self._readings[application_id] = _Reading(store_version, version, lag, since, outcome)
 
-    def _aged(self, seen: _Seen) -> ApplicationLag | None:
-        lag = seen.lag
+    def _aged(self, reading: _Reading) -> ApplicationLag | None:
+        lag = reading.lag
         if lag is None:
             return None
-        if seen.outcome is not None:
-            lag = replace(lag, state=seen.outcome.at(1000 * self._now()).state)
-        if seen.since is None:
+        if reading.outcome is not None:
+            lag = replace(lag, state=reading.outcome.at(1000 * self._now()).state)
+        if reading.since is None:
             return lag
-        return replace(lag, seconds=max(self._now() - seen.since / 1000, 0.0))
+        return replace(lag, seconds=max(self._now() - reading.since / 1000, 0.0))
 
 
-def _may_have_changed(seen: _Seen | None, store_version: object) -> bool:
-    return seen is None or (seen.lag is not None and seen.store_version != store_version)
+def _may_have_changed(reading: _Reading | None, store_version: object) -> bool:
+    return reading is None or (reading.lag is not None and reading.store_version != store_version)
 
 
 def _lag(
     application_id: str,
     events: Sequence[Mapping[str, Any]],
-    found: Completeness,
+    completeness: Completeness,
     outcome: Outcome | None,
 ) -> ApplicationLag:
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
-    coming = sum(max(run.missing - run.dropped, 0) for run in found.runs)
+    coming = sum(max(run.missing - run.dropped, 0) for run in completeness.runs)
     return ApplicationLag(
         application_id=application_id,
         name=str(started[0]["name"]) if started else application_id,
         state="running" if outcome is None else outcome.state,
-        messages=coming + found.missing_runs + found.missing_events,
+        messages=coming + completeness.missing_runs + completeness.missing_events,
         seconds=0.0,
-        incomplete_runs=sum(not run.is_complete for run in found.runs),
-        missing_blocks=found.missing_blocks,
-        missing_runs=found.missing_runs,
-        missing_events=found.missing_events,
-        dropped=found.dropped,
-        gaps=len(found.gaps),
-        missing=found.describe(),
+        incomplete_runs=sum(not run.is_complete for run in completeness.runs),
+        missing_blocks=completeness.missing_blocks,
+        missing_runs=completeness.missing_runs,
+        missing_events=completeness.missing_events,
+        dropped=completeness.dropped,
+        gaps=len(completeness.gaps),
+        missing=completeness.describe(),
     )
 
 
@@ -201,14 +202,14 @@ def _unreadable(application_id: str, why: str) -> ApplicationLag:
     )
 
 
-def _since(events: Iterable[Mapping[str, Any]], found: Completeness) -> int | None:
+def _since(events: Iterable[Mapping[str, Any]], completeness: Completeness) -> int | None:
     """When the first of what may still come was announced: by a manifest, or by the application's end."""
-    waiting = {run.run for run in found.runs if run.missing > run.dropped}
-    is_untold = found.missing_runs or found.missing_events
+    waiting = {run.run for run in completeness.runs if run.missing > run.dropped}
+    lacks_events = completeness.missing_runs or completeness.missing_events
     announced = [
         event["time"]
         for event in events
         if (event["type"] == contract.RUN_COMMITTED and event["run"] in waiting)
-        or (event["type"] == contract.APPLICATION_ENDED and is_untold)
+        or (event["type"] == contract.APPLICATION_ENDED and lacks_events)
     ]
     return min(announced, default=None)
