@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from spark_agent import contract
 
-#: So many reasons of gaps are told, each of so many characters at most; the others are counted.
+#: So many reasons of gaps are listed, each of so many characters at most; the others are counted.
 MAX_REASONS, MAX_REASON_CHARACTERS = 3, 300
 
 
@@ -30,7 +30,7 @@ class Receipt:
 
 
 class StoreReader(Protocol):
-    """What of a `flow_store.FlowStore` tells, beside its events, how complete an application is."""
+    """What of a `flow_store.FlowStore` says, beside its events, how complete an application is."""
 
     def blocks(self, application_id: str) -> Collection[Receipt]: ...
 
@@ -89,9 +89,9 @@ class Completeness:
 
     @property
     def is_complete(self) -> bool:
-        is_told = self.has_ended and not self.missing_runs and not self.missing_events
-        is_kept = not self.lost_rows and all(run.is_complete for run in self.runs)
-        return is_told and self.starts <= 1 and is_kept and not self.gaps
+        is_reported = self.has_ended and not self.missing_runs and not self.missing_events
+        is_stored = not self.lost_rows and all(run.is_complete for run in self.runs)
+        return is_reported and self.starts <= 1 and is_stored and not self.gaps
 
     def describe(self) -> str:
         """What is missing, for people; empty when nothing is."""
@@ -141,11 +141,13 @@ def lost_rows(receipts: Iterable[Receipt], stored: Mapping[str, int]) -> dict[st
     written before their receipt, so there may be more of them than receipts speak of, and never fewer: then
     a commit of the table is gone. Blocks of runs that Spark never accepted count, their rows are stored too.
     """
-    said = {"flows": 0, "records": 0}
+    received = {"flows": 0, "records": 0}
     for block in {(block.run, block.seq): block for block in receipts}.values():
         if block.relation not in contract.OTHER_BLOCKS:
-            said["records" if block.relation in contract.TEXT_BLOCKS else "flows"] += block.rows
-    return {table: rows - stored.get(table, 0) for table, rows in said.items() if rows > stored.get(table, 0)}
+            received["records" if block.relation in contract.TEXT_BLOCKS else "flows"] += block.rows
+    return {
+        table: rows - stored.get(table, 0) for table, rows in received.items() if rows > stored.get(table, 0)
+    }
 
 
 def completeness_of(
@@ -153,15 +155,15 @@ def completeness_of(
 ) -> Completeness:
     """How complete an application is in the store that had these events. Raises what the store raises."""
     blocks = store.blocks(application_id)  # first: see `lost_rows`
-    return counted(events, blocks, store.rows(application_id))
+    return completeness_of_contents(events, blocks, store.rows(application_id))
 
 
-def counted(
+def completeness_of_contents(
     events: Iterable[Mapping[str, Any]], receipts: Collection[Receipt], rows: Mapping[str, int] | None
 ) -> Completeness:
     """The same of what was read. `rows` of each table were counted after the receipts, if at all."""
     lost = None if rows is None else lost_rows(receipts, rows)
-    return completeness(events, ((each.run, each.seq) for each in receipts), lost)
+    return completeness(events, ((receipt.run, receipt.seq) for receipt in receipts), lost)
 
 
 def completeness(
@@ -177,9 +179,9 @@ def completeness(
     committed: dict[int, Mapping[str, Any]] = {}
     starts: set[int] = set()
     gaps: dict[str, None] = {}
+    numbers: set[int] = set()  # of an agent that numbers events; of two with one number, one is a repetition
     ended = None
-    each_event = list(events)
-    for event in each_event:
+    for event in events:
         if event["type"] == contract.RUN_COMMITTED:
             committed[event["run"]] = event
         elif event["type"] == contract.APPLICATION_STARTED:
@@ -188,31 +190,38 @@ def completeness(
             ended = event
         elif event["type"] == contract.GAP:
             gaps[event["reason"]] = None
-    # Events of an agent that numbers them; of two with one number, one is a repetition.
-    numbers = {event["event"] for event in each_event if isinstance(event.get("event"), int)}
+        if isinstance(event.get("event"), int):
+            numbers.add(event["event"])
     stored: dict[int, set[int]] = {run: set() for run in committed}
     for run, seq in receipts:
         if run in committed and seq < committed[run]["blocks"]:
             stored[run].add(seq)
-    # An agent that counts its runs lets a lost manifest be noticed; others need not.
-    counted = ended["counters"].get("runs") if ended is not None else None
-    expected = counted if isinstance(counted, int) else 0
-    missing_runs = max(expected - len(committed), 0)
-    failed = ended["counters"].get("queries_failed") if ended is not None else None
-    if isinstance(failed, int) and failed > 0 and not gaps:  # an agent from before there were gaps
-        gaps[f"queries whose plans could not be rewritten: {failed}"] = None
-    last = ended.get("event") if ended is not None else None
-    unseen = last + 1 - sum(0 <= each <= last for each in numbers) if isinstance(last, int) else 0
+    missing_runs = max(_counter(ended, "runs") - len(committed), 0)
+    failed_queries = _counter(ended, "queries_failed")
+    if failed_queries and not gaps:  # an agent from before there were gaps
+        gaps[f"queries whose plans could not be rewritten: {failed_queries}"] = None
     return Completeness(
         starts=len(starts),
         has_ended=ended is not None,
         missing_runs=missing_runs,
-        missing_events=max(unseen - missing_runs, 0),
+        missing_events=max(_missing_numbers(ended, numbers) - missing_runs, 0),
         events=len(numbers),
         runs=tuple(_run(event, len(stored[run])) for run, event in sorted(committed.items())),
         lost_rows=lost or {},
         gaps=tuple(gaps),
     )
+
+
+def _counter(ended: Mapping[str, Any] | None, name: str) -> int:
+    """What the agent counted: by `runs` a lost manifest is noticed. 0 of agents that do not count."""
+    count = None if ended is None else ended["counters"].get(name)
+    return max(count, 0) if isinstance(count, int) else 0
+
+
+def _missing_numbers(ended: Mapping[str, Any] | None, numbers: Collection[int]) -> int:
+    """How many events up to the end's have not arrived; 0 where events are not numbered."""
+    last = None if ended is None else ended.get("event")
+    return last + 1 - sum(0 <= number <= last for number in numbers) if isinstance(last, int) else 0
 
 
 def _run(event: Mapping[str, Any], stored: int) -> RunCompleteness:

@@ -1,8 +1,8 @@
 """What became of an application and of its actions: ended, failed, lost, or running still.
 
-From events alone, in whatever order they came. A program may tell its end twice, at `spark.stop()` and, where
-it went on to fail, at its exit: the later word counts. `lost` is a matter of time: a driver that sent signs
-of life and then nothing, nor an end. A driver whose agent sends none runs until it says that it ended.
+From events alone, in whatever order they came. A program may report its end twice, at `spark.stop()` and,
+where it went on to fail, at its exit: the later one counts. `lost` is a matter of time: a driver that sent
+signs of life and then nothing, nor an end. A driver whose agent sends none runs until it says that it ended.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class NodeOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`heard` is when the driver was last heard of (Unix ms), if it sends signs of life and has not ended."""
+    """`last_seen` is when the driver last sent something (Unix ms), if it sends signs of life and runs."""
 
     state: ApplicationState
     ended: int | None
     error: ApplicationError | None
-    heard: int | None
+    last_seen: int | None
 
     def at(self, now_ms: float) -> Outcome:
         """The same at another time: what runs may be lost by then."""
-        is_lost = self.heard is not None and now_ms - self.heard > LOST_AFTER_MS
+        is_lost = self.last_seen is not None and now_ms - self.last_seen > LOST_AFTER_MS
         return replace(self, state="lost") if is_lost else self
 
 
@@ -48,21 +48,25 @@ def outcome_of(events: Sequence[Mapping[str, Any]]) -> Outcome:
     ends = [event for event in events if event["type"] == contract.APPLICATION_ENDED]
     if not ends:
         is_alive = any(event["type"] == contract.ALIVE for event in events)
-        heard = max(event["time"] for event in events) if is_alive else None
-        return Outcome(state="running", ended=None, error=None, heard=heard)
+        last_seen = max(event["time"] for event in events) if is_alive else None
+        return Outcome(state="running", ended=None, error=None, last_seen=last_seen)
     last = max(ends, key=_order)
     is_failed = last.get("state") == contract.FAILED
     error = _error_of(last.get("error"), events) if is_failed else None
     state: ApplicationState = "failed" if is_failed else "ended"
-    return Outcome(state=state, ended=last["time"], error=error, heard=None)
+    return Outcome(state=state, ended=last["time"], error=error, last_seen=None)
 
 
 def actions_of(events: Iterable[Mapping[str, Any]]) -> dict[int, NodeOutcome]:
     """Node -> what became of the action, of those that have ended."""
-    found: dict[int, NodeOutcome] = {}
-    for event in sorted((each for each in events if each["type"] == contract.ACTION_ENDED), key=_order):
-        found[event["node"]] = NodeOutcome(state=event["state"], error=_node_error(event.get("error")))
-    return found
+    return {
+        event["node"]: NodeOutcome(state=event["state"], error=_node_error(event.get("error")))
+        for event in _ended_actions(events)
+    }
+
+
+def _ended_actions(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted((event for event in events if event["type"] == contract.ACTION_ENDED), key=_order)
 
 
 def _order(event: Mapping[str, Any]) -> tuple[int, int]:
@@ -77,19 +81,19 @@ def _node_error(error: Mapping[str, Any] | None) -> NodeError | None:
 
 def _error_of(error: Mapping[str, Any] | None, events: Sequence[Mapping[str, Any]]) -> ApplicationError:
     """With the action that failed: the last one that says the same, or that was the last of all to end."""
-    said = error or {"type": "", "message": ""}
-    ended = sorted((each for each in events if each["type"] == contract.ACTION_ENDED), key=_order)
-    failed = [each for each in ended if each["state"] == contract.ACTION_FAILED]
-    same = [each for each in failed if (each.get("error") or {}).get("message") == said["message"]]
+    error = error or {"type": "", "message": ""}
+    ended = _ended_actions(events)
+    failed = [action for action in ended if action["state"] == contract.ACTION_FAILED]
+    same = [action for action in failed if (action.get("error") or {}).get("message") == error["message"]]
     action = same[-1] if same else failed[-1] if failed and failed[-1] is ended[-1] else None
     node = None
     if action is not None:
-        registered = (each for each in events if each["type"] == contract.NODE_REGISTERED)
-        node = next((each for each in registered if each["node"] == action["node"]), None)
+        registered = (event for event in events if event["type"] == contract.NODE_REGISTERED)
+        node = next((event for event in registered if event["node"] == action["node"]), None)
     return ApplicationError(
-        type=said["type"],
-        message=said["message"],
-        frame=said.get("frame"),
+        type=error["type"],
+        message=error["message"],
+        frame=error.get("frame"),
         node_id=None if node is None else contract.node_id(node["application_id"], node["node"]),
         name=None if node is None else node["name"],
         call_site=None if node is None else node.get("call_site") or None,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from starlette.responses import Response
 
 from lineage_service.lineage import RecordPage, Trace
-from lineage_service.tabular import (
+from lineage_service.result_tables import (
     RECORD_COLUMNS,
     TRACE_COLUMNS,
     claim,

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from lineage_api.parameters import ApplicationId
 from lineage_service.errors import UnavailableError
 from lineage_service.lineage import Lag, Materialized
-from lineage_service.newest import LAST, application_named
+from lineage_service.newest_application import LAST, application_named
 from lineage_service.queries import Queries, TraceQuery
 
 __all__ = [

@@ -41,7 +41,7 @@ from lineage_api.problems import Problem
 from lineage_service import lineage
 from lineage_service.lineage import doc
 from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
-from lineage_service.newest import LAST
+from lineage_service.newest_application import LAST
 from lineage_service.result_json import json_bytes
 
 __all__ = ["Health", "router"]

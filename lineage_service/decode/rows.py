@@ -170,8 +170,8 @@ def _of_source(block: Block, count: int) -> Integers | None:
 def _counts(block: Block) -> Flows:
     counts = _column(block, "count")
     starts, inputs = _starts(block.base_out, counts), _from(block.base_in, len(counts))
-    made = counts > 0
-    return Flows(out_pos=starts[made], out_count=counts[made], in_pos=inputs[made])
+    is_used = counts > 0
+    return Flows(out_pos=starts[is_used], out_count=counts[is_used], in_pos=inputs[is_used])
 
 
 def _codes(block: Block) -> Flows:
@@ -185,13 +185,13 @@ def _spans(block: Block) -> Flows:
     starts = _starts(block.base_out, counts)
     _check_column("step", steps, MAX_STEP)
     _check_span_ends(counts, inputs, steps)
-    made = counts > 0
+    is_used = counts > 0
     return Flows(
-        out_pos=starts[made],
-        out_count=counts[made],
-        in_pos=inputs[made],
-        in_step=steps[made],
-        in_run=runs[made] if runs is not None else None,
+        out_pos=starts[is_used],
+        out_count=counts[is_used],
+        in_pos=inputs[is_used],
+        in_step=steps[is_used],
+        in_run=runs[is_used] if runs is not None else None,
     )
 
 

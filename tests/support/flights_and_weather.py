@@ -25,7 +25,7 @@ from lineage_service.lineage import (
     SourceRow,
     ValueStep,
 )
-from lineage_service.newest import LAST
+from lineage_service.newest_application import LAST
 from lineage_service.queries import TraceQuery
 from lineage_service.testing.queries import MemoryLineage, MemoryQueries
 

@@ -18,9 +18,9 @@ from lineage_service.cli.query.output import (
 )
 from lineage_service.cli.query.start import asking
 from lineage_service.lineage import Application, Applications
+from lineage_service.result_tables import APPLICATION_COLUMNS, application_lines
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import NoStoreError, place_text
-from lineage_service.tabular import APPLICATION_COLUMNS, application_lines
 
 __all__ = ["command", "configure"]
 

@@ -17,9 +17,9 @@ from lineage_service.cli.query.output import (
 )
 from lineage_service.cli.query.start import add_application, asking
 from lineage_service.lineage import Graph, Node
-from lineage_service.newest import application_named
+from lineage_service.newest_application import application_named
+from lineage_service.result_tables import NODE_COLUMNS, node_lines, sources_of
 from lineage_service.settings import Settings
-from lineage_service.tabular import NODE_COLUMNS, node_lines, sources_of
 
 __all__ = ["command", "configure"]
 

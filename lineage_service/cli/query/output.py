@@ -19,7 +19,7 @@ from rich.text import Text
 
 from lineage_service.lineage import ApplicationError, NodeError, Result
 from lineage_service.result_json import json_bytes
-from lineage_service.tabular import csv_text
+from lineage_service.result_tables import csv_text
 
 __all__ = [
     "Output",

@@ -11,10 +11,10 @@ from lineage_service.cli.query.output import Output, add_format_flags, plain, pr
 from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import add_application, add_page_flags, asking, whole_number
 from lineage_service.lineage import RecordPage
-from lineage_service.newest import application_named
+from lineage_service.newest_application import application_named
 from lineage_service.queries import RecordQuery
+from lineage_service.result_tables import RECORD_COLUMNS, record_lines
 from lineage_service.settings import Settings
-from lineage_service.tabular import RECORD_COLUMNS, record_lines
 
 __all__ = ["command", "configure"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lineage_service.cli.stores import open_questions
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
-from lineage_service.newest import LAST, NoApplicationError
+from lineage_service.newest_application import LAST, NoApplicationError
 from lineage_service.queries import Queries
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import place_text

@@ -20,11 +20,11 @@ from lineage_service.cli.query.start import (
 )
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import Trace
-from lineage_service.newest import application_named
+from lineage_service.newest_application import application_named
 from lineage_service.queries import TraceQuery
+from lineage_service.result_tables import TRACE_COLUMNS, trace_lines
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
-from lineage_service.tabular import TRACE_COLUMNS, trace_lines
 
 __all__ = ["command", "configure"]
 

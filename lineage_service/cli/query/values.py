@@ -9,9 +9,9 @@ from rich.console import Console
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_table, table
 from lineage_service.cli.query.start import add_application, asking
 from lineage_service.lineage import Values
-from lineage_service.newest import application_named
+from lineage_service.newest_application import application_named
+from lineage_service.result_tables import VALUE_COLUMNS, value_lines
 from lineage_service.settings import Settings
-from lineage_service.tabular import VALUE_COLUMNS, value_lines
 
 __all__ = ["command", "configure"]
 

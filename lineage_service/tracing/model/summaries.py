@@ -13,7 +13,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, Protocol
 
-from lineage_service.completeness import Receipt, counted
+from lineage_service.completeness import Receipt, completeness_of_contents
 from lineage_service.errors import UnknownApplicationError
 from lineage_service.lineage import Application
 from lineage_service.outcomes import LOST_AFTER_MS, Outcome, outcome_of
@@ -139,8 +139,8 @@ def summary(
     receipts: Collection[Receipt],
     rows: Mapping[str, int] | None,
 ) -> Application:
-    """Of an application with at least one event; see `completeness.counted`."""
-    complete = counted(events, receipts, rows)
+    """Of an application with at least one event; see `completeness.completeness_of_contents`."""
+    complete = completeness_of_contents(events, receipts, rows)
     outcome = outcome_of(events)
     started = [event for event in events if event["type"] == contract.APPLICATION_STARTED]
     ended = [event for event in events if event["type"] == contract.APPLICATION_ENDED]

@@ -1,6 +1,6 @@
-"""Answers as the lines of a table: for CSV (RFC 4180), over HTTP and at a terminal.
+"""Results as the lines of a table: for CSV (RFC 4180), over HTTP and at a terminal.
 
-What holds of a whole answer (complete, exact, truncated, the next page) has no place in a table; who writes
+What holds of a whole result (complete, exact, truncated, the next page) has no place in a table; who writes
 one says it beside. Cells hold the data as it is, so control characters too.
 """
 
@@ -52,20 +52,22 @@ def csv_text(columns: Sequence[str], lines: Iterable[Line]) -> str:
 
 def application_lines(applications: Iterable[Application]) -> Iterator[Line]:
     """One for each application; times are Unix times in milliseconds."""
-    for each in applications:
-        flows = each.counters.get("flows")
-        times = (each.started, each.ended)
-        yield (each.application_id, each.name, each.state, *times, claim(each.complete), flows, each.missing)
+    for application in applications:
+        yield (
+            *(application.application_id, application.name, application.state),
+            *(application.started, application.ended, claim(application.complete)),
+            *(application.counters.get("flows"), application.missing),
+        )
 
 
 def node_lines(graph: Graph) -> Iterator[Line]:
     """One for each node; `from` has the numbers of the nodes that send it records, with spaces between."""
-    for each in graph.nodes:
-        path = each.dataset.name if each.dataset is not None else None
+    for node in graph.nodes:
+        path = node.dataset.name if node.dataset is not None else None
         yield (
-            *(each.node_id, each.node, each.name, each.kind, claim(each.exact), each.reason, each.records),
-            *(" ".join(sources_of(graph, each.node_id)), each.call_site, path, claim(each.has_values)),
-            each.description,
+            *(node.node_id, node.node, node.name, node.kind, claim(node.exact), node.reason, node.records),
+            *(" ".join(sources_of(graph, node.node_id)), node.call_site, path, claim(node.has_values)),
+            node.description,
         )
 
 
@@ -87,9 +89,9 @@ def trace_lines(trace: Trace) -> Iterator[Line]:
 
 
 def value_lines(values: Values) -> Iterator[Line]:
-    """One for each step of the way."""
-    for each in values.steps:
-        yield (each.node_id, each.name, each.record_id, each.type, each.value)
+    """One for each step of the lineage path."""
+    for step in values.steps:
+        yield (step.node_id, step.name, step.record_id, step.type, step.value)
 
 
 def claim(holds: bool) -> str:

@@ -17,11 +17,11 @@ class NoApplicationError(NotFoundError):
     """The store holds no application, so none is the newest."""
 
 
-def application_named(questions: Queries, name: str) -> str:
+def application_named(queries: Queries, name: str) -> str:
     """The application id that is meant. Only `last` is looked up. Raises NoApplicationError."""
     if name != LAST:
         return name
-    applications = questions.applications()
+    applications = queries.applications()
     if not applications:
         raise NoApplicationError(
             "the flow store holds no application yet: run a job with lineage, and `lineage consume`"
