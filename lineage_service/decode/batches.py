@@ -81,7 +81,7 @@ def source_of(origin: str, topic: str, partition: int) -> str:
     """The name under which the stores remember how far they are in a topic partition.
 
     `origin` is the topic's id: whichever group reads, the messages are the same, and those of a topic that
-    was made anew are others. Where a broker knows no ids it is the group.
+    was recreated are others. Where a broker knows no ids it is the group.
     """
     return f"{origin}/{topic}-{partition}"
 

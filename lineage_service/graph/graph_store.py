@@ -69,7 +69,7 @@ class GraphStore(Protocol):
         """The application has more flows than `max_flows`: say so. False: the claim was lost."""
 
     def delete_application(self, application_id: str) -> None:
-        """Everything of one application, in bounded transactions. Events that come later begin it anew."""
+        """Everything of one application, in bounded transactions. Events that come later begin it again."""
 
     def ping(self) -> None:
         """Return at once if the store answers."""

@@ -29,7 +29,7 @@ from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.ingest.batch_steps import BatchSteps, Counters, EventSink, Work
 from lineage_service.ingest.gathered_messages import GatheredMessages, Limits
 from lineage_service.kafka.dead_letters import DeadLetters
-from lineage_service.kafka.subscription import Owner, Place, Subscription
+from lineage_service.kafka.subscription import Assignment, Owner, Subscription
 from lineage_service.store.flow_store import FlowStore
 
 __all__ = ["Consumer", "Observer", "TopicReplacedError", "resume_offset"]
@@ -252,10 +252,10 @@ class Consumer(Owner):
 
     # -- the owner of partitions -----------------------------------------------------------------------
 
-    def start_at(self, place: Place) -> int | None:
+    def start_at(self, assignment: Assignment) -> int | None:
         """Where all stores are. Raises TopicReplacedError."""
-        source = source_of(place.topic_id or self._group, place.topic, place.partition)
-        self._sources[place.topic, place.partition] = source
+        source = source_of(assignment.topic_id or self._group, assignment.topic, assignment.partition)
+        self._sources[assignment.topic, assignment.partition] = source
         try:
             stored = self._store.offset(source)
         except UnavailableError as error:
@@ -263,20 +263,20 @@ class Consumer(Owner):
                 "reading %s from its beginning; what is stored is skipped later: %s", source, error
             )
             return None
-        if stored is not None and place.next is not None and stored > place.next:
+        if stored is not None and assignment.next is not None and stored > assignment.next:
             raise TopicReplacedError(
-                f"the flow store has {place.topic}-{place.partition} up to offset {stored}, but the topic "
-                f"ends at {place.next}: it lost messages. Make the topic anew, or consume it into another "
-                "--store, as another --consumer-group"
+                f"the flow store has {assignment.topic}-{assignment.partition} up to offset {stored}, but "
+                f"the topic ends at {assignment.next}: it lost messages. Recreate the topic, or consume it "
+                "into another --store, as another --consumer-group"
             )
-        has_graph = self._has_graph and place.topic == self._node_topic
-        offset = resume_offset(stored, place.committed, has_graph=has_graph)
-        if stored is not None and place.first is not None and (offset or 0) < place.first:
+        has_graph = self._has_graph and assignment.topic == self._node_topic
+        offset = resume_offset(stored, assignment.committed, has_graph=has_graph)
+        if stored is not None and assignment.first is not None and (offset or 0) < assignment.first:
             logger.warning(
                 "%s: messages %d to %d expired before every store had them",
                 source,
                 offset or 0,
-                place.first - 1,
+                assignment.first - 1,
             )
         return offset
 

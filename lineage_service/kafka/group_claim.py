@@ -1,4 +1,4 @@
-"""Sees that a consumer group is the store's before anybody joins it, and begins a group anew on demand.
+"""Sees that a consumer group is the store's before anybody joins it, and resets a group on demand.
 
 Looking moves nothing: no membership, no rebalance, no commit. `group_owner` says what is looked at, and why.
 """
@@ -29,7 +29,7 @@ _Answer = TypeVar("_Answer")
 
 
 class GroupBusyError(LineageError):
-    """Somebody consumes in the group that is to begin anew."""
+    """Somebody consumes in the group that is to be reset."""
 
 
 def claim(
@@ -43,7 +43,7 @@ def claim(
 ) -> None:
     """See that the group is the store's.
 
-    `is_reset`: it becomes the store's, and its offsets in `topics` begin anew; the store leaves out what it
+    `is_reset`: it becomes the store's, and its offsets in `topics` begin again; the store leaves out what it
     has. `options` are further ones of the client. Raises GroupTakenError, GroupBusyError,
     BrokerUnavailableError, BrokerRefusedError.
     """

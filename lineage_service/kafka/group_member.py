@@ -28,7 +28,7 @@ from lineage_service.kafka.client import NO_OPTIONS, SESSION, client_of
 from lineage_service.kafka.errors import BrokerUnavailableError, ErrorLog, is_refusal, refusal
 from lineage_service.kafka.group_owner import OwnerWatch, memory_of
 from lineage_service.kafka.pending_commits import PendingCommits, TopicPlace
-from lineage_service.kafka.subscription import POLL_MESSAGES, Owner, Place
+from lineage_service.kafka.subscription import POLL_MESSAGES, Assignment, Owner
 from lineage_service.kafka.topic_ids import NO_TOPIC_ID, TopicIds
 
 __all__ = ["KafkaSubscription"]
@@ -275,7 +275,9 @@ class KafkaSubscription:
         committed = self._committed(partitions)
         for partition in partitions:
             try:
-                offset = self._owner.start_at(self._place(partition, committed.get(_place_of(partition))))
+                offset = self._owner.start_at(
+                    self._assignment(partition, committed.get(_place_of(partition)))
+                )
             except LineageError as error:
                 self._failure = error
                 offset = None
@@ -318,7 +320,7 @@ class KafkaSubscription:
         recreated = self._topic_ids.recreated({topic for topic, _ in self._positions})
         return {place for place in self._positions if place[0] in recreated}
 
-    def _place(self, partition: Any, committed: int | None) -> Place:
+    def _assignment(self, partition: Any, committed: int | None) -> Assignment:
         try:
             first, following = self._consumer.get_watermark_offsets(partition, timeout=_REQUEST_TIMEOUT_S)
         except KafkaException as error:
@@ -327,7 +329,7 @@ class KafkaSubscription:
         topic_id = self._topic_ids.get(partition.topic)
         if topic_id is None:  # no name would do: under another one the stores would not know what they have
             raise BrokerUnavailableError(f"the broker says nothing of topic {partition.topic}; try again")
-        return Place(
+        return Assignment(
             topic=partition.topic,
             partition=partition.partition,
             committed=committed,

@@ -11,14 +11,14 @@ from typing import Protocol
 
 from lineage_service.decode.batches import Message
 
-__all__ = ["POLL_MESSAGES", "Owner", "Place", "Subscription"]
+__all__ = ["POLL_MESSAGES", "Assignment", "Owner", "Subscription"]
 
 #: Messages that one poll may give: with blocks of at most 900 kB a bounded piece of memory.
 POLL_MESSAGES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Assignment:
     """A topic partition when it is assigned: the group's offset, and the first and next that the broker has.
 
     None where the broker did not say. `topic_id` is the broker's own: a topic that is recreated has another.
@@ -35,7 +35,7 @@ class Place:
 class Owner(Protocol):
     """Who reads. Both are called from within `poll`; what they raise comes out of `poll`."""
 
-    def start_at(self, place: Place) -> int | None:
+    def start_at(self, assignment: Assignment) -> int | None:
         """The offset to read from, and that all stores have; None: from the beginning.
 
         It is committed to the group if the group has a lower one.

@@ -32,8 +32,8 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, errors_told
-from lineage_service.store.location import StorePlace
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, translated_errors
+from lineage_service.store.location import StoreLocation
 from lineage_service.store.log_check import empty_entries, lost_log
 from lineage_service.store.tables import ROW_GROUP, TABLES
 
@@ -42,7 +42,7 @@ __all__ = ["COMMITS_PER_OPENING", "NOTHING", "WRITER", "Contents", "Table", "onl
 logger = logging.getLogger(__name__)
 
 #: Readers choose row groups, and no pages within them: so a column of one is a page, unless it is large, and
-#: nothing is kept of pages. Both together are 5 % of a file of flows.
+#: nothing is stored of pages. Both together are 5 % of a file of flows.
 _WHOLE: dict[str, Any] = {"statistics_enabled": "CHUNK"}
 _POSITIONS = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED", **_WHOLE)
 #: How every Parquet file of the store is written.
@@ -63,7 +63,7 @@ _CONFIGURATION = {
     "delta.logRetentionDuration": "interval 2 hours",
 }
 #: An open table keeps a piece of its snapshot for each commit that it saw and never joins them, so a commit
-#: takes 0.1 ms more with each (delta-io/kafka-delta-ingest, issue 227). Opening it anew costs one commit.
+#: takes 0.1 ms more with each (delta-io/kafka-delta-ingest, issue 227). Opening it again costs one commit.
 COMMITS_PER_OPENING = 50
 
 #: The log is listed at least so often: far more often than logRetentionDuration.
@@ -90,27 +90,27 @@ NOTHING = Contents(version=0, rows=0)
 class Table:
     """One Delta table at its newest snapshot. Checkpoints are the library's business."""
 
-    def __init__(self, place: StorePlace, name: str) -> None:
-        self._place, self._name = place, name
-        self._uri = place.table(name)
-        self._log = str(Path(self._uri) / "_delta_log") if place.is_local else None
+    def __init__(self, location: StoreLocation, name: str) -> None:
+        self._location, self._name = location, name
+        self._uri = location.table(name)
+        self._log = str(Path(self._uri) / "_delta_log") if location.is_local else None
         self._listed_at = -math.inf
         self._schema = TABLES[name]
         self._lock = Lock()
-        with errors_told(self._uri):
-            place.make(name)
-            self._delta = _opened(place, name)
+        with translated_errors(self._uri):
+            location.make(name)
+            self._delta = _opened(location, name)
             _check_columns(self._uri, name, self._delta)
             self._opened_at = self._delta.version()
-        self._synced = -1  # it and all commits before it are known to be on the disk
-        self._found: dict[str, int | None] = {}  # offsets of sources that were asked for, at a version
-        self._found_at = -1
+        self._synced = -1  # it and all commits before it are on the disk
+        self._offsets: dict[str, int | None] = {}  # of sources that were asked for, at a version
+        self._offsets_at = -1
         self._contents: Mapping[str, Contents] = {}  # at a version
         self._contents_at = -1
 
     @property
     def table_id(self) -> str:
-        """The UUID that Delta gave the table when it was made; it is in its log, and moves with it."""
+        """The UUID that Delta gave the table when it was created; it is in its log, and moves with it."""
         return str(self._delta.metadata().id)
 
     def offset(self, source: str) -> int | None:
@@ -119,16 +119,16 @@ class Table:
     def offsets(self, sources: Collection[str]) -> dict[str, int]:
         """The offsets of those sources that have one."""
         with self._refreshed() as delta:
-            found = {source: self._offset(delta, source) for source in sources}
-        return {source: offset for source, offset in found.items() if offset is not None}
+            offsets = {source: self._offset(delta, source) for source in sources}
+        return {source: offset for source, offset in offsets.items() if offset is not None}
 
     def _offset(self, delta: DeltaTable, source: str) -> int | None:
         """The log is not searched again while nothing, or only what this object wrote, was added."""
-        if self._found_at != delta.version():
-            self._found, self._found_at = {}, delta.version()
-        if source not in self._found:
-            self._found[source] = delta.transaction_version(source)
-        return self._found[source]
+        if self._offsets_at != delta.version():
+            self._offsets, self._offsets_at = {}, delta.version()
+        if source not in self._offsets:
+            self._offsets[source] = delta.transaction_version(source)
+        return self._offsets[source]
 
     def append(self, source: str, next_offset: int, rows: _Rows, at: object = _ANY) -> int:
         """Commit `rows(since)` and the source's new offset; the number of rows.
@@ -143,17 +143,17 @@ class Table:
         started_at: object = _ANY
         for tries_left in reversed(range(_APPEND_TRIES)):
             with self._refreshed() as delta:
-                held = self._offset(delta, source)
-                if (at is not _ANY and held != at) or (started_at is not _ANY and held != started_at):
-                    raise StoreConflictError(f"{self._uri}: {source} moved to {held} meanwhile")
-                started_at = held
-                if held is not None and held >= next_offset:
+                offset = self._offset(delta, source)
+                if (at is not _ANY and offset != at) or (started_at is not _ANY and offset != started_at):
+                    raise StoreConflictError(f"{self._uri}: {source} moved to {offset} meanwhile")
+                started_at = offset
+                if offset is not None and offset >= next_offset:
                     # It is there: by another writer, who may have died of it, or by a try before this one.
-                    self._place.sync_recent(self._name, delta.version(), self._synced)
+                    self._location.sync_recent(self._name, delta.version(), self._synced)
                     self._synced = delta.version()
                     return 0
                 try:
-                    return self._commit(delta, source, next_offset, rows(held or 0))
+                    return self._commit(delta, source, next_offset, rows(offset or 0))
                 except CommitFailedError:
                     if not tries_left:
                         raise
@@ -168,7 +168,7 @@ class Table:
         count, version = _Count(), delta.version()
         is_cleaning = (version + 1) % _CHECKPOINT_COMMITS == 0
         if is_cleaning:  # what the newest checkpoint stands for goes: that must not be lost
-            self._place.sync(self._name, [version])
+            self._location.sync(self._name, [version])
         write_deltalake(
             delta,
             pa.RecordBatchReader.from_batches(self._schema, count.through(chain([first], batches))),
@@ -178,11 +178,11 @@ class Table:
             # Looking for expired log files means listing them all: not after each commit.
             post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=is_cleaning),
         )
-        self._place.sync(self._name, range(version + 1, delta.version() + 1))
+        self._location.sync(self._name, range(version + 1, delta.version() + 1))
         if self._synced == version:
             self._synced = delta.version()
-        if delta.version() == version + 1 and self._found_at == version:
-            self._found[source], self._found_at = next_offset, version + 1
+        if delta.version() == version + 1 and self._offsets_at == version:
+            self._offsets[source], self._offsets_at = next_offset, version + 1
         return count.rows
 
     def delete(self, application_id: str) -> None:
@@ -191,27 +191,27 @@ class Table:
             if delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)]):
                 version = delta.version()
                 delta.delete(only(application_id))
-                self._place.sync(self._name, range(version + 1, delta.version() + 1))
+                self._location.sync(self._name, range(version + 1, delta.version() + 1))
 
     def files(self, application_id: str, node: int | None) -> list[str]:
-        wanted: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
+        predicate: list[tuple[str, str, Any]] = [("application_id", "=", application_id)]
         if node is not None:
-            wanted.append(("node", "=", node))
+            predicate.append(("node", "=", node))
         with self._refreshed() as delta:
-            return delta.file_uris(file_pruning_predicate=wanted)
+            return delta.file_uris(file_pruning_predicate=predicate)
 
     def contents(self) -> Mapping[str, Contents]:
         """What there is of each application. Of all it costs what looking for the files of one does."""
         with self._refreshed() as delta:
             if self._contents_at != delta.version():
                 added = pa.table(delta.get_add_actions(flatten=True))
-                each_application = added.group_by("partition.application_id")
-                found = each_application.aggregate([("path", "list"), ("num_records", "sum")]).to_pylist()
+                by_application = added.group_by("partition.application_id")
+                rows = by_application.aggregate([("path", "list"), ("num_records", "sum")]).to_pylist()
                 self._contents = {
-                    each["partition.application_id"]: Contents(
-                        version=hash(frozenset(each["path_list"])), rows=each["num_records_sum"] or 0
+                    row["partition.application_id"]: Contents(
+                        version=hash(frozenset(row["path_list"])), rows=row["num_records_sum"] or 0
                     )
-                    for each in found
+                    for row in rows
                 }
                 self._contents_at = delta.version()
             return self._contents
@@ -222,7 +222,7 @@ class Table:
 
     @contextmanager
     def _refreshed(self) -> Iterator[DeltaTable]:
-        with self._lock, errors_told(self._uri):
+        with self._lock, translated_errors(self._uri):
             if not self._is_newest():
                 self._listed_at = time.monotonic()
                 self._delta.update_incremental()
@@ -237,9 +237,9 @@ class Table:
         """
         if self._log is None or time.monotonic() >= self._listed_at + _LISTED_S:
             return False
-        here, following = (f"{self._log}/{self._delta.version() + more:020}.json" for more in (0, 1))
-        # Each question looks eight times and more; to make a Path takes longer than the look.
-        return os.path.exists(here) and not os.path.exists(following)  # noqa: PTH110
+        newest, following = (f"{self._log}/{self._delta.version() + more:020}.json" for more in (0, 1))
+        # Each query looks eight times and more; to make a Path takes longer than the look.
+        return os.path.exists(newest) and not os.path.exists(following)  # noqa: PTH110
 
 
 def only(application_id: str) -> str:
@@ -261,10 +261,11 @@ class _Count:
 
 def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
     """Another version's rows are not taken for this one's. Raises StoreUnavailableError."""
-    there = {field.name: str(field.type) for field in delta.schema().fields}
-    here = {field.name: str(field.type) for field in Schema.from_arrow(TABLES[name]).fields}
-    if there != here:
-        differ = sorted(each for each in {*there, *here} if there.get(each) != here.get(each))
+    stored = {field.name: str(field.type) for field in delta.schema().fields}
+    expected = {field.name: str(field.type) for field in Schema.from_arrow(TABLES[name]).fields}
+    if stored != expected:
+        columns = {*stored, *expected}
+        differ = sorted(column for column in columns if stored.get(column) != expected.get(column))
         raise StoreUnavailableError(
             f"the flow store's table in {uri} was made by another version of Lineage Master: it differs in "
             f"{', '.join(differ)}. Use that version, or consume the topics into a new --store, as "
@@ -272,15 +273,15 @@ def _check_columns(uri: str, name: str, delta: DeltaTable) -> None:
         )
 
 
-def _opened(place: StorePlace, name: str) -> DeltaTable:
-    uri = place.table(name)
-    if place.is_local:
+def _opened(location: StoreLocation, name: str) -> DeltaTable:
+    uri = location.table(name)
+    if location.is_local:
         if (lost := lost_log(uri)) is not None:
             raise StoreUnavailableError(lost)
-        for said in empty_entries(uri):
-            logger.warning("%s", said)
+        for warning in empty_entries(uri):
+            logger.warning("%s", warning)
     try:
-        made = DeltaTable.create(
+        delta = DeltaTable.create(
             uri,
             TABLES[name],
             mode="ignore",
@@ -288,8 +289,8 @@ def _opened(place: StorePlace, name: str) -> DeltaTable:
             name=name,
             configuration=_CONFIGURATION,
         )
-        if made.version() == 0:
-            place.sync(name, [0])
-        return made
+        if delta.version() == 0:
+            location.sync(name, [0])
+        return delta
     except DeltaError:
         return DeltaTable(uri)  # another process made it between the look and the commit

@@ -13,9 +13,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from lineage_service.errors import UnavailableError
 from lineage_service.store.log_check import log_damage
 
-__all__ = ["StoreConflictError", "StoreUnavailableError", "errors_told", "reading_told"]
+__all__ = ["StoreConflictError", "StoreUnavailableError", "translated_errors", "translated_read_errors"]
 
-#: Object stores tell their reasons one below the other, each with an arrow, in colours.
+#: Object stores give their reasons one below the other, each with an arrow, in colours.
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 _ARROWS = " \t↳"
 
@@ -25,12 +25,12 @@ class StoreUnavailableError(UnavailableError):
 
 
 class StoreConflictError(StoreUnavailableError):
-    """Another writer was faster. The same call reads the store anew and leaves out what is there already."""
+    """Another writer was faster. The same call reads the store again and leaves out what is stored."""
 
 
 @contextmanager
-def errors_told(uri: str) -> Iterator[None]:
-    """Errors of the library as ours, in one line."""
+def translated_errors(uri: str) -> Iterator[None]:
+    """Errors of the library as those of the store, in one line."""
     try:
         yield
     except CommitFailedError as error:
@@ -46,15 +46,15 @@ def errors_told(uri: str) -> Iterator[None]:
 
 
 @contextmanager
-def reading_told(path: str = "") -> Iterator[None]:
-    """Errors of reading files that a snapshot of the store named, or this one, as ours."""
+def translated_read_errors(path: str = "") -> Iterator[None]:
+    """Errors of reading this file, or files that a snapshot of the store named, as those of the store."""
     try:
         yield
     except (duckdb.IOException, duckdb.InvalidInputException, pa.ArrowException, OSError) as error:
-        said = str(error).partition("\n")[0][:300]
+        reason = str(error).partition("\n")[0][:300]
         raise StoreUnavailableError(
             f"{path or 'a file of the flow store'} cannot be read: ask again if it went meanwhile, else it "
-            f"is damaged ({said})"
+            f"is damaged ({reason})"
         ) from error
 
 

@@ -9,8 +9,8 @@ How exactly once comes about:
  2. Before writing, the newest snapshot is read: rows of messages below its offset for the source are left
     out, because they are there. Batches may so be cut differently when they come again.
  3. `blocks` (or `events`) is written last, so its offset is what the whole store has: `offset`.
- 4. Each commit is on the disk before the next table's begins (`store_sync`), so of a machine that loses its
-    power the receipts never tell of rows that are lost: what was under way comes again from its source.
+ 4. Each commit is on the disk before the next table's begins (`fsync`), so of a machine that loses its
+    power the receipts never name rows that are lost: what was under way comes again from its source.
  5. A writer whose source moved on between 2 and the commit is refused by Delta's conflict check.
  6. A block that a producer sent twice has two offsets; it is known by its receipt, (run, seq), and left out.
     Both copies are in one topic partition, so in one source; all who read it, of whichever group, write in
@@ -19,7 +19,7 @@ How exactly once comes about:
 How an application is deleted, for good:
  1. `events` gets a mark, an application transaction too, which outlives the rows: from now on every writer
     leaves out what comes of it, late or read once more.
- 2. Its rows go: `events` first, so that nobody asks about a part of it, then `flows`, `records`, `blocks`.
+ 2. Its rows go: `events` first, so that nobody queries a part of it, then `flows`, `records`, `blocks`.
  3. A writer looks for marks before and after it writes, and takes back what it wrote beside the mark. If it
     dies between, the rows stand until `delete` is called again; `maintenance` does so for all with a mark.
 """
@@ -42,10 +42,10 @@ from lineage_service.completeness import Receipt
 from lineage_service.decode.batches import EventBatch, FlowBatch
 from lineage_service.errors import NotFoundError
 from lineage_service.store.delta_table import NOTHING, Table
-from lineage_service.store.errors import errors_told, reading_told
-from lineage_service.store.known_blocks import KnownBlocks
-from lineage_service.store.location import StorePlace
+from lineage_service.store.errors import translated_errors, translated_read_errors
+from lineage_service.store.location import StoreLocation
 from lineage_service.store.receipts import read_receipts
+from lineage_service.store.stored_blocks import StoredBlocks
 from lineage_service.store.tables import (
     TABLES,
     events_batch,
@@ -63,8 +63,8 @@ __all__ = [
     "NoStoreError",
     "Written",
     "existing_store",
+    "location_text",
     "open_store",
-    "place_text",
 ]
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Written:
 
 
 class FlowStore(Protocol):
-    """Where flows are kept. `flow_memory.MemoryFlowStore` is the in-memory twin.
+    """Where flows are stored. `testing.flow_store.MemoryFlowStore` is the in-memory twin.
 
     Every method raises StoreUnavailableError.
     """
@@ -138,41 +138,42 @@ class NoStoreError(NotFoundError):
 
 def open_store(settings: Settings) -> DeltaFlowStore:
     """The flow store that the settings name, its tables made if they are missing."""
-    return DeltaFlowStore(_place_of(settings))
+    return DeltaFlowStore(_location_of(settings))
 
 
 def existing_store(settings: Settings) -> DeltaFlowStore:
-    """The same for those who only ask: nothing is made. Raises NoStoreError."""
-    place = _place_of(settings)
-    with errors_told(place.uri):
-        is_there = place.has("events")
-    if not is_there:
+    """The same for those who only read: nothing is created. Raises NoStoreError."""
+    location = _location_of(settings)
+    with translated_errors(location.uri):
+        exists = location.has("events")
+    if not exists:
         raise NoStoreError(
-            f"there is no flow store in {place_text(settings)}: run a job with lineage, and `lineage consume`"
+            f"there is no flow store in {location_text(settings)}: run a job with lineage, and "
+            "`lineage consume`"
         )
-    return DeltaFlowStore(place)
+    return DeltaFlowStore(location)
 
 
-def place_text(settings: Settings) -> str:
+def location_text(settings: Settings) -> str:
     """Which store and which home, for a message about what is not there."""
-    return f"{_place_of(settings).uri} (home {settings.home.absolute()})"
+    return f"{_location_of(settings).uri} (home {settings.home.absolute()})"
 
 
-def _place_of(settings: Settings) -> StorePlace:
+def _location_of(settings: Settings) -> StoreLocation:
     home = settings.home.absolute()
-    return StorePlace(settings.store or home / "flows", copies=home / "copies")
+    return StoreLocation(settings.store or home / "flows", copies=home / "copies")
 
 
 class DeltaFlowStore:
-    """The FlowStore in Delta tables. Threads may share it, and processes the place."""
+    """The FlowStore in Delta tables. Threads may share it, and processes the location."""
 
-    def __init__(self, place: str | Path | StorePlace) -> None:
+    def __init__(self, location: str | Path | StoreLocation) -> None:
         """Makes the tables that are missing. Raises StoreUnavailableError."""
-        self.place = place if isinstance(place, StorePlace) else StorePlace(place)
-        self._tables = {name: Table(self.place, name) for name in TABLES}
-        self._known = KnownBlocks(partial(self.files, "blocks"))
-        self._told: set[str] = set()  # deleted applications that the log told of
-        self._writing = Lock()  # what is known and what is stored move together
+        self.location = location if isinstance(location, StoreLocation) else StoreLocation(location)
+        self._tables = {name: Table(self.location, name) for name in TABLES}
+        self._stored_blocks = StoredBlocks(partial(self.files, "blocks"))
+        self._logged: set[str] = set()  # deleted applications that were logged
+        self._writing = Lock()  # what is cached and what is stored move together
 
     @property
     def store_id(self) -> str:
@@ -182,24 +183,24 @@ class DeltaFlowStore:
     # -- writing -------------------------------------------------------------------------------------
 
     def offset(self, source: str) -> int | None:
-        found = [self._tables[name].offset(source) for name in ("blocks", "events")]
-        return max((offset for offset in found if offset is not None), default=None)
+        offsets = [self._tables[name].offset(source) for name in ("blocks", "events")]
+        return max((offset for offset in offsets if offset is not None), default=None)
 
     def write_flows(self, batch: FlowBatch) -> Written:
         """1. Leave out what is stored. 2. `flows`, 3. `records`, 4. the receipts; see the module."""
         applications = {block.application_id for _, block in batch.rows}
         with self._writing:
-            deleted = self._told_deleted(applications)
+            deleted = self._deleted(applications)
             written = self._write_flows(batch, deleted)
         self._take_back(applications - deleted)
         return written
 
     def _write_flows(self, batch: FlowBatch, deleted: set[str]) -> Written:
-        held = self._tables["blocks"].offset(batch.source)
-        if held is not None and held >= batch.next_offset:
+        offset = self._tables["blocks"].offset(batch.source)
+        if offset is not None and offset >= batch.next_offset:
             return Written(repeated=len(batch.rows))
-        wanted = (block for block in batch.since(held or 0) if block.application_id not in deleted)
-        new = self._known.new_among(batch.source, held, wanted)
+        blocks = (block for block in batch.since(offset or 0) if block.application_id not in deleted)
+        new = self._stored_blocks.new_among(batch.source, offset, blocks)
         is_new = set(map(id, new))
         rows = 0
         for name, batches_of in _CONTENTS.items():
@@ -211,14 +212,14 @@ class DeltaFlowStore:
                 ),
             )
         self._tables["blocks"].append(
-            batch.source, batch.next_offset, lambda _since: iter([receipts_batch(new)]), at=held
+            batch.source, batch.next_offset, lambda _since: iter([receipts_batch(new)]), at=offset
         )
-        self._known.add(batch.source, batch.next_offset, new)
+        self._stored_blocks.add(batch.source, batch.next_offset, new)
         return Written(rows=rows, repeated=len(batch.rows) - len(new))
 
     def write_events(self, batch: EventBatch) -> Written:
         applications = {event.application_id for _, event in batch.rows}
-        deleted = self._told_deleted(applications)
+        deleted = self._deleted(applications)
         rows = self._tables["events"].append(
             batch.source,
             batch.next_offset,
@@ -241,20 +242,20 @@ class DeltaFlowStore:
             self._tables[name].delete(application_id)
 
     def deleted(self, application_ids: Iterable[str]) -> set[str]:
-        marks = {_mark(each): each for each in application_ids}
-        return {marks[found] for found in self._tables["events"].offsets(marks)}
+        marks = {_mark(application_id): application_id for application_id in application_ids}
+        return {marks[mark] for mark in self._tables["events"].offsets(marks)}
 
-    def _told_deleted(self, application_ids: Iterable[str]) -> set[str]:
+    def _deleted(self, application_ids: Iterable[str]) -> set[str]:
         deleted = self.deleted(application_ids)
-        for each in sorted(deleted - self._told):
-            logger.warning("%s was deleted: what still comes of it is left out", each)
-        self._told |= deleted
+        for application_id in sorted(deleted - self._logged):
+            logger.warning("%s was deleted: what still comes of it is left out", application_id)
+        self._logged |= deleted
         return deleted
 
     def _take_back(self, application_ids: Iterable[str]) -> None:
         """Applications that were marked while they were written."""
-        for each in self.deleted(application_ids):
-            self.delete(each)
+        for application_id in self.deleted(application_ids):
+            self.delete(application_id)
 
     # -- reading -------------------------------------------------------------------------------------
 
@@ -264,12 +265,12 @@ class DeltaFlowStore:
         With `node`, without those whose statistics say that they hold nothing of that node.
         """
         uris = self._tables[table].files(application_id, node)
-        with errors_told(self.place.table(table)):
-            return self.place.files(table, uris)
+        with translated_errors(self.location.table(table)):
+            return self.location.files(table, uris)
 
     def uris(self, table: str, application_id: str) -> list[str]:
         """The same files where they are: paths, or URLs in an object store."""
-        return self.place.uris(table, self._tables[table].files(application_id, None))
+        return self.location.uris(table, self._tables[table].files(application_id, None))
 
     def applications(self) -> list[str]:
         return sorted({name for table in ("events", "blocks") for name in self.versions(table)})
@@ -295,20 +296,20 @@ class DeltaFlowStore:
         return tuple(table.version() for table in self._tables.values())
 
     def versions(self, table: str) -> dict[str, int]:
-        return {name: each.version for name, each in self._tables[table].contents().items()}
+        return {name: contents.version for name, contents in self._tables[table].contents().items()}
 
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
     def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
         files = self.files(table, application_id)
-        with reading_told():
+        with translated_read_errors():
             # The files do not hold the column that the table is partitioned by.
             stored = pyarrow.dataset.dataset(files, schema=TABLES[table], format="parquet")
-            found = stored.to_table(columns=columns)
+            rows = stored.to_table(columns=columns)
         if columns[0] != "application_id":
-            return found
-        return found.set_column(0, TABLES[table].field(0), [pa.repeat(application_id, found.num_rows)])
+            return rows
+        return rows.set_column(0, TABLES[table].field(0), [pa.repeat(application_id, rows.num_rows)])
 
 
 #: The tables that blocks become rows of, in the order of writing.

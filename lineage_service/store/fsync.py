@@ -47,10 +47,10 @@ def sync_commit(table: Path, version: int) -> None:
         _sync(entry.parent)
 
 
-def sync_recent(table: Path, newest: int, known: int) -> None:
-    """The commits after `known` up to `newest`, whoever made them, that may not be on the disk yet."""
+def sync_recent(table: Path, newest: int, synced: int) -> None:
+    """The commits after `synced` up to `newest`, whoever made them, that may not be on the disk yet."""
     since = time.time() - WRITTEN_BACK_S
-    for version in range(newest, known, -1):
+    for version in range(newest, synced, -1):
         try:
             if entry_of(table, version).stat().st_mtime < since:
                 return

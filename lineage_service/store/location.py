@@ -27,7 +27,7 @@ from pyarrow.fs import FileSystem, PyFileSystem
 
 from lineage_service.store.fsync import sync_commit, sync_recent
 
-__all__ = ["StorePlace"]
+__all__ = ["StoreLocation"]
 
 #: Copies that nothing asked for in so long go, when others come.
 KEEP_COPIES_S = 86_400.0
@@ -35,7 +35,7 @@ _COPIES_AT_ONCE = 8
 _CHUNK = 1 << 20
 
 
-class StorePlace:
+class StoreLocation:
     """One flow store's place. Threads may share it, and processes the folder of copies."""
 
     def __init__(self, where: str | Path, copies: Path | None = None) -> None:
@@ -76,10 +76,10 @@ class StorePlace:
             for version in versions:
                 sync_commit(Path(self.table(name)), version)
 
-    def sync_recent(self, name: str, newest: int, known: int) -> None:
-        """The same with those after `known` that may not be there yet, whoever made them."""
+    def sync_recent(self, name: str, newest: int, synced: int) -> None:
+        """The same with those after `synced` that may not be there yet, whoever made them."""
         if self.is_local:
-            sync_recent(Path(self.table(name)), newest, known)
+            sync_recent(Path(self.table(name)), newest, synced)
 
     def files(self, name: str, uris: Sequence[str]) -> list[str]:
         """Paths on this machine of files that a snapshot of the table names. Raises OSError."""

@@ -32,42 +32,47 @@ def log_damage(table: str) -> str | None:
     if "://" in table or not log.is_dir():
         return None
     try:
-        return _found(log)
+        return _first_damage(log)
     except OSError:  # it goes while it is looked at, or nobody may look: the library's error says enough
         return None
 
 
-def _found(log: Path) -> str | None:
+def _first_damage(log: Path) -> str | None:
     entries, checkpoints = _entries(log), _checkpoints(log)
-    sound = [each for each in checkpoints if _is_parquet(each)]
-    covered = max((_version(each) for each in sound), default=-1)
-    first = min((_version(each) for each in entries), default=None)
+    sound = [checkpoint for checkpoint in checkpoints if _is_parquet(checkpoint)]
+    covered = max(map(_version, sound), default=-1)
+    first = min(map(_version, entries), default=None)
     is_whole_without = covered >= 0 or first == 0
-    for each in checkpoints:
-        if each not in sound:
-            return f"{each} is damaged (no Parquet): {_without_checkpoint(is_whole_without)}"
+    for checkpoint in checkpoints:
+        if checkpoint not in sound:
+            return f"{checkpoint} is damaged (no Parquet): {_without_checkpoint(is_whole_without)}"
     if not sound and (log / "_last_checkpoint").exists():
         remedy = _without_checkpoint(is_whole_without)
         return f"the checkpoint that {log}/_last_checkpoint names is gone: {remedy}"
+    return _damaged_entry(log, entries, covered)
+
+
+def _damaged_entry(log: Path, entries: list[Path], covered: int) -> str | None:
+    """Of the entries that no checkpoint stands for, the first that is damaged or gone."""
     expected = covered + 1
-    for entry in (each for each in entries if _version(each) > covered):
+    for entry in (entry for entry in entries if _version(entry) > covered):
         if _version(entry) != expected:
-            break
+            gone = log / f"{expected:020}.json"
+            remedy = (
+                _restore(is_only=False) if expected == 0 else _EMPTY_IT.format(how="put an empty file there")
+            )
+            return f"{gone} is gone: {remedy}"
         if expected == 0 and not entry.stat().st_size:
-            return f"{entry} is empty: {_begin_anew(is_only=len(entries) == 1)}"
+            return f"{entry} is empty: {_restore(is_only=len(entries) == 1)}"
         if not _is_json(entry):
             remedy = (
-                _begin_anew(is_only=len(entries) == 1)
+                _restore(is_only=len(entries) == 1)
                 if expected == 0
                 else _EMPTY_IT.format(how="empty this file")
             )
             return f"{entry} is damaged (no JSON): {remedy}"
         expected += 1
-    else:
-        return None
-    gone = log / f"{expected:020}.json"
-    remedy = _begin_anew(is_only=False) if expected == 0 else _EMPTY_IT.format(how="put an empty file there")
-    return f"{gone} is gone: {remedy}"
+    return None
 
 
 def empty_entries(table: str) -> list[str]:
@@ -75,12 +80,12 @@ def empty_entries(table: str) -> list[str]:
     log = Path(table) / "_delta_log"
     if not log.is_dir():
         return []
-    covered = max((_version(each) for each in _checkpoints(log)), default=-1)
+    covered = max(map(_version, _checkpoints(log)), default=-1)
     return [
-        f"{each} is empty, as a machine that lost its power leaves it: what it held is read from Kafka again "
-        "if nothing came after it; `lineage apps` says who lacks rows"
-        for each in _entries(log)
-        if _version(each) > covered and not each.stat().st_size
+        f"{entry} is empty, as a machine that lost its power leaves it: what it held is read from Kafka "
+        "again if nothing came after it; `lineage apps` says who lacks rows"
+        for entry in _entries(log)
+        if _version(entry) > covered and not entry.stat().st_size
     ]
 
 
@@ -102,10 +107,10 @@ def lost_log(table: str) -> str | None:
 def _without_checkpoint(is_whole: bool) -> str:
     if is_whole:
         return f"remove it, and _last_checkpoint beside it: the log is whole without them ({_PAGE})"
-    return _begin_anew(is_only=False)
+    return _restore(is_only=False)
 
 
-def _begin_anew(*, is_only: bool) -> str:
+def _restore(*, is_only: bool) -> str:
     if is_only:
         return f"nothing was stored in this table: remove its folder ({_PAGE})"
     return (
@@ -116,11 +121,11 @@ def _begin_anew(*, is_only: bool) -> str:
 
 
 def _entries(log: Path) -> list[Path]:
-    return sorted(each for each in log.iterdir() if _ENTRY.fullmatch(each.name))
+    return sorted(path for path in log.iterdir() if _ENTRY.fullmatch(path.name))
 
 
 def _checkpoints(log: Path) -> list[Path]:
-    return sorted(each for each in log.iterdir() if _CHECKPOINT.fullmatch(each.name))
+    return sorted(path for path in log.iterdir() if _CHECKPOINT.fullmatch(path.name))
 
 
 def _version(path: Path) -> int:

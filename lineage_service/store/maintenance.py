@@ -24,7 +24,7 @@ from pyarrow.fs import FileType
 
 from lineage_service.completeness import completeness_of
 from lineage_service.store.delta_table import WRITER, only
-from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, translated_errors
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.tables import BATCH_ROWS, TABLES
 from spark_agent import contract
@@ -98,19 +98,20 @@ class Maintenance:
 
     def stored(self) -> dict[str, Stored]:
         """What is stored of each application. Raises StoreUnavailableError."""
-        found: dict[str, Stored] = {}
+        applications: dict[str, Stored] = {}
         for name in TABLES:
             with self._opened(name) as delta:
                 files = pa.table(delta.get_add_actions(flatten=True)).select(
                     ["partition.application_id", "size_bytes", "modification_time"]
                 )
-            for application_id, size, modified in zip(*(each.to_pylist() for each in files), strict=True):
-                entry = found.setdefault(application_id, Stored(application_id))
+            columns = (column.to_pylist() for column in files)
+            for application_id, size, modified in zip(*columns, strict=True):
+                entry = applications.setdefault(application_id, Stored(application_id))
                 entry.files[name] = entry.files.get(name, 0) + 1
                 entry.small[name] = entry.small.get(name, 0) + (size < TARGET_BYTES // 2)
                 entry.bytes += size
                 entry.changed = max(entry.changed, modified / 1000)
-        return found
+        return applications
 
     def ended(self, application_id: str) -> float | None:
         """When the application ended, in Unix time, s; None if that has not arrived."""
@@ -139,7 +140,7 @@ class Maintenance:
             if len(before) < 2:
                 return
             uris = delta.file_uris(file_pruning_predicate=[("application_id", "=", application_id)])
-            files = self._store.place.files(name, uris)
+            files = self._store.location.files(name, uris)
             with _sorted(name, application_id, files) as rows:
                 write_deltalake(
                     delta,
@@ -150,7 +151,7 @@ class Maintenance:
                     writer_properties=WRITER,
                 )
             # What was read may go soon: not before what it became is on the disk.
-            self._store.place.sync(name, range(version + 1, delta.version() + 1))
+            self._store.location.sync(name, range(version + 1, delta.version() + 1))
             after = _sizes(delta, application_id)
         yield Compacted(table=name, files=(len(before), len(after)), bytes=(sum(before), sum(after)))
 
@@ -159,7 +160,7 @@ class Maintenance:
     def delete(self, application_id: str) -> None:
         """Remove an application, for good. After a crash the next pass, or the same call, goes on.
 
-        1. The mark: writers leave out what still comes. 2. The graph, while rows still tell that there is
+        1. The mark: writers leave out what still comes. 2. The graph, while rows still say that there is
         something to do. 3. The rows (`DeltaFlowStore.delete`). Files stay until `remove_old_files`. Raises
         UnavailableError.
         """
@@ -183,7 +184,7 @@ class Maintenance:
     def remove_old_files(self, hours: int) -> int:
         """Delete the files that no snapshot of the last hours names; how many. Raises StoreUnavailableError.
 
-        With 0 it takes them away from under questions under way, and from writers before they commit.
+        With 0 it takes them away from under queries that are under way, and from writers before they commit.
         """
         count = 0
         for name in TABLES:
@@ -197,16 +198,16 @@ class Maintenance:
     def _removed(self, delta: DeltaTable, name: str, hours: int) -> int:
         # The log names removed files for a week, also those that are gone.
         named = delta.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-        files = self._store.place.filesystem(name)
-        found = [each for each in files.get_file_info(named) if each.type is FileType.File]
-        if found:  # each vacuum is two commits
+        files = self._store.location.filesystem(name)
+        existing = [info for info in files.get_file_info(named) if info.type is FileType.File]
+        if existing:  # each vacuum is two commits
             delta.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
-        return len(found)
+        return len(existing)
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[DeltaTable]:
-        uri = self._store.place.table(name)
-        with errors_told(uri):
+        uri = self._store.location.table(name)
+        with translated_errors(uri):
             yield DeltaTable(uri)
 
 
@@ -220,7 +221,7 @@ def expired(
 ) -> list[str]:
     """The applications that are to go, the oldest first. Only those in `ended`: when each one did."""
     oldest = sorted((when, name) for name, when in ended.items() if name in stored)
-    total = sum(each.bytes for each in stored.values())
+    total = sum(application.bytes for application in stored.values())
     gone: list[str] = []
     for when, name in oldest:
         is_old = keep_s is not None and now - when > keep_s
@@ -249,10 +250,10 @@ def _sorted(name: str, application_id: str, files: Sequence[str]) -> Iterator[pa
         try:
             source = "read_parquet($files, hive_partitioning = false)"
             worn = _WORN.get(name, "false").format(source=source)
-            wanted = f"FROM {source} WHERE NOT ({worn})"
-            [(count,)] = database.execute(f"SELECT count(*) {wanted}", {"files": files}).fetchall()
+            from_source = f"FROM {source} WHERE NOT ({worn})"
+            [(count,)] = database.execute(f"SELECT count(*) {from_source}", {"files": files}).fetchall()
             rows = database.execute(
-                f"SELECT $application AS application_id, {columns} {wanted} ORDER BY {_ORDER[name]}",
+                f"SELECT $application AS application_id, {columns} {from_source} ORDER BY {_ORDER[name]}",
                 {"application": application_id, "files": files},
             ).to_arrow_reader(_BATCH_ROWS[name])
             yield pa.RecordBatchReader.from_batches(schema, _all_of(rows, schema, count))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow.dataset
 
 from lineage_service.completeness import Receipt
-from lineage_service.store.errors import reading_told
+from lineage_service.store.errors import translated_read_errors
 from lineage_service.store.tables import TABLES
 
 __all__ = ["read_receipts"]
@@ -19,7 +19,7 @@ def read_receipts(files: Sequence[str]) -> Sequence[Receipt]:
         return ()
     columns = ["run", "seq", "node", "relation", "rows"]
     # The files do not hold the column that the table is partitioned by.
-    with reading_told():
+    with translated_read_errors():
         stored = pyarrow.dataset.dataset(list(files), schema=TABLES["blocks"], format="parquet")
         read = stored.to_table(columns)
     return tuple(

@@ -136,8 +136,8 @@ def _streams(
 
     chosen = [block for block in blocks if isinstance(block.content, kind)]
     chosen.sort(key=lambda block: (*key(block), block.relation, *block.order, block.seq))
-    for each, stream in groupby(chosen, key):
-        yield each, list(stream)
+    for stream_key, stream in groupby(chosen, key):
+        yield stream_key, list(stream)
 
 
 def _concatenated(parts: Sequence[Flows]) -> Flows:

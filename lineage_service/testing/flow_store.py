@@ -1,4 +1,4 @@
-"""The in-memory twin of the flow store, for tests and demonstrations: same answers, nothing on a disk.
+"""The in-memory twin of the flow store, for tests and demonstrations: same results, nothing on a disk.
 
 Keeps the promises of `flow_store` by other means (a dictionary of receipts, one offset for each source), so
 that one suite of tests can compare the two.
@@ -35,11 +35,11 @@ class MemoryFlowStore:
 
     def write_flows(self, batch: FlowBatch) -> Written:
         rows = repeated = 0
-        held = self._offsets.get(batch.source, 0)
+        offset = self._offsets.get(batch.source, 0)
         for message, block in batch.rows:
             key = block.application_id, block.run, block.seq
             is_unwanted = block.application_id in self._deleted
-            if message.offset < held or is_unwanted or key in self._blocks:
+            if message.offset < offset or is_unwanted or key in self._blocks:
                 repeated += 1
             else:
                 self._blocks[key] = block
@@ -75,9 +75,9 @@ class MemoryFlowStore:
 
     def blocks(self, application_id: str) -> list[Receipt]:
         return [
-            Receipt(run=each.run, seq=each.seq, node=each.node, relation=each.relation, rows=each.rows)
-            for each in self._blocks.values()
-            if each.application_id == application_id
+            Receipt(run=block.run, seq=block.seq, node=block.node, relation=block.relation, rows=block.rows)
+            for block in self._blocks.values()
+            if block.application_id == application_id
         ]
 
     def table(self, table: str, application_id: str) -> pa.Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lineage_service.decode.batches import Message
-from lineage_service.kafka.subscription import POLL_MESSAGES, Owner, Place
+from lineage_service.kafka.subscription import POLL_MESSAGES, Assignment, Owner
 
 __all__ = ["MemoryLog", "MemorySubscription"]
 
@@ -22,7 +22,7 @@ class MemoryLog:
 
     messages: dict[Partition, list[Message]] = field(default_factory=dict)
     committed: dict[Partition, int] = field(default_factory=dict)
-    topic_id: str | None = None  # of all topics; a log that was made anew has another
+    topic_id: str | None = None  # of all topics; a log that was recreated has another
 
     def append(self, topic: str, partition: int, *values: bytes | None) -> None:
         messages = self.messages.setdefault((topic, partition), [])
@@ -45,16 +45,16 @@ class MemorySubscription:
 
     def poll(self, timeout_s: float, most: int = POLL_MESSAGES) -> list[Message]:
         for partition in self._log.messages.keys() - self._positions.keys() - self._revoked:
-            position = self._owner.start_at(self._place(partition)) or 0
+            position = self._owner.start_at(self._assignment(partition)) or 0
             self._positions[partition] = position
             if position > self._log.committed.get(partition, 0):
                 self._log.committed[partition] = position
-        given: list[Message] = []
+        messages: list[Message] = []
         for partition, position in self._positions.items() if not self.is_paused else ():
-            piece = self._log.messages[partition][position : position + most - len(given)]
+            piece = self._log.messages[partition][position : position + most - len(messages)]
             self._positions[partition] += len(piece)
-            given += piece
-        return given
+            messages += piece
+        return messages
 
     def commit(self, topic: str, partition: int, next_offset: int) -> None:
         self._log.committed[topic, partition] = next_offset
@@ -78,8 +78,8 @@ class MemorySubscription:
         """The partition comes back, at the next poll."""
         self._revoked.discard((topic, partition))
 
-    def _place(self, partition: Partition) -> Place:
-        return Place(
+    def _assignment(self, partition: Partition) -> Assignment:
+        return Assignment(
             topic=partition[0],
             partition=partition[1],
             committed=self._log.committed.get(partition),

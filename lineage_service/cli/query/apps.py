@@ -20,7 +20,7 @@ from lineage_service.cli.query.start import asking
 from lineage_service.lineage import Application, Applications
 from lineage_service.result_tables import APPLICATION_COLUMNS, application_lines
 from lineage_service.settings import Settings
-from lineage_service.store.flow_store import NoStoreError, place_text
+from lineage_service.store.flow_store import NoStoreError, location_text
 
 __all__ = ["command", "configure"]
 
@@ -56,8 +56,8 @@ _COLOURS = {"failed": "red", "lost": "magenta"}
 
 def _nothing(settings: Settings, name: str | None, others: int) -> str:
     if name and others:
-        return f"no applications with {name!r} in their name, of {others:,} in {place_text(settings)}"
-    return f"no applications in {place_text(settings)}"
+        return f"no applications with {name!r} in their name, of {others:,} in {location_text(settings)}"
+    return f"no applications in {location_text(settings)}"
 
 
 def _show(console: Console, applications: Sequence[Application], nothing: str) -> None:

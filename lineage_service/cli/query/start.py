@@ -13,7 +13,7 @@ from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownAppl
 from lineage_service.newest_application import LAST, NoApplicationError
 from lineage_service.queries import Queries
 from lineage_service.settings import Settings
-from lineage_service.store.flow_store import place_text
+from lineage_service.store.flow_store import location_text
 
 __all__ = ["add_application", "add_page_flags", "asking", "start_of", "whole_number"]
 
@@ -44,10 +44,10 @@ def asking(settings: Settings) -> Iterator[Queries]:
     try:
         yield open_questions(settings, makes_store=False)
     except UnknownApplicationError as error:
-        raise UnknownApplicationError(error.application_id, place_text(settings)) from None
+        raise UnknownApplicationError(error.application_id, location_text(settings)) from None
     except NoApplicationError:
         raise NotFoundError(
-            f"no applications in {place_text(settings)}: run a job with lineage, and `lineage consume`"
+            f"no applications in {location_text(settings)}: run a job with lineage, and `lineage consume`"
         ) from None
 
 

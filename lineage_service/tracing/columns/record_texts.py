@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lineage_service.store.errors import reading_told
+from lineage_service.store.errors import translated_read_errors
 
 __all__ = ["RecordTexts", "TextCache"]
 
@@ -107,7 +107,7 @@ class _RowGroup:
     def read(self) -> _Rows:
         """Raises StoreUnavailableError when the file is gone or damaged."""
         with (
-            reading_told(self.file),
+            translated_read_errors(self.file),
             pa.memory_map(self.file) as opened,
             pq.ParquetFile(opened, metadata=self.metadata) as file,
         ):
@@ -171,7 +171,7 @@ class RecordTexts:
 
 
 def _row_groups(file: str) -> Iterator[_RowGroup]:
-    with reading_told(file):
+    with translated_read_errors(file):
         metadata = pq.read_metadata(file, memory_map=True)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lineage_service.store.errors import reading_told
+from lineage_service.store.errors import translated_read_errors
 from lineage_service.tracing.columns.column_cache import (
     NO_RUN,
     CachedColumn,
@@ -39,7 +39,7 @@ class FlowFile:
     def __init__(self, path: str, idle: IdleFiles) -> None:
         """Raises StoreUnavailableError when it is gone or damaged."""
         self.path, self._idle = path, idle
-        with reading_told(path):
+        with translated_read_errors(path):
             self.metadata = pq.read_metadata(path, memory_map=True)
         names = enumerate(self.metadata.schema.names)
         self.columns = {name: index for index, name in names if name in _COLUMNS}
@@ -47,7 +47,7 @@ class FlowFile:
     def read(self, row_group: int, columns: list[str]) -> pa.Table:
         """Raises StoreUnavailableError when it is gone or damaged."""
         opened = self._idle.take(self.path)
-        with reading_told(self.path):
+        with translated_read_errors(self.path):
             if opened is None:
                 # Given a path, pyarrow looks for a file system first, which takes longer.
                 opened = pq.ParquetFile(pa.memory_map(self.path), metadata=self.metadata, pre_buffer=False)

@@ -15,7 +15,7 @@ from time import monotonic
 import duckdb
 
 from lineage_service.errors import TimeBudgetError
-from lineage_service.store.errors import reading_told
+from lineage_service.store.errors import translated_read_errors
 
 __all__ = ["time_budget"]
 
@@ -86,7 +86,7 @@ def time_budget(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[C
             raise spent
 
     try:
-        with reading_told():  # errors of the files of jobs stand with their rows
+        with translated_read_errors():  # errors of the files of jobs stand with their rows
             yield check
     except duckdb.InterruptException:
         raise spent from None

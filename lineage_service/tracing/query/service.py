@@ -28,7 +28,7 @@ from lineage_service.lineage import (
     Values,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
-from lineage_service.store.errors import reading_told
+from lineage_service.store.errors import translated_read_errors
 from lineage_service.store.location import KEEP_COPIES_S
 from lineage_service.tracing.columns.application import (
     OpenedApplication,
@@ -313,7 +313,7 @@ class LineageQueries:
             events = self._store.events(application_id)
             if not events:
                 raise UnknownApplicationError(application_id)
-            with reading_told():
+            with translated_read_errors():
                 rows = self._store.rows(application_id)
                 opened = open_application(files, application_id, events, self._kept, self._receipts, rows)
             cached = _Input(opened, files, version, asked_at)

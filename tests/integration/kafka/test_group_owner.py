@@ -17,7 +17,7 @@ from lineage_service.kafka.errors import TRANSIENT_ERRORS
 from lineage_service.kafka.group_claim import claim
 from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of
-from lineage_service.kafka.subscription import Place
+from lineage_service.kafka.subscription import Assignment
 from lineage_service.store.flow_store import DeltaFlowStore
 from tests.support.consumers import (
     Bench,
@@ -149,7 +149,7 @@ def test_a_group_is_given_to_another_store_on_demand_and_that_one_gets_everythin
 
 
 class _Reader:
-    def start_at(self, place: Place) -> int | None:
+    def start_at(self, place: Assignment) -> int | None:
         return None
 
     def revoked(self, topic: str, partition: int) -> None: ...

@@ -264,7 +264,7 @@ def test_a_commit_that_a_power_cut_emptied_is_made_up_for_when_the_batch_comes_a
     def power_cut(*_: object) -> None:
         raise KeyboardInterrupt  # between the commit and its way to the disk
 
-    monkeypatch.setattr(hurt._tables[table]._place, "sync", lambda name, _: name == table and power_cut())
+    monkeypatch.setattr(hurt._tables[table]._location, "sync", lambda name, _: name == table and power_cut())
     with pytest.raises(KeyboardInterrupt):
         hurt.write_flows(second)
     log_of(tmp_path / "hurt", table)[-1].write_bytes(b"")
@@ -318,7 +318,7 @@ def test_a_commit_of_a_writer_that_died_of_it_is_on_the_disk_before_it_is_relied
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(dying.place, "sync", died)
+        patch.setattr(dying.location, "sync", died)
         with pytest.raises(KeyboardInterrupt):
             dying.write_flows(batch)
     synced = set[str]()

@@ -14,7 +14,7 @@ from lineage_service.errors import UnavailableError
 from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore
-from lineage_service.store.location import KEEP_COPIES_S, StorePlace
+from lineage_service.store.location import KEEP_COPIES_S, StoreLocation
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
@@ -25,7 +25,7 @@ from tests.support.flow_store_suite import FlowStoreSuite, flows, state
 from tests.support.lineage_messages import APP, block, event, messages
 
 
-class FarPlace(StorePlace):
+class FarPlace(StoreLocation):
     """A folder that is treated like an object store."""
 
     def __init__(self, folder: Path, copies: Path) -> None:
@@ -168,7 +168,7 @@ def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, 
     expected = MemoryFlowStore()
     write(expected, 1, 5)
     write(expected, 2, 5)
-    store = DeltaFlowStore(StorePlace(url, tmp_path / "copies"))
+    store = DeltaFlowStore(StoreLocation(url, tmp_path / "copies"))
     assert state(store) == state(expected)
     said: list[str] = []
     one_pass(Maintenance(store), Wishes(quiet_hours=1e-9, file_hours=0), said.append)

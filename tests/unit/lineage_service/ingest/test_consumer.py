@@ -15,7 +15,7 @@ from lineage_service.graph.row_values import GraphDataError
 from lineage_service.ingest import consumer
 from lineage_service.ingest.consumer import RETRY_LAST_S, Consumer, TopicReplacedError, resume_offset
 from lineage_service.ingest.gathered_messages import MESSAGE_OVERHEAD, Limits
-from lineage_service.kafka.subscription import Owner, Place
+from lineage_service.kafka.subscription import Assignment, Owner
 from lineage_service.store.errors import StoreConflictError, StoreUnavailableError
 from lineage_service.store.flow_store import Written
 from lineage_service.testing.dead_letters import MemoryDeadLetters
@@ -490,7 +490,7 @@ def test_a_topic_that_ends_before_what_is_stored_is_refused() -> None:
     bench = Bench()
     bench.log.append(FLOW, 0, block(seq=0), block(seq=1))
     bench.run()
-    place = Place(topic=FLOW, partition=0, committed=2, first=0, next=1)
+    place = Assignment(topic=FLOW, partition=0, committed=2, first=0, next=1)
     with pytest.raises(TopicReplacedError, match="flow-0 up to offset 2, but the topic ends at 1"):
         bench.consumer.start_at(place)
 
@@ -498,5 +498,5 @@ def test_a_topic_that_ends_before_what_is_stored_is_refused() -> None:
 def test_a_store_that_is_away_at_the_start_is_read_from_the_beginning() -> None:
     bench = Bench()
     bench.store.offset = _unavailable  # type: ignore[method-assign, assignment]
-    place = Place(topic=FLOW, partition=0, committed=2, first=0, next=5)
+    place = Assignment(topic=FLOW, partition=0, committed=2, first=0, next=5)
     assert bench.consumer.start_at(place) is None

@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition
 from lineage_service.kafka import group_member, group_owner, pending_commits, topic_ids
 from lineage_service.kafka.group_member import KafkaSubscription
 from lineage_service.kafka.group_owner import GroupTakenError, memory_of
-from lineage_service.kafka.subscription import Place
+from lineage_service.kafka.subscription import Assignment
 
 Event = Callable[["Client"], "Message | None"]
 
@@ -112,10 +112,10 @@ class Reader:
     """An owner that reads on from 3, and notes what it loses."""
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
+        self.places: list[Assignment] = []
         self.lost: list[int] = []
 
-    def start_at(self, place: Place) -> int:
+    def start_at(self, place: Assignment) -> int:
         self.places.append(place)
         return 3
 

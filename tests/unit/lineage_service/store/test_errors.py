@@ -1,7 +1,7 @@
 import pytest
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, errors_told
+from lineage_service.store.errors import StoreConflictError, StoreUnavailableError, translated_errors
 
 REASONS = (
     "Operation not supported\n"
@@ -21,7 +21,7 @@ REASONS = (
 def test_reasons_that_the_library_tells_one_below_the_other_are_told_in_one_line(
     error: type[Exception], told: type[Exception]
 ) -> None:
-    with pytest.raises(told, match="s3://bucket/flows") as found, errors_told("s3://bucket/flows"):
+    with pytest.raises(told, match="s3://bucket/flows") as found, translated_errors("s3://bucket/flows"):
         raise error(REASONS)
     assert "Operation not supported: no credentials: forbidden" in str(found.value)
     assert "\n" not in str(found.value)
