@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.driver.call_sites import together
+from spark_agent.driver.call_sites import merged_sites
 from spark_agent.driver.nodes import NODE_FIELDS
 
 
@@ -105,7 +105,7 @@ class PlanNodes:
                 raise AnotherPartError
             self.given.append(before)
             return before
-        call_site = together(made_at) or self._call_site
+        call_site = merged_sites(made_at) or self._call_site
         node = PlanNode(
             self._next_number(), name, description, call_site=call_site, parents=parents, **fields
         )

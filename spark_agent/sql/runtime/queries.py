@@ -18,7 +18,7 @@ from spark_agent import contract
 from spark_agent.delivery import settings
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import error_descriptions, partitions
-from spark_agent.driver.call_sites import Callers
+from spark_agent.driver.callers import Callers
 from spark_agent.driver.nodes import failure_reason
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst

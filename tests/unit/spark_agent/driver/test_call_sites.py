@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from spark_agent.driver import call_sites
-from spark_agent.driver.call_sites import Callers, call_site, together
+from spark_agent.driver.call_sites import call_site, merged_sites
+from spark_agent.driver.callers import Callers
 
 
 def compiled(source: str, name: str) -> Any:
@@ -90,7 +91,7 @@ def test_a_file_without_a_notebook_is_no_cell() -> None:
     ],
 )
 def test_places_together(places: list[str], text: str) -> None:
-    assert together(places) == text
+    assert merged_sites(places) == text
 
 
 def test_nobody_waits_so_the_method_of_the_jvm_is_the_action() -> None:
