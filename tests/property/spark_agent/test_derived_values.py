@@ -58,8 +58,6 @@ def captured(
 ) -> tuple[list[Any], Sender, int]:
     """What a chain of nodes 1, 2, ... gives, what arrives of its values, how many values were cut."""
     nodes = tuple(range(1, len(functions) + 1))
-    for node, function in zip(nodes, functions, strict=True):
-        function.node = node
     settings = AgentSettings(bootstrap_servers="", detailed=True, values_max_characters=limit)
     kept = tuple(node for node in nodes if type(functions[node - 1]) is not Combine)
     plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=nodes, value_nodes=kept)
@@ -250,8 +248,6 @@ def test_values_before_a_combine_that_spills_have_their_texts(
 
 def test_keys_tell_values_of_chosen_operations_alone() -> None:
     chain = [FlatMap(lambda keys: keys), Map(lambda key: (key, 1)), *by_key()]
-    for node, function in enumerate(chain, 1):
-        function.node = node
     for kept in ((1,), (2,), (1, 2), ()):
         settings = AgentSettings(bootstrap_servers="", detailed=True)
         plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=(1, 2, 3, 4), value_nodes=kept)

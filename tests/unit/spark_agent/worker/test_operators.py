@@ -166,9 +166,6 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
     def run(records: Iterable[Any], *functions: Any, sender: Any = Recorder, **given: Any) -> Task:
         made = sender() if sender is not None else None
         monkeypatch.setattr(producer, "sender_in_worker", lambda *_given, **_more: made)
-        for number, function in enumerate(functions, 1):
-            if isinstance(function, Operator):
-                function.node = number
         manifests, stream = Manifests(), list[Any]()
         chain = Capture(functions, a_plan(len(functions), **given))
         serializer = CapturingSerializer(ListSerializer(), manifests)
