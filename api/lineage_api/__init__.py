@@ -1,1 +1,1 @@
-"""HTTP over what lineage_service answers: the API (docs/api.md) and the page's files."""
+"""The HTTP API over the queries of lineage_service (docs/api.md), and the page's files."""

@@ -133,7 +133,7 @@ async function problemOf(response: Response): Promise<Problem> {
   const retryAfter = Number(response.headers.get("Retry-After") ?? Number.NaN);
   return new Problem(
     body.title ?? "The service failed",
-    body.detail ?? `It answered ${response.status} ${response.statusText}`.trim(),
+    body.detail ?? `Its response was ${response.status} ${response.statusText}`.trim(),
     response.status,
     body.next ?? null,
     Number.isFinite(retryAfter) ? retryAfter : null,

@@ -92,7 +92,7 @@ test("expressions are what neither name nor file says", () => {
   expect(expressionText({ name: "csv", description: "/out", dataset: { name: "/out" } })).toBe("");
 });
 
-test("an application that failed or was lost is told apart from one that ended well, in colour too", () => {
+test("an application that failed or was lost differs from one that ended well, in colour too", () => {
   const times = { started: 1_000, ended: 4_000 };
   expect(stateText({ ...times, state: "ended" })).toBe("ended after 3.0 s");
   expect(stateText({ ...times, state: "failed" })).toBe("failed after 3.0 s");

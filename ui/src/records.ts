@@ -36,7 +36,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
         context.client.application(application, { signal }),
       ]);
       const operation = operationOf(graph, node);
-      if (operation === undefined) return; // the question for its records says so
+      if (operation === undefined) return; // the query for its records says so
       replace(heading, operation.name, " ", h("small", {}, `${operation.kind} ${operation.node}`));
       context.title(`${operation.name} (${operation.node})`);
       const isPassThroughOnly = isPassThrough(operation);

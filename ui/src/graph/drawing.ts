@@ -19,7 +19,7 @@ export interface DrawingListener {
 }
 
 export interface Drawing {
-  /** In small steps; is there when all of it stands, or another one is shown. */
+  /** Adds the elements in slices. Resolves when all are added, or another picture is shown. */
   show(picture: Picture, placed: Placement): Promise<void>;
   /** Marks a box; with `isSought` it is brought into sight. */
   point(id: string | null, isRevealed: boolean): void;

@@ -11,7 +11,7 @@ const boxOf = (description: string): DrawnBox => ({
   operation: operation(1, { name: "Filter", description, call_site: "/jobs/job.py:12", records: null }),
 });
 
-test("a box says what its operation does, and where it stands", () => {
+test("a box says what its operation does, and its call site", () => {
   expect(labelOf(boxOf("v > 3"))).toBe("Filter\nv > 3\njob.py:12");
 });
 

@@ -26,7 +26,7 @@ test("arrows follow lines up and down and rows left and right", () => {
   expect(topmost({})).toBeNull();
 });
 
-test("bends are told along and beside the straight line", () => {
+test("bends are measured along and beside the straight line", () => {
   const { weights, distances } = segments({ x: 0, y: 0 }, { x: 0, y: 100 }, [
     { x: 10, y: 25 },
     { x: -10, y: 75 },

@@ -8,7 +8,7 @@ interface LineEnds {
   target: string;
 }
 
-/** How far boxes of one row may stand above or below each other. */
+/** Largest vertical distance of boxes in one row. */
 const ROW = 40;
 
 /**

@@ -79,7 +79,7 @@ export function graphView(
     }
   };
 
-  // -- what stands around the drawing ---------------------------------------------------------------
+  // -- around the drawing ----------------------------------------------------------------------------
 
   const details = h("p", { class: "details" });
   const omissions = h("div");

@@ -13,7 +13,7 @@ describe("layers", () => {
   });
 
   test("are those of the longest path, so that no step skips back", () => {
-    // 1 -> 2 -> 3 and 1 -> 3: the source stands two above.
+    // 1 -> 2 -> 3 and 1 -> 3: the source is two layers above.
     const directed = directedTraceOf(
       trace("backward", [node(3, [record(0, 0)]), node(2, [record(0, 0)]), node(1, [record(0, 0)])], []),
     );
@@ -29,7 +29,7 @@ describe("layers", () => {
     ]);
   });
 
-  test("come from the flows where no graph is known, and from the order of the answer where no flow is listed", () => {
+  test("come from the flows if no graph is loaded, and from the order of the result if no flow is listed", () => {
     const nodes = [node(3, [record(0, 0)]), node(2, [record(0, 4)]), node(1, [record(0, 9)])];
     const withFlows = directedTraceOf(
       trace("backward", nodes, [flow("app#2#0#4", "app#3#0#0"), flow("app#1#0#9", "app#2#0#4")]),

@@ -109,7 +109,7 @@ test("operations whose listed records share no flow are joined by a line of thei
   expect(drawn(lineage)).toMatchObject({ links: [], bundles: [{ from: "app#1", to: "app#2", flows: 0 }] });
 });
 
-test("flows beyond the measure stand as one line between two operations, with their number", () => {
+test("flows beyond the limit become one line between two operations, with their number", () => {
   const { lineage } = randomTrace(3, { depth: 2, wide: 1, records: 200, fan: 1 });
   const everyNode = new Map(lineage.nodes.map((traced) => [traced.id, 200]));
   const picture = drawn(lineage, { ...NOTHING, more: everyNode });

@@ -36,7 +36,7 @@ describe.each(SHAPES)("of %j", (shape) => {
     }
   });
 
-  test("records stand within their operation, and every operation lies below what it comes from", () => {
+  test("records lie within their operation, and every operation lies below what it comes from", () => {
     for (const group of picture.groups) {
       const around = spot(group.node.id);
       for (const box of group.boxes) {
@@ -60,7 +60,7 @@ describe.each(SHAPES)("of %j", (shape) => {
   });
 });
 
-test("left and right are each other's way back, and up leads to what the record came from", () => {
+test("left and right are each other's inverse, and up leads to what the record came from", () => {
   const { placement, adjacency } = placed(5, { depth: 3, wide: 3, records: 9, fan: 2 });
   for (const row of placement.rows) {
     for (const name of row) {
@@ -73,7 +73,7 @@ test("left and right are each other's way back, and up leads to what the record 
   }
 });
 
-test("two operations that a record came from stand side by side", () => {
+test("two operations that a record came from lie side by side", () => {
   const items = (of: string): string[] => [1, 2, 3, 4, 5].map((number) => `${of} ${number}`);
   const { spots } = placementOf({
     groups: [

@@ -26,7 +26,7 @@ describe("a record is called", () => {
     expect(textOf(record(0, 1))).toBe("0#1");
   });
 
-  test("by file and line where it stands", () => {
+  test("by its file and line", () => {
     expect(placeOf(record(0, 3, { source: row("EWR,12") }))).toBe("weather.csv:4");
     expect(placeOf(record(2, 3))).toBe("2#3");
   });
@@ -75,7 +75,7 @@ describe("rows that are far from the others", () => {
     ...bad,
   ];
 
-  test("are told with what the others have", () => {
+  test("come with the range of the others", () => {
     expect(outliersOf(wind(600, "EWR,2013,2,12,1048.36"))).toEqual([
       { row: 600, column: 5, value: 1048.36, least: 0, most: 42 },
     ]);
@@ -151,7 +151,7 @@ describe("in words", () => {
   };
   const operations = sentences.operationsOf([graph]);
 
-  test("its title is its text; under it stands whose it is", () => {
+  test("its title is its text, and its subtitle the operation", () => {
     expect(sentences.title(lineage)).toBe("EWR,2013-02");
     expect(sentences.subtitle(lineage)).toBe("weather.csv:2, record write#0#0 of saveAsTextFile (2)");
   });
@@ -176,7 +176,7 @@ describe("in words", () => {
     );
   });
 
-  test("what makes an answer weak is said, with the operation and why", () => {
+  test("the reason why a result is not exact comes with the operation", () => {
     const weak = directedTraceOf(
       trace("backward", [centre, { ...middle, exact: false, name: "mapPartitions" }], [], {
         exact: false,
@@ -191,7 +191,7 @@ describe("in words", () => {
     expect(sentences.cautions([directed], operations)).toEqual([]);
   });
 
-  test("those who cannot see hear the record, where it stands and how it is joined", () => {
+  test("screen readers hear the record, its location and its inputs and outputs", () => {
     const tracedRecord = lineage.recordsByHash.get("app#1#0#0");
     expect(tracedRecord && sentences.spoken(tracedRecord, adjacencyOf(flows))).toBe(
       "0#0, map1 (1); 1 input, 1 output among the listed records",
