@@ -9,10 +9,10 @@ Knows nothing of HTTP, of stores or of how a trace is found.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import is_
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 
 def doc(text: str, *, omit_none: bool = False) -> Mapping[str, Any]:
@@ -23,12 +23,14 @@ def doc(text: str, *, omit_none: bool = False) -> Mapping[str, Any]:
     return {"description": text, **({"exclude_if": partial(is_, None)} if omit_none else {})}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """The base of all results."""
 
-    __slots__ = ()
-    #: For pydantic: a field with a default is always in the JSON, too.
-    __pydantic_config__: ClassVar = {"json_schema_serialization_defaults_required": True}
+    @classmethod
+    def required_fields(cls) -> list[str]:
+        """The names of the fields that JSON never omits."""
+        return [field.name for field in fields(cls) if "exclude_if" not in field.metadata]
 
 
 Direction = Literal["backward", "forward"]

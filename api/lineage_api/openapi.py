@@ -14,6 +14,7 @@ from typing import Any
 
 from lineage_api import csv, problems
 from lineage_api.access import OPEN_PATHS
+from lineage_service.lineage import Result
 
 __all__ = ["EXAMPLES_FILE", "completed"]
 
@@ -71,9 +72,10 @@ def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
     components = schema["components"]
     for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which are never sent
         components["schemas"].pop(name, None)
-    for result in components["schemas"].values():
-        for field in result["properties"].values():
-            field.pop("default", None)  # for the constructor only: results always have the field
+    for result in Result.__subclasses__():
+        if result.__name__ in components["schemas"]:
+            # Defaults are for the constructor only: a result has the field in any case.
+            _without_defaults(components["schemas"][result.__name__], result.required_fields())
     components["securitySchemes"] = _SECURITY
     components["responses"] = {
         str(status): _problem(status, text) for status, text in {**_ANYWHERE, **_LOCKED}.items()
@@ -84,6 +86,12 @@ def completed(schema: dict[str, Any], *, is_locked: bool) -> dict[str, Any]:
         for operation in methods.values():
             _complete(operation, is_open=path in OPEN_PATHS, is_locked=is_locked)
     return schema
+
+
+def _without_defaults(schema: dict[str, Any], required: list[str]) -> None:
+    schema["required"] = required
+    for field in schema["properties"].values():
+        field.pop("default", None)
 
 
 def _complete(operation: dict[str, Any], *, is_open: bool, is_locked: bool) -> None:
