@@ -108,8 +108,8 @@ def inputs_of_spans(
 ) -> Iterator[tuple[int, Integers | None, Integers]]:
     """As `inputs_of_outputs`, of rows whose outputs do not overlap.
 
-    Unless it is to tell which, the indices are None where many outputs have one input each: then the inputs
-    are told, each once.
+    Without `with_indices`, the indices are None where many outputs have one input each: then each input is
+    named once.
     """
     for part, chosen in _parts(slices, positions, OF_SPANS):
         outputs, counts = part.column("out_pos"), part.column("out_count")

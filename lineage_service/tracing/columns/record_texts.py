@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
@@ -29,8 +30,17 @@ _CACHE_BYTES = 16 << 20
 #: Row groups with more bytes than that are not read whole.
 _SMALL_BYTES = 2 << 20
 
-RecordText = tuple[int, int, str, str, str]
-"""(run, position, kind, type, text)."""
+
+class RecordText(NamedTuple):
+    """A key or a value of one record."""
+
+    run: int
+    position: int
+    kind: str
+    type: str
+    text: str
+
+
 Positions = npt.NDArray[np.int64]
 Bounds = tuple[int, int]
 _ANYTHING: Bounds = -(1 << 63), (1 << 63) - 1
@@ -58,7 +68,7 @@ class _Rows:
         hit = np.flatnonzero(right > left)
         rows = [row for start, stop in zip(left[hit], right[hit], strict=True) for row in range(start, stop)]
         for row, text in zip(rows, self.texts.take(rows).to_pylist() if rows else (), strict=True):
-            yield run, int(self.pos[row]), text["kind"], text["type"], text["text"]
+            yield RecordText(run, int(self.pos[row]), text["kind"], text["type"], text["text"])
 
 
 def _between(ascending: Positions, value: int, at: slice) -> slice:
@@ -159,7 +169,7 @@ class RecordTexts:
                     large[group.file] = None
         if large:
             texts += _searched(database, list(large), node, offsets_of, kinds)
-        return [text for text in texts if text[2] in kinds]
+        return [text for text in texts if text.kind in kinds]
 
     def _rows(self, group: _RowGroup) -> _Rows:
         key = group.file, group.number
@@ -192,7 +202,7 @@ def _searched(
     kinds: Collection[str],
 ) -> list[RecordText]:
     places = [(run, offset) for run, offsets in offsets_of.items() for offset in offsets]
-    rows: list[RecordText] = database.execute(
+    rows = database.execute(
         "SELECT records.run, records.pos, kind, type, text "
         "FROM read_parquet($files, hive_partitioning = false) AS records SEMI JOIN "
         "(SELECT unnest($runs) AS run, unnest($offsets) AS pos) AS shown "
@@ -206,4 +216,4 @@ def _searched(
             "kinds": list(kinds),
         },
     ).fetchall()
-    return rows
+    return [RecordText(*row) for row in rows]

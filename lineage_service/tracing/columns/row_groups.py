@@ -57,7 +57,7 @@ class FlowFile:
 
 
 class IdleFiles:
-    """Open files that nobody reads now: the last ones, each for one reader. Threads may share it."""
+    """Open files that are not being read: the last ones, each for one reader. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()

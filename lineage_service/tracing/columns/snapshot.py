@@ -1,7 +1,7 @@
 """One application's lineage at one version of the flow store, ready to be walked.
 
 Flows are read by row group (`flow_files`), and so are keys and values of single records (`record_texts`). An
-in-memory DuckDB searches these; its view `records` reads the store's Parquet files in place. Every question
+in-memory DuckDB searches these; its view `records` reads the store's Parquet files in place. Every query
 takes a cursor of its own: they may run side by side.
 """
 

@@ -1,6 +1,6 @@
-"""Where the splits of a bzip2 file begin in its text.
+"""Where the splits of a bzip2 file begin in its text: Hadoop's splits are the partitions of Spark.
 
-Hadoop splits such a file at any compressed byte: the text of a split begins with the first block whose mark,
+Hadoop splits such a file at any compressed byte. The text of a split begins with the first block whose mark,
 48 bits that may begin at any bit, stands at that byte or behind it (BZip2Codec and CBZip2InputStream of
 Hadoop). The first block is always the first split's.
 """

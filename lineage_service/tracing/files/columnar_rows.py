@@ -1,6 +1,6 @@
 """Rows of Parquet and ORC files as JSON texts. Only row groups and stripes are read that hold what is wanted.
 
-Arrow does not tell how many rows a stripe has: of those before what is wanted, one column is read.
+Arrow does not say how many rows a stripe has: of those before what is wanted, one column is read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The bytes of one file from any offset on, decompressed as Spark would by the file's ending.
 
-A plain file is read from the offset. gzip cannot be, so a few states of the decompressor are kept on the way
-(at most 8, of some 50 KB); bzip2 and Zstandard keep none: they are read from their start each time.
+A plain file is read from the offset. gzip cannot be, so a few states of the decompressor are cached on the
+way (at most 8, of some 50 KB). Of bzip2 and Zstandard none are: they are read from their start each time.
 """
 
 from __future__ import annotations

@@ -35,12 +35,13 @@ __all__ = [
     "plain_path",
 ]
 
-TEXT, CSV_WITH_HEADER, JSON, PARQUET, ORC = "text", "csv+header", "json", "parquet", "orc"
+TEXT, CSV_WITH_HEADER, JSON = "text", "csv+header", "json"
+PARQUET, ORC = "parquet", "orc"
 #: Formats of lines. Of those but text, lines that are blank are no rows, and a header is none.
 LINES = frozenset((TEXT, "csv", CSV_WITH_HEADER, JSON))
 #: Formats of rows that only have numbers.
 NUMBERED = frozenset((PARQUET, ORC, "avro"))
-#: Of these all rows of a split are records, in their order.
+#: Of these all rows of a partition are records, in their order.
 _IN_ORDER = NUMBERED - {PARQUET}
 #: With a host or none. What follows is a path, whatever stands in it: no name ends at its # or ?.
 _FILE_URI = re.compile(r"file:(?://[^/]*)?")
@@ -50,7 +51,7 @@ _FILE_URI = re.compile(r"file:(?://[^/]*)?")
 class FilePart:
     """Positions from `first` to before `last` (None: to the end of the partition) are rows of one file.
 
-    `row` is the row of `first` in the file; None: `first` is the first one of the split that begins at
+    `row` is the row of `first` in the file; None: `first` is the first row that begins behind the byte
     `start`.
     """
 
@@ -78,9 +79,9 @@ def parts_of(node: TopologyNode, info: Mapping[str, Any]) -> list[FilePart]:
 
 
 def parts_in(format: str, kind: str, info: Mapping[str, Any]) -> list[FilePart]:
-    """Those of a partition; one where a partition of CSV, JSON or Parquet is a file or a split of one.
+    """Those of a partition; one where a partition of CSV, JSON or Parquet is a file or a piece of one.
 
-    None of what is no file, or is told in another way: text of one split, whole files, records of a length.
+    None of what is no file, or is described otherwise: text of one piece, whole files, records of a length.
     """
     segments: Sequence[Mapping[str, Any]] = info.get("parts") or ()
     if not segments and "path" in info and format in LINES | NUMBERED and format != TEXT:
@@ -107,7 +108,7 @@ def _row(format: str, part: Mapping[str, Any]) -> int | None:
 
 
 def paths_of(info: Mapping[str, Any]) -> list[str]:
-    """The files of a partition, however it tells of them."""
+    """The files of a partition, however it names them."""
     for name in ("files", "parts"):
         if name in info:
             return [plain_path(str(file["path"])) for file in info[name]]
@@ -140,5 +141,5 @@ def normal_path(path: str) -> str:
 
 
 def first_record(info: Mapping[str, Any]) -> int:
-    """A later split of a file of records of one length begins with the first record that starts in it."""
+    """A later partition of a file of records of one length begins with the first record that starts in it."""
     return -(-int(info["start"]) // int(info["record_length"]))

@@ -1,4 +1,4 @@
-"""Where the rows of text files begin, by their splits, and which of them hold a text.
+"""Where the rows of text files begin, by their partitions, and which of them hold a text.
 
 `row_index` does the reading; what a partition is made of, others know.
 """
@@ -27,13 +27,13 @@ class FileRows:
         self._lines = RecordLinesOfFiles(indexes)
 
     def text_start(self, path: str, state: FileState, start: int, check: Check) -> int:
-        """The byte of the text that a split begins at; the end of it all where it has no text."""
+        """The byte of the text that a partition begins at; the end of it all where it has no text."""
         if not start or not path.endswith(".bz2"):
             return start
         return self.indexes.text_starts(path, state, [start], check)[start]
 
     def first_row(self, path: str, state: FileState, start: int, check: Check) -> int:
-        # Spark's text input: a later split begins after the row that its first byte is in.
+        # Spark's text input: a later partition begins after the row that its first byte is in.
         return self.indexes.of(path, state).rows_starting_up_to(start, check) if start > 0 else 0
 
     def of_partition(
@@ -45,10 +45,10 @@ class FileRows:
         check: Check,
         first: int | None = None,
     ) -> tuple[dict[int, bytes], str | None, int]:
-        """Rows of a split, what is wrong with those that are not there, and which of the file its row 0 is.
+        """Rows of a partition, what is wrong with missing ones, and which row of the file its row 0 is.
 
-        To know that, unless `first` says it, all before the split was read once. Where that tells where its
-        rows are, they are not looked for again.
+        To know that, unless `first` says it, all before the partition was read once. Where that shows where
+        its rows are, they are not looked for again.
         """
         whole = self.indexes.of(path, state)
         if first is None:
@@ -68,7 +68,7 @@ class FileRows:
     def rows_before(
         self, path: str, start: int, check: Check = unlimited, *, format: str = TEXT
     ) -> int | None:
-        """How many rows of a file are before the first one of the split at `start`; None if unknown."""
+        """How many rows of a file are before the first one of the partition at `start`; None if unknown."""
         if not start:
             return 0
         try:

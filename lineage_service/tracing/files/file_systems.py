@@ -43,7 +43,7 @@ class UnreadableError(LineageError):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells one state of a file from another. Bytes, and Unix time in nanoseconds."""
+    """What distinguishes one state of a file from another. Bytes, and Unix time in nanoseconds."""
 
     size: int
     modified_ns: int | None
@@ -55,7 +55,7 @@ class FileState:
 
 
 class FileSystems:
-    """Opens files by their paths. Threads may share it; connections are made once and kept."""
+    """Opens files by their paths. Threads may share it; connections are made once, and reused."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -217,7 +217,7 @@ def _hadoop(scheme: str, authority: str) -> Any:
         raise UnreadableError(
             f"the file cannot be read ({scheme}:// needs Hadoop's libhdfs and a JVM in this service, and "
             f"{_short(error)}): set HADOOP_HOME or ARROW_LIBHDFS_DIR, JAVA_HOME, and CLASSPATH to what "
-            "`hadoop classpath --glob` prints, and start the service anew"
+            "`hadoop classpath --glob` prints, and restart the service"
         ) from None
 
 

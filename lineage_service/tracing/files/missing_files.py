@@ -68,7 +68,7 @@ def _not_captured(topology: Topology, path: str) -> str:
 
 
 def _without_files(topology: Topology, path: str) -> str:
-    """What to ask instead where operations have records below a folder, and nobody knows in which files."""
+    """What to ask instead where operations have records below a folder, in files that are not known."""
     nodes = [
         f"{node.number} ({node.name})"
         for node in topology.nodes.values()

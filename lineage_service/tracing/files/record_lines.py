@@ -1,8 +1,8 @@
 """Which lines of a CSV or JSON file are records: all that are not blank, but for a header.
 
 A line of JSON that is an array of objects is a record for each. Lines and records count from 0, from the
-file's start or from that of a split. What was looked at once is known: the lines that are not one record, of
-which most files have none or one.
+file's start or from that of a partition. What was looked at once is known: the lines that are not one record,
+of which most files have none or one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OBJECTS = re.compile(rb"\s*\[\s*\{")
 
 
 class RecordLines:
-    """Of one state of a file, or of a split of it. Threads may share it.
+    """Of one state of a file, or of a partition of it. Threads may share it.
 
     What takes a check raises what it raises, and UnreadableError.
     """
@@ -77,7 +77,7 @@ class RecordLines:
     def _look(self, is_enough: Callable[[], bool], check: Check) -> None:
         """Read on until that holds, or to the end."""
         while not (self._is_whole or is_enough()):
-            if not self._lock.acquire(timeout=0.05):  # another question reads on
+            if not self._lock.acquire(timeout=0.05):  # another query reads on
                 check()
                 continue
             try:
@@ -112,7 +112,7 @@ class RecordLines:
         try:
             value, _ = _FIRST.raw_decode(data.decode("utf-8", "replace").lstrip())
         except ValueError:
-            if _OBJECTS.match(data):  # Spark takes more for JSON, if it is told to
+            if _OBJECTS.match(data):  # Spark takes more for JSON, if it is configured so
                 raise UnreadableError(
                     "it has a line that may be several records, and cannot be counted"
                 ) from None
@@ -131,7 +131,7 @@ class RecordLinesOfFiles:
     def of(
         self, path: str, state: FileState, start: int, *, has_header: bool, has_arrays: bool
     ) -> RecordLines:
-        """Reads nothing. A split that begins behind the start of its file has no header."""
+        """Reads nothing. A partition that begins behind the start of its file has no header."""
         key = path, state, start, has_header and not start, has_arrays
         with self._lock:
             lines = self._held.get(key)

@@ -118,7 +118,7 @@ def may_hold(data: bytes, folded: str) -> bool:
 
 
 def shown(row: bytes) -> str:
-    """The text of a row, its greatest length kept."""
+    """The text of a row, cut to its greatest length."""
     if len(row) <= MAX_ROW_BYTES:
         return row.decode("utf-8", "replace")
     return row[:MAX_ROW_BYTES].decode("utf-8", "replace").removesuffix("\ufffd") + "…"

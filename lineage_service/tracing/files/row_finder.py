@@ -144,7 +144,7 @@ class RowFinder:
         return partition, offset
 
     def _record_in(self, format: str, path: str, start: int, line: int, check: Check) -> int:
-        """Which record of a file or a split of it a line is."""
+        """Which record of a file or a partition of it a line is."""
         if format == TEXT:
             return line
         records = self._rows.record_lines(format, path, start, check).records_of(line, check)
@@ -153,7 +153,7 @@ class RowFinder:
         if len(records) > 1:
             raise InvalidQueryError(
                 f"{path}: the row is an array of {len(records)} records, which begin with record "
-                f"{records[0]} of the file or of its split; give node, partition and offset"
+                f"{records[0]} of the file or of its partition; give node, partition and offset"
             )
         return records[0]
 
@@ -214,6 +214,6 @@ def _nodes(topology: Topology, numbers: Iterable[int]) -> str:
 
 
 def _are_read_again(parts: Iterable[FilePart]) -> bool:
-    """Is a file among what was read twice, or a split of one?"""
+    """Is a file among what was read twice, or a piece of one?"""
     starts = Counter((part.start, part.row) for part in parts)
     return max(starts.values()) > 1

@@ -1,7 +1,7 @@
 """The text of physical rows of files: from row number to bytes and back.
 
 Rows end as Spark's text input ends them: LF, CR LF, lone CR. Rows count from 0, header lines included, from
-the file's start or from that of a split. Nothing is read before it is needed, and what was read once is
+the file's start or from that of a partition. Nothing is read before it is needed, and what was read once is
 known: the row number and the offset of a row in each 16 KiB, or of fewer where a file is huge.
 """
 
@@ -34,11 +34,11 @@ from lineage_service.tracing.files.row_ends import (
 __all__ = ["RowIndex", "RowIndexes"]
 
 _CHUNK = 1 << 16
-#: What nobody has read yet is read in larger and larger pieces, up to this.
+#: What was not read yet is read in larger and larger pieces, up to this.
 _MOST_NEW = 1 << 19
 #: Of known row starts, where a file is not huge: what is read for one row.
 _SPACING = 1 << 14
-#: What is compressed can only be read from a few places (decompressed.py).
+#: What is compressed can only be read from a few places (decompression.py).
 _FAR_WITHIN = 1 << 23
 #: Known row starts of one index (16 bytes each); where there would be more, every second one goes.
 _MOST_MARKS = 1 << 15
@@ -50,7 +50,7 @@ class RowIndex:
     """Where the rows of one state of a file begin, as far as it was asked for. Threads may share it.
 
     With `start` above 0, row 0 is the first that begins behind that byte: by Hadoop's rule the first of the
-    split that starts there, since the row that its first byte is in belongs to the split before.
+    partition that starts there: the row of its first byte belongs to the partition before.
     What takes a check raises what it raises, and UnreadableError.
     """
 
@@ -59,14 +59,14 @@ class RowIndex:
     ) -> None:
         self._bytes = FileBytes(path, files or FileSystems())
         self._chunk = chunk_bytes
-        # What begins at `start` and is not of this split counts as row -1.
+        # What begins at `start` and is not of this partition counts as row -1.
         first = -1 if start else 0
         self._marks = array("q", [first]), array("q", [start])  # number and offset of known row starts
         self._spacing = 0
         self._at, self._ends = start, first  # so far it is read, and so many row ends were there
         self._begun = first  # rows of which a byte was read
         self._is_whole = False  # all is read
-        self._before: dict[int, int] = {}  # offset of a split -> rows that begin up to it
+        self._before: dict[int, int] = {}  # offset of a partition -> rows that begin up to it
         self._growing, self._changing = threading.Lock(), threading.Lock()
 
     # -- what is known ------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class RowIndex:
         return max(self._ends, 0)
 
     def rows_starting_up_to(self, offset: int, check: Check = unlimited) -> int:
-        """How many rows begin at a byte from 0 to `offset`, both included. It is kept: splits begin there."""
+        """How many rows begin at a byte from 0 to `offset`, both included. Cached: partitions begin there."""
         before = self._before.get(offset)
         if before is None:
             before = self._before[offset] = self._rows_up_to(offset, check)
@@ -152,7 +152,7 @@ class RowIndex:
                         continue
                     texts[number] = data
                     at += 1
-                    # The next one may be far: begin anew from the row start that is known there.
+                    # The next one may be far: begin again from the row start that is known there.
                     if at == len(numbers) or self._is_far(number, numbers[at]):
                         break
             if at == before:
@@ -233,7 +233,7 @@ class RowIndex:
         return self._begun > row
 
     def _is_far(self, row: int, other: int) -> bool:
-        """To begin anew costs less than to read on from one row to another."""
+        """To begin again costs less than to read on from one row to another."""
         rows, offsets = self._marks
         gap = offsets[bisect_right(rows, other) - 1] - offsets[bisect_right(rows, row) - 1]
         return gap > (self._chunk if self._bytes.is_plain else _FAR_WITHIN)
@@ -251,7 +251,7 @@ class RowIndex:
     def _grow(self, is_enough: Callable[[], bool], check: Check) -> None:
         """Read on until that holds, or to the end. What was read when `check` ends it is known."""
         while not (self._is_whole or is_enough()):
-            if not self._growing.acquire(timeout=0.05):  # another question reads on
+            if not self._growing.acquire(timeout=0.05):  # another query reads on
                 check()
                 continue
             try:
@@ -288,7 +288,7 @@ class RowIndex:
             check()
 
     def _learn(self, base: int, data: bytes, *, is_end: bool) -> None:
-        """Take a piece into the index, if nobody did."""
+        """Take a piece into the index, if that was not done yet."""
         with self._changing:
             if base != self._at or self._is_whole:
                 return

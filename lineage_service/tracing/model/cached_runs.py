@@ -24,7 +24,7 @@ _Runs = Mapping[int, TaskRun]
 
 
 def whole(cached: _Runs, blocks: Mapping[int, int], receipts: Iterable[Receipt]) -> dict[int, TaskRun]:
-    """Those whose `blocks` are all stored: nobody waits for others, whose tasks may have ended too soon."""
+    """Those whose `blocks` are all stored: others are not waited for, whose tasks may have ended too soon."""
     stored_blocks = {(receipt.run, receipt.seq) for receipt in receipts if receipt.run in cached}
     stored = Counter(run for run, _ in stored_blocks)
     return {number: run for number, run in cached.items() if stored[number] == blocks[number]}

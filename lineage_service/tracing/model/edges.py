@@ -1,6 +1,6 @@
 """The edges of an application's graph: who reads whom, how much went that way, and where it changed tasks.
 
-Counts are those that runs and receipts of blocks tell; only where these do not say how many outputs there
+Counts are those of task runs and receipts of blocks. Only where these do not say how many outputs there
 were, the last flows of a run are looked at. So a graph costs little.
 """
 
@@ -75,7 +75,7 @@ def counts(graph: LineageGraph) -> tuple[Mapping[int, int], Mapping[tuple[int, i
 
 
 def record_count(graph: LineageGraph, node: int) -> int | None:
-    """How many records a node has; None where it has none of its own, or nobody counts them (groups)."""
+    """How many records a node has; None where it has none of its own, or they are not counted (groups)."""
     if graph.topology.nodes[node].relation in (contract.CARRIED, contract.KEYED):
         return None
     return sum(graph.count(node, run.number) for run in graph.holders(node))

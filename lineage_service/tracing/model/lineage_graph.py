@@ -1,7 +1,7 @@
 """What both engines know of an application before they walk: which task runs count, what the store holds of
 each node, how many records a run has there, who read what whom wrote.
 
-It follows from the topology and the receipts of blocks, and from two things that only flows tell: each engine
+It follows from the topology and the receipts of blocks, and from two things that only flows say: each engine
 reads these in its own way.
 """
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class FlowReader(Protocol):
-    """What only the flows of an application tell."""
+    """What only the flows of an application say."""
 
     def writers(self, nodes: Collection[int]) -> Iterable[tuple[int, int]]:
         """(run that read, run that wrote) of the flows of these nodes."""
@@ -55,7 +55,7 @@ class LineageGraph:
         )
         #: (run, node) -> the node before it in the run.
         self.parent_in_run = {(run, node): parent for run, node, parent in topology.chain}
-        #: Node -> runs that read it, nobody knows from where.
+        #: Node -> runs that read it, where it is not known from which runs.
         self.unresolved_at: Mapping[int, tuple[int, ...]] = grouped(
             (topology.runs[run].input, run) for run in sorted(topology.unresolved & self.live)
         )
@@ -63,7 +63,7 @@ class LineageGraph:
         self.unresolved_from: Mapping[int, tuple[int, ...]] = grouped(
             (bound, node) for node in sorted(self.unresolved_at) for bound in upper_bound_of(topology, node)
         )
-        #: Node -> splits that unknown runs have read; None: any.
+        #: Node -> partitions that unknown runs have read; None: any.
         self.lost = lost_partitions(topology, self._read_of_unknown(shuffled))
         cached = [link for link in topology.links if link.node == link.parent_node]
         #: Nodes whose cached records runs that do not count read, too.
@@ -85,7 +85,7 @@ class LineageGraph:
         }
 
     def is_exact(self, node: int) -> bool:
-        """Is each record's way through `node` known? A partition whose rows were followed is no bound."""
+        """Is each record's path through `node` known? A partition whose rows were followed is exact."""
         at, runs = self.topology.nodes[node], [self.topology.runs[run] for run in self.runs_of(node)]
         is_followed = bool(runs) and all(node in run.overridden for run in runs)
         return at.exact or (at.relation == contract.PARTITION and is_followed)
@@ -111,15 +111,15 @@ class LineageGraph:
         return any(partitions is None or self.topology.runs[run].partition in partitions for run in runs)
 
     def maker(self, node: int, run: int) -> int:
-        """The run that made what `run` has of the node, where it read what is kept: that one sent texts."""
+        """The run that made what `run` has of the node, where it read a cache: that one sent texts."""
         return self._makers.get((node, run), run)
 
     def runs_of(self, node: int) -> list[int]:
-        """The effective ones."""
+        """The live ones."""
         return [run for run in self.topology.runs_of.get(node, ()) if run in self.live]
 
     def only_runs(self, node: int) -> Mapping[int, int]:
-        """The splits of a node that one effective run holds, and that run."""
+        """The partitions of a node that one live run holds, and that run."""
         only_runs = self._only_runs.get(node)
         if only_runs is None:
             partitions = grouped((self.topology.runs[run].partition, run) for run in self.runs_of(node))
@@ -128,7 +128,7 @@ class LineageGraph:
         return only_runs
 
     def holders(self, node: int) -> list[TaskRun]:
-        """One run for each split of a node: the one whose records are shown."""
+        """One run for each partition of a node: the one whose records are shown."""
         by_partition: dict[int, TaskRun] = {}
         for number in self.runs_of(node):
             run = self.topology.runs[number]

@@ -1,4 +1,4 @@
-"""Which records may have gone where nobody can follow them: into a task run that was not reported. Pure.
+"""Which records may have gone where they cannot be followed: into a task run that was not reported. Pure.
 
 A record that every known run of a filter dropped may have passed it in a run that is not known. So a trace
 forward from it cannot say that it went nowhere.

@@ -1,4 +1,4 @@
-"""Which rows of a text file its splits have, by what the tasks read that read them to their end. Pure.
+"""Which rows of a text file its partitions have, by what the tasks read that read them to their end. Pure.
 
 So a row's number needs no look at what is before it, however large the file is. It is the number that the row
 had when the job read it.
@@ -12,16 +12,16 @@ from typing import Any
 
 __all__ = ["rows_of_partitions"]
 
-#: Its splits begin somewhere in compressed bytes.
+#: Its partitions begin somewhere in compressed bytes.
 _COMPRESSED = ".bz2"
 
 
 def rows_of_partitions(
     partitions: Mapping[int, Mapping[str, Any]], counts: Mapping[int, int]
 ) -> dict[int, range]:
-    """By split, of files with several: those without a gap before them, as far as `counts` goes.
+    """By partition, of files with several: those without a gap before them, as far as `counts` goes.
 
-    `counts` are all rows of a split, as it was read.
+    `counts` are all rows of a partition, as it was read.
     """
     by_path: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for partition, info in partitions.items():

@@ -1,7 +1,7 @@
 """What is said of an application as a whole: its name, state, counters, and whether it is complete.
 
-From its events, the receipts of its blocks and the log of the store: its flows are not opened, its runs are
-not put together.
+From its events, the receipts of its blocks and the log of the store: its flows are not opened, its task runs
+not assembled.
 So a list of many applications costs little, and costs next to nothing while nothing more of them is stored.
 """
 
@@ -94,7 +94,7 @@ class Summaries:
         return versions
 
     def _told(self, application_id: str, version: object) -> Application | None:
-        """What is damaged of one application keeps nobody from the others."""
+        """Where one application is damaged, the others can still be read."""
         try:
             return self._read(application_id, version)
         except StoreUnavailableError as error:
@@ -189,7 +189,7 @@ class Receipts:
         self._last: tuple[Sequence[str], Sequence[Receipt]] = (), ()
 
     def of(self, files: Sequence[str]) -> Sequence[Receipt]:
-        """Of these files, on this machine. The last ones are kept: files of a Delta table never change."""
+        """Of these files, on this machine. The last ones are cached: files of a Delta table never change."""
         paths, (cached_paths, receipts) = sorted(files), self._last
         if paths != cached_paths:
             receipts = read_receipts(paths)

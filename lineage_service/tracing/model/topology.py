@@ -65,7 +65,7 @@ def sides_of(node: TopologyNode | None) -> tuple[int, ...]:
 def upper_bound_of(topology: Topology, node: int) -> tuple[int, ...]:
     """The nodes whose records are an upper bound of what an unresolved run has read of `node`.
 
-    What is put together in the JVM has no runs where none was resolved: then it is what this is made of.
+    What is executed in the JVM has no runs where none was resolved: then it is what this is made of.
     """
     bound: dict[int, None] = {}
     stack = list(reversed(topology.nodes[node].parents))

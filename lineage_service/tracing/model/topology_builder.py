@@ -151,7 +151,7 @@ class _StandIns:
 
 
 def _stand_ins(nodes: _Nodes, runs: Collection[TaskRun], free: int) -> _StandIns:
-    """For results of aggregating actions, and for groups, which nobody counts. Numbers go down from `free`.
+    """For results of aggregating actions, and for groups, which are not counted. Numbers go down from `free`.
 
     An action that failed has given no result.
     """

@@ -1,1 +1,1 @@
-"""The queries of the service, answered from the flow store."""
+"""The queries of the service, over the flow store."""

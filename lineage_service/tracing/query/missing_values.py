@@ -76,7 +76,7 @@ def how_to_see(opened: OpenedApplication[AnySnapshot], nodes: Sequence[TracedNod
 def _unchosen(nodes: Sequence[TopologyNode]) -> Iterator[str]:
     if seen := [node for node in nodes if node.relation not in _UNSEEN]:
         yield (
-            f"no values were kept of {_names(seen)}: spark.lineage.values.nodes or "
+            f"no values were captured of {_names(seen)}: spark.lineage.values.nodes or "
             "spark.lineage.values.call.sites chose others, or its records never came to a Python worker"
         )
     if unseen := [node for node in nodes if node.relation in _UNSEEN]:

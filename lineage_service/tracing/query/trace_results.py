@@ -1,6 +1,6 @@
-"""Makes an answer of what a journey found: its nodes, records and flows as people see them. For both engines.
+"""Makes a result of what a trace has reached: nodes, records and flows as people see them. For both engines.
 
-Knows nothing of how records were found, nor where the texts of their keys and values came from.
+Knows nothing of how records were reached, nor where the texts of their keys and values came from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lineage_service.tracing.query.missing_values import how_to_see
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.cursors import Page
-from lineage_service.tracing.walk.dataset_links import FileSplit
+from lineage_service.tracing.walk.linked_files import FileSplit
 from lineage_service.tracing.walk.result import Position, Walked
 from spark_agent import contract
 
@@ -38,11 +38,11 @@ def records_of(
     node: TopologyNode,
     positions: Sequence[Position],
     texts: Texts,
-    places: RecordLocations,
+    locations: RecordLocations,
     check: Check,
 ) -> tuple[Record, ...]:
     """With what was captured of them, and the rows of files that they are."""
-    rows = places.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
+    rows = locations.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
     number, records = node.number, list[Record]()
     for position in positions:
         partition, offset = position.partition, position.offset
@@ -119,7 +119,7 @@ def trace_of(
     segments: Sequence[Segment],
     shown: Sequence[tuple[TracedNode, ...]],
 ) -> Trace:
-    """One page. `segments` begin with the application that was asked about; `shown` are the nodes of each."""
+    """One page. `segments` begin with the application that the query names; `shown` are the nodes of each."""
     opened = segments[0][0]
     application_id = opened.application.application_id
     left = {
@@ -130,7 +130,7 @@ def trace_of(
     following = None
     if left or not trace.is_whole:
         page = Page(after=left if trace.is_whole else None)
-        following = cursors.written(cursors.digest(application_id, query), page)
+        following = cursors.encode(cursors.digest(application_id, query), page)
     return Trace(
         direction=query.direction,
         start=start,
@@ -178,16 +178,16 @@ def _dataset_link_flows(
     trace: CrossApplicationTrace[Any, Any], segments: Sequence[Segment]
 ) -> Iterator[Flow]:
     """From what one application wrote to what another read of it, where both are listed."""
-    if not trace.passed:
+    if not trace.shift_of_link:
         return
-    listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # split -> offset -> flow end
+    listed: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)  # partition -> offset -> flow end
     for opened, walked in segments:
         application_id, nodes = opened.application.application_id, opened.graph.topology.nodes
         for page in walked.reached:
             for position in page.positions:
                 end = _flow_end(application_id, nodes[page.node], position)
                 listed[application_id, page.node, position.partition][position.offset] = end
-    for (written, read), shift in trace.passed.items():
+    for (written, read), shift in trace.shift_of_link.items():
         node_id = contract.node_id(read.application_id, read.node)
         rows = listed.get((written.application_id, written.node, written.partition), {})
         records = listed.get((read.application_id, read.node, read.partition), {})
@@ -218,7 +218,7 @@ def _is_exact(opened: OpenedApplication[AnySnapshot], walked: Walked) -> bool:
 
 
 def _is_known(node: TopologyNode) -> bool:
-    """May an answer that passes here be exact? The walk says itself where it took a partition as a bound."""
+    """May a result that passes here be exact? The walk says where it took a partition as an upper bound."""
     return node.exact or node.relation == contract.PARTITION
 
 

@@ -2,10 +2,10 @@
 
     from lineage_service.tracing.spark.api import trace
 
-    answer = trace(spark, "s3://lineage/flows", "app-20261122-0001", TraceQuery(direction="backward", ...))
+    result = trace(spark, "s3://lineage/flows", "app-20261122-0001", TraceQuery(direction="backward", ...))
 
-The same question gives the same answer. Needs PySpark, which nothing else of the service does, and executors
-that can read the store. What is read of the files that people's records stand in is read on the driver.
+The same query gives the same result. Needs PySpark, which nothing else of the service does, and executors
+that can read the store. The files of jobs are read on the driver.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from lineage_service.tracing.walk.result import Position, Walked
 from lineage_service.tracing.walk.starts import (
     end_named,
-    held_named,
     no_such_key,
     node_id_named,
-    places_named,
+    records_named,
+    starts_named,
 )
 
 __all__ = ["SparkTracing", "local_session", "trace"]
@@ -103,7 +103,7 @@ class SparkTracing:
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Raises NotFoundError, InvalidQueryError."""
         opened = self._open(application_id)
-        page = cursors.read(query.cursor, cursors.digest(application_id, query))
+        page = cursors.decode(query.cursor, cursors.digest(application_id, query))
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
         main = self._new_frontiers(opened.snapshot, has_origins=False)
@@ -174,15 +174,15 @@ class SparkTracing:
         self, snapshot: SparkSnapshot, main: SparkFrontiers, query: TraceQuery
     ) -> tuple[TopologyNode, dict[int, Frontier]]:
         """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
-        named = places_named(snapshot.graph, self._locations, query, unlimited)
+        named = records_named(snapshot.graph, self._locations, query, unlimited)
         if isinstance(named, TopologyNode):
             return named, {named.number: _by_key(snapshot, main, named, query)}
-        held_starts = held_named(snapshot.graph, named, query.direction)
-        starts = {
-            node.number: main.of_rows([(run.number, offset) for run in runs])
-            for node, _, offset, runs in held_starts
+        starts = starts_named(snapshot.graph, named, query.direction)
+        frontiers = {
+            start.node.number: main.of_rows([(run.number, start.offset) for run in start.runs])
+            for start in starts
         }
-        return held_starts[0][0], starts
+        return starts[0].node, frontiers
 
     # -- what is shown -------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ class SparkTracing:
         texts: dict[str, Texts] = {}
         for segment, walked in segments:
             positions = [position for page in walked.reached for position in page.positions]
-            if not texts:  # the application that was asked about
+            if not texts:  # the application that the query names
                 positions += first
             texts[segment.application.application_id] = _texts(segment.snapshot, positions, kinds)
         return texts

@@ -71,7 +71,7 @@ class SparkTraceWalk:
         self._done: dict[int, int] = {}  # node -> what had come to it when its step was made
 
     @property
-    def has_found(self) -> bool:
+    def has_results(self) -> bool:
         return bool(self._done)
 
     def start(self, node: int, frontier: Frontier) -> None:

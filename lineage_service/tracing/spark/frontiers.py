@@ -90,7 +90,7 @@ class Part:
 
 @dataclass
 class SparkFrontiers:
-    """The frontier of each node. With origins, many starts are walked at once and told apart."""
+    """The frontier of each node. With origins, many starts are walked at once and distinguished."""
 
     snapshot: SparkSnapshot
     has_origins: bool = False

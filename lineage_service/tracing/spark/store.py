@@ -42,7 +42,7 @@ class StoreInSpark(StoreReader, Protocol):
 
 
 class FlowsInSpark:
-    """What only the flows of an application tell, asked of Spark."""
+    """What only the flows of an application say, computed by Spark."""
 
     def __init__(self, frame: DataFrame) -> None:
         self.frame = frame

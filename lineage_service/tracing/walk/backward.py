@@ -150,7 +150,7 @@ class BackwardSteps:
                 records += len(part[2])
                 self._frontiers.check_few(records)
             return inputs
-        # Put together here, so that what was read need not stay until all runs are done.
+        # Merged here, so that what was read need not stay until all runs are done.
         by_writer: dict[int, list[Records]] = defaultdict(list)
         for writer, _, of_writer in parts:
             if len(of_writer):

@@ -1,4 +1,4 @@
-"""A trace that goes on from file to file: one walk for each application on the way.
+"""A trace that goes on from file to file: one segment, with a walk, for each application on its way.
 
 Where a walk comes to a source, the records of the sink that wrote its file are a start in the application of
 that sink; forward, the other way round. A start that comes late makes the walk go on from there. Within one
@@ -15,14 +15,15 @@ from lineage_service.lineage import Direction
 from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, TEXT
 from lineage_service.tracing.model.lineage_graph import LineageGraph
-from lineage_service.tracing.walk.dataset_links import FilesOfApplications, FileSplit
+from lineage_service.tracing.walk.dataset_links import FilesOfApplications
+from lineage_service.tracing.walk.linked_files import FileSplit
 from lineage_service.tracing.walk.result import Walked
 
 __all__ = ["CrossApplicationTrace", "RowsBefore", "Walk"]
 
 S = TypeVar("S", bound=AnySnapshot)
 A = TypeVar("A")
-"""The records of one split that a walk has reached, as its engine holds them."""
+"""The records of one partition that a walk has reached, as its engine holds them."""
 
 
 class Walk(Protocol[A]):
@@ -37,7 +38,7 @@ class Walk(Protocol[A]):
         """There is nothing left to step from."""
 
     @property
-    def has_found(self) -> bool:
+    def has_results(self) -> bool:
         """At least one node is done."""
 
     def advance(self, check: Callable[[], None]) -> None:
@@ -71,7 +72,7 @@ class Walk(Protocol[A]):
         check: Callable[[], None],
         among: Set[int] | None = None,
     ) -> Walked:
-        """Up to `limit` records of each node that is done: the first, or those after a (split, offset).
+        """Up to `limit` records of each node that is done: the first, or those after a (partition, offset).
 
         With `among`, records of these nodes only; the others have their totals.
         """
@@ -79,13 +80,13 @@ class Walk(Protocol[A]):
 
 class RowsBefore(Protocol):
     def __call__(self, path: str, start: int, check: Callable[[], None], *, format: str) -> int | None:
-        """The rows of a file before the first one of the split at `start`; None where nobody knows."""
+        """The rows of a file before the first one of the partition at `start`; None if unknown."""
 
 
 class CrossApplicationTrace(Generic[S, A]):
     """All applications that a trace reaches. For one thread.
 
-    What was broken off goes on with the next `advance`.
+    What was interrupted goes on with the next `advance`.
     """
 
     def __init__(
@@ -103,14 +104,15 @@ class CrossApplicationTrace(Generic[S, A]):
         self.segments: dict[str, tuple[OpenedApplication[S], Walk[A]]] = {
             opened.application.application_id: (opened, walk)
         }
-        #: (who wrote, who read) of the files that were passed -> what to add to a position of who read.
-        self.passed: dict[tuple[FileSplit, FileSplit], int] = {}
-        self.is_exact = True  # of the steps from file to file
+        #: (who wrote, who read) of each link that was followed -> what to add to a position of who read.
+        self.shift_of_link: dict[tuple[FileSplit, FileSplit], int] = {}
+        self.is_exact = True  # of the dataset links
         self._first = walk
         self._direction = direction
         self._open, self._new_walk = open_application, new_walk
         self._files, self._rows_before = files, rows_before
-        self._told: dict[tuple[FileSplit, FileSplit], int] = {}
+        #: Link -> how many records led on when it was followed.
+        self._followed: dict[tuple[FileSplit, FileSplit], int] = {}
         self._is_read_unseen = False
 
     @property
@@ -130,9 +132,9 @@ class CrossApplicationTrace(Generic[S, A]):
         return self._files is None or not (self._files.unread or self._is_read_unseen)
 
     @property
-    def has_found(self) -> bool:
+    def has_results(self) -> bool:
         """At least one node is done."""
-        return self._first.has_found
+        return self._first.has_results
 
     def is_current(self) -> bool:
         """Nothing more of its applications was stored since."""
@@ -184,38 +186,44 @@ class CrossApplicationTrace(Generic[S, A]):
         return pages
 
     def _follow(self, application_id: str, check: Callable[[], None]) -> bool:
-        """Start where the files of this leg lead; whether anything new came of it."""
+        """Start where the files of this segment lead; whether anything new came of it."""
         is_new, walk = False, self.segments[application_id][1]
         for near, far, arrived in self._links(application_id):
             check()
-            key, reached = (near, far), self._reached(walk, arrived, near, far)
-            if self._told.get(key, 0) == reached:
+            link, reached = (near, far), self._reached(walk, arrived, near, far)
+            if self._followed.get(link, 0) == reached:
                 continue
             read, written = (near, far) if self._direction == "backward" else (far, near)
             try:
                 shift = self._shift(read, written, check)
                 if shift is None:
                     self.is_exact = False
-                    self._told[key] = reached
-                    continue
-                opened, onward = self._segment(far.application_id)
+                else:
+                    is_new |= self._go_on(near, far, arrived, shift)
+                    self.shift_of_link[written, read] = shift
+                self._followed[link] = reached
             except NotFoundError:  # deleted just now
                 continue
-            for run in opened.graph.holders_of(far.node, far.partition, self._direction):
-                count = opened.graph.count(far.node, run.number)
-                if read.record is not None:
-                    first, records = (0, count) if far is written else (read.record, 1)
-                    if first + records <= count and records:
-                        onward.start_range(far.node, run.number, first, records)
-                        is_new = True
-                else:  # positions here that stand in both pieces
-                    more = shift if far is written else -shift
-                    end = far.first + far.records(count) - more
-                    low = max(near.first, far.first - more)
-                    high = end if near.last is None else min(near.last, end)
-                    is_new |= onward.start_moved(far.node, run.number, arrived, low, high, more)
-            self.passed[written, read] = shift
-            self._told[key] = reached
+        return is_new
+
+    def _go_on(self, near: FileSplit, far: FileSplit, arrived: A, shift: int) -> bool:
+        """Start at the records on the far side of a link; whether there are any."""
+        is_backward, is_new = self._direction == "backward", False
+        record = near.record if is_backward else far.record
+        opened, walk = self._segment(far.application_id)
+        for run in opened.graph.holders_of(far.node, far.partition, self._direction):
+            count = opened.graph.count(far.node, run.number)
+            if record is not None:
+                first, records = (0, count) if is_backward else (record, 1)
+                if first + records <= count and records:
+                    walk.start_range(far.node, run.number, first, records)
+                    is_new = True
+            else:  # positions here that stand in both pieces
+                more = shift if is_backward else -shift
+                end = far.first + far.records(count) - more
+                low = max(near.first, far.first - more)
+                high = end if near.last is None else min(near.last, end)
+                is_new |= walk.start_moved(far.node, run.number, arrived, low, high, more)
         return is_new
 
     @staticmethod
@@ -226,7 +234,7 @@ class CrossApplicationTrace(Generic[S, A]):
         return walk.size(arrived) if far.record is None else 1
 
     def _shift(self, read: FileSplit, written: FileSplit, check: Callable[[], None]) -> int | None:
-        """What to add to a position of who read for that of who wrote; None: rows cannot be told apart."""
+        """What to add to a position of who read for that of who wrote; None where that is not known."""
         if read.record is not None:
             return 0
         is_same = read.format == written.format
@@ -246,12 +254,12 @@ class CrossApplicationTrace(Generic[S, A]):
         """The row of the file that its first position is, as far as that is known without a look at it."""
         if read.row is not None or read.format != TEXT:
             return read.row
-        node = self._open(read.application_id).snapshot.graph.topology.nodes[read.node]
+        node = self._open(read.application_id).graph.topology.nodes[read.node]
         file_rows = node.file_rows.get(read.partition)
         return None if file_rows is None else file_rows.start
 
     def _links(self, application_id: str) -> Iterator[tuple[FileSplit, FileSplit, A]]:
-        """(a split that the walk has reached, what it leads to, the records reached)."""
+        """(a file that the walk has reached, what it leads to, the records reached)."""
         if self._files is None:
             return
         opened, walk = self.segments[application_id]

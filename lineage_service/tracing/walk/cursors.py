@@ -1,7 +1,7 @@
 """Where the next page of a trace begins, as text that a client hands back.
 
 A cursor names the last record that was listed at each node that has more, so a page neither repeats nor skips
-a record that the page before knew of, whatever arrives meanwhile. It belongs to one question.
+a record that the page before knew of, whatever arrives meanwhile. It belongs to one query.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from dataclasses import dataclass, fields
 from lineage_service.errors import InvalidQueryError
 from lineage_service.queries import TraceQuery
 
-__all__ = ["Page", "digest", "read", "written"]
+__all__ = ["Page", "decode", "digest", "encode"]
 
 #: A trace of 500 nodes makes a cursor of some 10,000 bytes before it is compressed.
 _MAX_BYTES = 1 << 18
-#: What makes a question, and what of it does not: these are as if nobody had said anything.
-_ASKED = tuple(field.name for field in fields(TraceQuery))
-_NOT_ASKED = {"cursor": None, "limit": 0, "values": False}
+#: The fields that make a query, and the values of those that do not.
+_FIELDS = tuple(field.name for field in fields(TraceQuery))
+_LEFT_OUT = {"cursor": None, "limit": 0, "values": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which records of a trace: at each node, by its id, those after a (split, offset).
+    """Which records of a trace: at each node, by its id, those after a (partition, offset).
 
     Nodes that are not named have no more. `after` None is the first page. `so_far`: of what was found
     already, without looking further.
@@ -38,18 +38,18 @@ class Page:
 
 
 def digest(application_id: str, query: TraceQuery) -> str:
-    """The same for every page of a question, whatever the limit."""
-    asked = tuple(_NOT_ASKED.get(name, getattr(query, name)) for name in _ASKED)
-    return hashlib.blake2b(repr((application_id, asked)).encode(), digest_size=6).hexdigest()
+    """The same for every page of a query, whatever the limit."""
+    values = tuple(_LEFT_OUT.get(name, getattr(query, name)) for name in _FIELDS)
+    return hashlib.blake2b(repr((application_id, values)).encode(), digest_size=6).hexdigest()
 
 
-def written(question: str, page: Page) -> str:
-    """`page` of the question with this digest as a cursor."""
-    body = json.dumps([question, page.after, page.so_far], separators=(",", ":"))
+def encode(digest: str, page: Page) -> str:
+    """`page` of the query with this digest as a cursor."""
+    body = json.dumps([digest, page.after, page.so_far], separators=(",", ":"))
     return base64.urlsafe_b64encode(zlib.compress(body.encode())).rstrip(b"=").decode()
 
 
-def read(text: str | None, question: str) -> Page:
+def decode(text: str | None, digest: str) -> Page:
     """The page that a cursor names. Raises InvalidQueryError."""
     if text is None:
         return Page()
@@ -67,8 +67,8 @@ def read(text: str | None, question: str) -> Page:
         )
     except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):
         raise InvalidQueryError(f"cursor {text[:80]!r} was not given by this endpoint") from None
-    if of != question:
-        raise InvalidQueryError("the cursor belongs to another question; only limit and values may differ")
+    if of != digest:
+        raise InvalidQueryError("the cursor belongs to another query; only limit and values may differ")
     return page
 
 

@@ -1,6 +1,6 @@
 """The records that a walk has reached at each node, as arrays of positions by task run.
 
-An `origin` may travel with each position, so that many starts can be walked at once and told apart; a walk
+An `origin` may travel with each position, so that many starts can be walked at once and distinguished; a walk
 without origins needs half the memory. Knows nothing of how a step is made.
 """
 

@@ -1,6 +1,6 @@
 """Records that are known by ids: which run holds the record of an id, and which ids a node's records have.
 
-The id of a record of a source is its split and its position in one number, that of a group is its key
+The id of a record of a source is its partition and its position in one number, that of a group is its key
 (docs/contract.md). Rows of `flows` that name ids say of which node in `in_run`. Arrays in, arrays out.
 """
 
@@ -32,7 +32,7 @@ def node_of(in_run: int) -> int | None:
 def records_of_ids(
     topology: Topology, node: int, ids: Integers
 ) -> Iterator[tuple[int | None, slice | Integers, Integers]]:
-    """(run, which of the ids, their positions in it); the run is None where nobody told of one."""
+    """(run, which of the ids, their positions in it); the run is None where none was reported."""
     groups = topology.groups.get(node)
     if groups is not None:
         yield groups, slice(None), ids

@@ -76,7 +76,7 @@ class TraceWalk:
         return self._frontiers.bytes + (self._origin_flows.bytes if self._origin_flows is not None else 0)
 
     @property
-    def has_found(self) -> bool:
+    def has_results(self) -> bool:
         """At least one node is done."""
         return bool(self._done)
 
@@ -158,7 +158,7 @@ class TraceWalk:
         check: Callable[[], None],
         among: Set[int] | None = None,
     ) -> Walked:
-        """Up to `limit` records of each node that is done: the first, or those after a (split, offset).
+        """Up to `limit` records of each node that is done: the first, or those after a (partition, offset).
 
         With `among`, records of these nodes only; the others have their totals.
         """

@@ -1,8 +1,8 @@
 """The flows between the records that a page lists, found by a second walk: forward from these.
 
-Always forward, whichever way the trace went: a group may have a million inputs, while a record mostly goes
-into few groups. So this stays short, however long the trace was. Where the trace was short, `origin_flows`
-knows the same without a second walk.
+Always forward, whichever direction the trace had: a group may have a million inputs, while a record mostly
+goes into few groups. So this stays short, however long the trace was. Where the trace was short,
+`origin_flows` knows the same without a second walk.
 """
 
 from __future__ import annotations

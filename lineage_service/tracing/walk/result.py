@@ -1,4 +1,4 @@
-"""What a walk has found, whichever engine walked, and which nodes lie on its way. Pure."""
+"""What a walk has reached, whichever engine walked, and which nodes lie on its way. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a trace found at one public node; `positions` are one page in (split, offset) order."""
+    """What a trace found at one public node; `positions` are one page in (partition, offset) order."""
 
     node: int
     total: int
@@ -41,7 +41,7 @@ class Walked:
 
     @property
     def left(self) -> dict[int, tuple[int, int]]:
-        """Node -> (split, offset) of the last record listed, where there are more."""
+        """Node -> (partition, offset) of the last record listed, where there are more."""
         return {
             page.node: (page.positions[-1].partition, page.positions[-1].offset)
             for page in self.reached

@@ -1,4 +1,4 @@
-"""Where a trace begins: the nodes and records that people name, as nodes, splits and runs. For both engines.
+"""Where a trace begins: the nodes and records that people name, as nodes, partitions and task runs.
 
 A name that fits nothing, or several things, is an error that says so.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.queries import TraceQuery
@@ -17,16 +18,16 @@ from lineage_service.tracing.model.lineage_graph import LineageGraph
 from spark_agent import contract
 
 __all__ = [
+    "Start",
     "check_has_records",
     "end_named",
     "has_records",
-    "held_named",
-    "holders_named",
     "no_such_key",
     "node_id_named",
     "node_named",
-    "places_named",
     "record_named",
+    "records_named",
+    "starts_named",
 ]
 
 
@@ -69,7 +70,7 @@ def node_id_named(graph: LineageGraph, name: str) -> str:
 def record_named(graph: LineageGraph, text: str, node: str | None) -> tuple[TopologyNode, int, int]:
     """A record id, alone where it is not ambiguous, or behind its node's id (a flow id) or number.
 
-    (node, split, offset). Raises NotFoundError, InvalidQueryError.
+    (node, partition, offset). Raises NotFoundError, InvalidQueryError.
     """
     application_id, number, text = _parts_of(text)
     if application_id not in ("", graph.topology.application_id):
@@ -109,17 +110,17 @@ def _parts_of(text: str) -> tuple[str, str, str]:
     return match["application"] or "", match["node"] or "", match["record"]
 
 
-def places_named(
-    graph: LineageGraph, places: RecordLocations, query: TraceQuery, check: Check
+def records_named(
+    graph: LineageGraph, locations: RecordLocations, query: TraceQuery, check: Check
 ) -> list[tuple[TopologyNode, int, int]] | TopologyNode:
-    """[(node, split, offset)] of the record that a query names; of one that names a key, the node alone.
+    """[(node, partition, offset)] of the record that a query names; of one that names a key, the node alone.
 
     There are several of a row of a file that several nodes read, the one to name first. Raises NotFoundError,
     InvalidQueryError.
     """
     if query.path is not None:
         node = None if query.node is None else node_named(graph, query.node).number
-        records = places.find(
+        records = locations.find(
             graph.topology, query.path, query.row or 0, check, direction=query.direction, node=node
         )
         return [(graph.topology.nodes[number], partition, offset) for number, partition, offset in records]
@@ -135,17 +136,29 @@ def places_named(
     )
 
 
-def held_named(
-    graph: LineageGraph, places: Sequence[tuple[TopologyNode, int, int]], direction: str
-) -> list[tuple[TopologyNode, int, int, list[TaskRun]]]:
-    """Such places with the runs in which a trace from there begins. Of several, those that have the record.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A record, and the runs in which a trace from it begins."""
+
+    node: TopologyNode
+    partition: int
+    offset: int
+    runs: Sequence[TaskRun]
+
+
+def starts_named(
+    graph: LineageGraph, records: Sequence[tuple[TopologyNode, int, int]], direction: str
+) -> list[Start]:
+    """Starts at records that a query names. Of several, those that are there.
 
     Raises NotFoundError, InvalidQueryError.
     """
-    starts, missing = [], []
-    for node, partition, offset in places:
+    starts: list[Start] = []
+    missing: list[NotFoundError] = []
+    for node, partition, offset in records:
         try:
-            starts.append((node, partition, offset, holders_named(graph, node, partition, offset, direction)))
+            runs = _runs_with(graph, node, partition, offset, direction)
+            starts.append(Start(node, partition, offset, runs))
         except NotFoundError as error:
             missing.append(error)
     if not starts:
@@ -153,7 +166,7 @@ def held_named(
     return starts
 
 
-def holders_named(
+def _runs_with(
     graph: LineageGraph, node: TopologyNode, partition: int, offset: int, direction: str
 ) -> list[TaskRun]:
     """The runs in which a trace from a record begins. Raises NotFoundError, InvalidQueryError."""

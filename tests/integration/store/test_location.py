@@ -18,7 +18,7 @@ from lineage_service.store.location import KEEP_COPIES_S, StoreLocation
 from lineage_service.store.maintenance import Maintenance
 from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
-from lineage_service.tracing.query import service
+from lineage_service.tracing.query import open_applications
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
 from tests.support.flow_store_suite import FlowStoreSuite, flows, state
@@ -106,7 +106,7 @@ def test_an_application_that_stays_open_has_its_copies_for_as_long(
     assert before.nodes[0].records[0].value == "one"
     for path in (tmp_path / "copies").iterdir():  # nobody asked for a day, and another process swept
         path.unlink()
-    monkeypatch.setattr(service, "_FILES_ASKED_S", 0.0)
+    monkeypatch.setattr(open_applications, "_FILES_LISTED_S", 0.0)
     for question in (asked, replace(asked, direction="forward", node="0")):
         assert questions.trace(APP, question).nodes
     assert questions.records(APP, RecordQuery(node="1", text="one")).records

@@ -64,7 +64,7 @@ def test_values_that_are_there_lack_nothing(path: Path) -> None:
 
 def test_values_of_operations_that_were_not_chosen_name_the_settings(path: Path) -> None:
     how = values(asked(path, detailed=True)).how
-    assert "no values were kept of map (1)" in how
+    assert "no values were captured of map (1)" in how
     assert "spark.lineage.values.nodes" in how
     assert "spark.lineage.values.call.sites" in how
 

@@ -141,7 +141,7 @@ def test_what_took_the_place_of_a_file_is_said(
     for row in found:
         assert row.warning is not None
         assert re.search(said, row.warning)
-        assert row.warning.endswith("rows count from the split") == (row not in found[:16])
+        assert row.warning.endswith("rows count from the partition") == (row not in found[:16])
     page = asked.records(APP, RecordQuery(node=str(SOURCE), text="row"))
     assert (page.records, page.total, page.next, len(page.warnings)) == ((), None, None, 5)
     assert re.search(said, page.warnings[0])

@@ -140,7 +140,7 @@ def finished(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 def run_of(finished: Finished, max_flows: int) -> ApplicationGraph | TooManyFlows:
     questions = finished.application.questions
-    return application_graph(questions._open(finished.application.application_id), max_flows)
+    return application_graph(questions._applications.open(finished.application.application_id), max_flows)
 
 
 def pairs_of(flows: Mapping[str, Mapping[str, Any]], links: Iterator[tuple[str, str]]) -> Pairs:

@@ -128,7 +128,7 @@ def test_a_cursor_belongs_to_its_question(whole: Arriving) -> None:
     questions = LineageQueries(whole.store, time_budget_s=60)
     page = questions.trace(APP, TraceQuery(**{**vars_of(START), "limit": 3}))
     other = {**vars_of(START), "depth": 1, "cursor": page.next}
-    with pytest.raises(InvalidQueryError, match="belongs to another question"):
+    with pytest.raises(InvalidQueryError, match="belongs to another query"):
         questions.trace(APP, TraceQuery(**other))
 
 
@@ -169,7 +169,7 @@ def test_a_node_that_is_not_on_the_way_lists_nothing_and_one_that_is_not_there_i
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.hex()))
 def test_whatever_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(InvalidQueryError):
-        cursors.read(text, "question")
+        cursors.decode(text, "digest")
 
 
 _natural = st.integers(0, (1 << 63) - 1)
@@ -178,7 +178,7 @@ _natural = st.integers(0, (1 << 63) - 1)
 @given(st.none() | st.dictionaries(st.text(max_size=20), st.tuples(_natural, _natural)), st.booleans())
 def test_a_cursor_is_read_as_it_was_written(after: dict[str, tuple[int, int]] | None, so_far: bool) -> None:
     page = cursors.Page(after=after, so_far=so_far)
-    assert cursors.read(cursors.written("question", page), "question") == page
+    assert cursors.decode(cursors.encode("digest", page), "digest") == page
 
 
 class Spent(Exception):

@@ -10,7 +10,7 @@ import pytest
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.cached_runs import not_accepted, that_were_read, whole
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
-from lineage_service.tracing.walk.dataset_links import _files_of
+from lineage_service.tracing.walk.linked_files import linked_files
 from spark_agent import contract
 
 BY_ID = (contract.SOURCE, contract.FLOWS, contract.IDENTITY)
@@ -186,7 +186,8 @@ def test_files_that_only_such_a_run_told_of_lead_from_one_application_to_the_nex
     node = {"type": contract.NODE_REGISTERED, "time": 1, "node": SCAN, "kind": "source", "dataset": dataset}
     part = {"path": "/data/a", "start": 0, "first": 0, "size": 9, "modified": 7}
     kept = {"type": contract.RUN_KEPT, "time": 2, "input": SCAN, "split": 3, "parts": [part]}
-    [[read], written, unfollowed] = _files_of("app", [kept, node])
+    files = linked_files("app", [kept, node])
+    [read] = files.read
     assert (read.node, read.partition, read.path, read.size) == (SCAN, 3, "/data/a", 9)
-    assert not written
-    assert not unfollowed
+    assert not files.written
+    assert not files.unfollowed

@@ -1,0 +1,69 @@
+"""Makes of positions what people see of records: keys, values, and the rows of files that they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol
+
+import duckdb
+
+from lineage_service.lineage import Record
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.query.trace_results import Texts, records_of
+from lineage_service.tracing.walk.result import Position
+
+__all__ = ["Show", "shown_by"]
+
+
+class Show(Protocol):
+    """Makes what people see of records of one node."""
+
+    def __call__(
+        self,
+        opened: OpenedApplication[Snapshot],
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        positions: Sequence[Position],
+        *,
+        values: bool,
+        check: Check,
+    ) -> tuple[Record, ...]: ...
+
+
+def shown_by(locations: RecordLocations) -> Show:
+    """With rows of files as these know them."""
+
+    def show(
+        opened: OpenedApplication[Snapshot],
+        cursor: duckdb.DuckDBPyConnection,
+        node: TopologyNode,
+        positions: Sequence[Position],
+        *,
+        values: bool,
+        check: Check,
+    ) -> tuple[Record, ...]:
+        texts: Texts = {}
+        if node.number in opened.graph.blocks.keyed:
+            texts = _texts(opened, cursor, node, positions, ("key", "value") if values else ("key",))
+        return records_of(opened, node, positions, texts, locations, check)
+
+    return show
+
+
+def _texts(
+    opened: OpenedApplication[Snapshot],
+    cursor: duckdb.DuckDBPyConnection,
+    node: TopologyNode,
+    positions: Sequence[Position],
+    kinds: Sequence[str],
+) -> Texts:
+    offsets_of: dict[int, list[int]] = defaultdict(list)
+    for position in positions:
+        offsets_of[opened.graph.maker(node.number, position.run)].append(position.offset)
+    texts = opened.snapshot.texts.of(cursor, node.number, offsets_of, kinds)
+    return {(node.number, text.run, text.position, text.kind): (text.type, text.text) for text in texts}
