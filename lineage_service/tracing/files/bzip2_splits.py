@@ -58,9 +58,9 @@ def _mark_from(file: BinaryIO, start: int, check: Check) -> int | None:
         first = min(_marks_in(window), default=None)
         if first is not None:
             return 8 * base + first
-        kept = window[-6:]
-        base += len(window) - len(kept)
-        window = kept
+        rest = window[-6:]
+        base += len(window) - len(rest)
+        window = rest
         check()
     return None
 
@@ -102,7 +102,7 @@ class _Text:
         try:
             while data:
                 text = self._decompressor.decompress(data)
-                while text:  # what has no room in one answer comes with the next
+                while text:  # what has no room in one call comes with the next
                     self._length += len(text)
                     text = b"" if self._decompressor.eof else self._decompressor.decompress(b"")
                 data = b""

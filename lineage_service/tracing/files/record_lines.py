@@ -126,7 +126,7 @@ class RecordLinesOfFiles:
     def __init__(self, indexes: RowIndexes, keep: int = 256) -> None:
         self._indexes, self._keep = indexes, keep
         self._lock = threading.Lock()
-        self._held: OrderedDict[tuple[str, FileState, int, bool, bool], RecordLines] = OrderedDict()
+        self._record_lines: OrderedDict[tuple[str, FileState, int, bool, bool], RecordLines] = OrderedDict()
 
     def of(
         self, path: str, state: FileState, start: int, *, has_header: bool, has_arrays: bool
@@ -134,11 +134,11 @@ class RecordLinesOfFiles:
         """Reads nothing. A partition that begins behind the start of its file has no header."""
         key = path, state, start, has_header and not start, has_arrays
         with self._lock:
-            lines = self._held.get(key)
+            lines = self._record_lines.get(key)
             if lines is None:
                 index = self._indexes.of(path, state, start)
-                lines = self._held[key] = RecordLines(index, has_header=key[3], has_arrays=has_arrays)
-                while len(self._held) > self._keep:
-                    self._held.popitem(last=False)
-            self._held.move_to_end(key)
+                lines = self._record_lines[key] = RecordLines(index, has_header=key[3], has_arrays=has_arrays)
+                while len(self._record_lines) > self._keep:
+                    self._record_lines.popitem(last=False)
+            self._record_lines.move_to_end(key)
             return lines

@@ -31,7 +31,7 @@ class PublicEdge:
 
 
 def public_edges(graph: LineageGraph) -> list[PublicEdge]:
-    """Through the steps, in order. What goes into the first step after a node is what leaves the node."""
+    """Through the internal nodes, in order. What goes into the first one after a node is what leaves the node."""
     plans, shuffled, nodes = PlanEdges(graph), shuffled_nodes(graph.topology), graph.topology.nodes
     edges: dict[tuple[int, int], tuple[int, bool]] = {}
     for target in nodes.values():
@@ -62,7 +62,7 @@ def public_edges(graph: LineageGraph) -> list[PublicEdge]:
 
 
 def counts(graph: LineageGraph) -> tuple[Mapping[int, int], Mapping[tuple[int, int], int]]:
-    """(records of each node, flows from node to node), steps among them, where they are counted."""
+    """(records of each node, flows from node to node), internal nodes among them, where they are counted."""
     plans, nodes = PlanEdges(graph), graph.topology.nodes
     records = {number: count for number in nodes if (count := record_count(graph, number)) is not None}
     flows = {

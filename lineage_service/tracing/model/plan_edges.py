@@ -54,7 +54,9 @@ class PlanEdges:
     def __init__(self, graph: LineageGraph) -> None:
         self._graph = graph
         self._nodes = graph.topology.nodes
-        self._taps: dict[int, list[int]] = defaultdict(list)  # operator -> the steps that saw its rows enter
+        self._taps: dict[int, list[int]] = defaultdict(
+            list
+        )  # operator -> the internal nodes that saw its rows enter
         for node in sorted(self._nodes.values(), key=lambda node: node.number):
             if node.kind == "step" and node.by_id and node.operation is not None:
                 self._taps[node.operation].append(node.number)
@@ -75,7 +77,7 @@ class PlanEdges:
         return [child for child in self._graph.topology.children.get(number, ()) if child in self._own]
 
     def _taps_of_sides(self, number: int) -> Mapping[int, int]:
-        """The steps that saw the rows of each input enter; empty where it is not known of which input."""
+        """The internal nodes that saw the rows of each input enter; empty where they are not known by input."""
         taps, parents = self._taps.get(number, []), self._own[number].parents
         return dict(zip(parents, taps, strict=True)) if len(taps) == len(parents) else {}
 

@@ -65,7 +65,7 @@ class Summaries:
 
     def all(self) -> tuple[Application, ...]:
         """Those of which an event is stored, newest first; last those whose files cannot be read."""
-        applications = [self._told(name, version) for name, version in self._stored().items()]
+        applications = [self._readable(name, version) for name, version in self._stored().items()]
         readable = [application for application in applications if application is not None]
         return tuple(
             sorted(readable, key=lambda application: (-application.started, application.application_id))
@@ -93,7 +93,7 @@ class Summaries:
                 del self._known[name]
         return versions
 
-    def _told(self, application_id: str, version: object) -> Application | None:
+    def _readable(self, application_id: str, version: object) -> Application | None:
         """Where one application is damaged, the others can still be read."""
         try:
             return self._read(application_id, version)

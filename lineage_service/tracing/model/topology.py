@@ -1,7 +1,7 @@
 """The shape of one application's lineage: nodes, task runs, and how task runs hang together.
 
 Pure. `topology_builder` makes it from events: there it is decided which run answers for which partition, so
-that a result never mixes two computations of one partition. The walk over positions happens in `steps`.
+that a result never mixes two computations of one partition. The walk over positions happens in `walk`.
 """
 
 from __future__ import annotations

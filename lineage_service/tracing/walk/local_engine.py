@@ -1,7 +1,7 @@
 """Walks a trace over a snapshot: all records that a start reaches, node by node, and the flows between them.
 
 Nodes are numbered so that an operation has a larger number than what it reads; walking in that order visits
-each node once, with its whole set. Steps of an operation are passed through and not listed.
+each node once, with its whole set. Internal nodes are passed through and not listed.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class OriginFlows:
         positions = [position for page in reached for position in page.positions]
         place = np.full(self._reached, -1, np.int64)  # of each number in this list
         count = 0
-        for (node, partition, run), group in groupby(positions, _held):
+        for (node, partition, run), group in groupby(positions, _holder):
             if self._graph.only_runs(node).get(partition) != run:
                 return None
             first, numbered = self._at[node, run]
@@ -95,5 +95,5 @@ class OriginFlows:
         ]
 
 
-def _held(position: Position) -> tuple[int, int, int]:
+def _holder(position: Position) -> tuple[int, int, int]:
     return position.node, position.partition, position.run
