@@ -31,7 +31,7 @@ class PublicEdge:
 
 
 def public_edges(graph: LineageGraph) -> list[PublicEdge]:
-    """Through the internal nodes, in order. What goes into the first one after a node is what leaves the node."""
+    """Through internal nodes, in order. What goes into the first one after a node is what leaves the node."""
     plans, shuffled, nodes = PlanEdges(graph), shuffled_nodes(graph.topology), graph.topology.nodes
     edges: dict[tuple[int, int], tuple[int, bool]] = {}
     for target in nodes.values():

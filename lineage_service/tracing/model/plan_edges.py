@@ -77,7 +77,7 @@ class PlanEdges:
         return [child for child in self._graph.topology.children.get(number, ()) if child in self._own]
 
     def _taps_of_sides(self, number: int) -> Mapping[int, int]:
-        """The internal nodes that saw the rows of each input enter; empty where they are not known by input."""
+        """The internal nodes that saw the rows of each input enter; empty where they are not known."""
         taps, parents = self._taps.get(number, []), self._own[number].parents
         return dict(zip(parents, taps, strict=True)) if len(taps) == len(parents) else {}
 
