@@ -14,7 +14,7 @@ from spark_agent.delivery.notices import Notices
 from spark_agent.driver.rdd import method_patches
 from spark_agent.driver.session import Session
 from spark_agent.driver.shipping import ship_agent
-from spark_agent.sql.runtime.spark_sessions import Sessions
+from spark_agent.sql.runtime.spark_sessions import SparkSessions
 
 _active: Agent | None = None
 _latest: Agent | None = None  # ended or not
@@ -26,7 +26,7 @@ class Agent:
     def __init__(self, context: Any, names: Sequence[str] = ()) -> None:
         """`context`: a SparkContext, or what stands for one. `names`: as for `start`."""
         self.session = Session(context, names)
-        self.spark_sessions = Sessions(self.session)
+        self.spark_sessions = SparkSessions(self.session)
         self.session.on_stop.append(self._end)
 
     def begin(self) -> None:
@@ -76,7 +76,7 @@ def follow_connect(connect_session: Any, options: Mapping[str, Any]) -> None:
 
     It belongs to the running application; without one to an application of its own, if `options` ask for it.
     """
-    from spark_agent.sql.runtime import connect  # what few jobs need
+    from spark_agent.sql.runtime import spark_connect  # what few jobs need
 
     agent = _active
     is_own = agent is None
@@ -84,7 +84,7 @@ def follow_connect(connect_session: Any, options: Mapping[str, Any]) -> None:
         if settings.flag(str(options.get(settings.ENABLED, ""))) is not True:
             return
         names = [name for name in options if "lineage" in name.lower()]
-        agent = Agent(connect.Client(connect_session, options), names)
+        agent = Agent(spark_connect.Client(connect_session, options), names)
         agent.session.begin()
-    application = connect.Application(agent.session, agent.spark_sessions.unfollowed, is_own=is_own)
-    connect.follow(connect_session, application)
+    application = spark_connect.Application(agent.session, agent.spark_sessions.coarse_queries, is_own=is_own)
+    spark_connect.follow(connect_session, application)

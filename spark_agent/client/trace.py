@@ -16,7 +16,7 @@ from spark_agent.agent import Agent
 from spark_agent.client.application import Application, normal_path
 from spark_agent.client.http import ApiClient, TraceError, default_address
 from spark_agent.client.lineage_records import LineageRecords
-from spark_agent.sql.rerun.rerun import CannotRunAgainError
+from spark_agent.sql.rerun.rerun import CannotRerunError
 
 __all__ = ["LineageRecords", "TraceError", "trace"]
 
@@ -46,7 +46,7 @@ def trace(
         path = normal_path(os.fspath(of))
         if running is not None and running.spark_sessions.wrote(path):
             # An output of a query whose records were not captured: the query runs again for a row.
-            rerun = partial(_rerun, client, running, partial(running.spark_sessions.run_again, path), wait_s)
+            rerun = partial(_rerun, client, running, partial(running.spark_sessions.rerun, path), wait_s)
             return LineageRecords(traced, frozenset(), within=path, _rerun=rerun)
         return _at_path(traced, path)
     number = getattr(getattr(of, "_lineage_node", None), "number", None)
@@ -61,7 +61,7 @@ def trace(
 def _traced(client: ApiClient, application: str, running: Agent | None, wait_s: float) -> Application:
     """What is stored of an application, after a wait for what a running one has done so far."""
     if running is not None:
-        running.spark_sessions.settle()
+        running.spark_sessions.flush()
         events = running.session.events
         missing = client.wait_for(application, events.committed_runs, events.emitted_events, wait_s)
         if missing:
@@ -86,7 +86,7 @@ def _rerun(
     """The records of a row, by running its query again. Raises TraceError."""
     try:
         node, bound = run_again(row)
-    except CannotRunAgainError as error:
+    except CannotRerunError as error:
         raise TraceError(str(error)) from None
     if bound:
         warnings.warn(f"this lineage is an upper bound: {bound}", stacklevel=4)

@@ -105,9 +105,9 @@ class Catalyst:
         """A java.util.List of those that are texts; None where others may hold the end of a line, too."""
         return self._reader.textColumns(columns)
 
-    def column_ids(self, plan: Plan) -> list[int]:
+    def column_ids(self, plan: Plan) -> tuple[int, ...]:
         """What tells the columns of a plan from those of all others."""
-        return list(json.loads(self._reader.columnIds(plan)))
+        return tuple(json.loads(self._reader.columnIds(plan)))
 
     @staticmethod
     def column_ids_read(plan: Plan) -> set[int]:
@@ -303,9 +303,9 @@ class Catalyst:
         """A repartition over a child with columns more, which takes each row where it went without them."""
         return self._builder.repartition(plan, self._java.java_list(more), child)
 
-    def definition(self, stock: Plan, more: list[Expression], child: Plan) -> Plan:
+    def definition(self, original: Plan, more: list[Expression], child: Plan) -> Plan:
         """A CTERelationDef over a child with columns more, whose rows go where they go without these."""
-        return self._builder.definition(stock, self._java.java_list(more), child)
+        return self._builder.definition(original, self._java.java_list(more), child)
 
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return self._builder.withChildren(plan, self._java.java_list(children))

@@ -16,7 +16,7 @@ from spark_agent import contract
 from spark_agent.delivery.producer import logger
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql.kafka_options import java_options
-from spark_agent.sql.types import Places
+from spark_agent.sql.types import OutputFiles
 
 JAR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "jvm", "lineage.jar")
 _ROOT = "lineagemaster"
@@ -131,31 +131,35 @@ class Jvm:
         key: Any = None,
         codes: int = -1,
         keys: int = -1,
-        places: Places | None = None,
+        output_files: OutputFiles | None = None,
         is_kept: bool = False,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
-        and K of its steps; without, it is an output's, which may have `places`. With `is_kept` it is
+        and K of its steps; without, it is an output's, which may have `output_files`. With `is_kept` it is
         of a plan whose rows are to be kept.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
-        if key is not None and places is not None:
-            raise ValueError(f"tap {node} has a key, so it is none of an output with places")
+        if key is not None and output_files is not None:
+            raise ValueError(f"tap {node} has a key, so it is none of an output of files")
         numbers = self.java_list(int(source) for source in sources)
         children = [*ids, *([] if key is None else [key])]
         columns: list[str] = []
         is_bucketed, writers, is_alone = False, 0, False
         texts, found = self._empty, 0
-        if places is not None:
-            columns, is_bucketed, writers = places.columns, places.bucket is not None, places.writers
-            is_alone = places.is_alone
-            if places.texts is not None:
-                texts, found = places.texts, len(places.texts)
-            children += [each for each in (places.key, places.bucket) if each is not None]
-            children += places.values
+        if output_files is not None:
+            columns, is_bucketed, writers = (
+                output_files.columns,
+                output_files.bucket is not None,
+                output_files.writers,
+            )
+            is_alone = output_files.is_alone
+            if output_files.texts is not None:
+                texts, found = output_files.texts, len(output_files.texts)
+            children += [each for each in (output_files.key, output_files.bucket) if each is not None]
+            children += output_files.values
         names = self.java_list(columns)
         spec = self._spec(
             common,

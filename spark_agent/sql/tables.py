@@ -14,8 +14,7 @@ from typing import Any
 
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import partitions
-
-Plan = Any  # org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+from spark_agent.sql.types import Plan
 
 #: Where the options of an address begin.
 _OPTIONS = re.compile(r"[;?(].*", re.DOTALL)
@@ -30,7 +29,7 @@ _NAME = re.compile(r"[\w.\"`\[\]$ -]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Where rows come from or go to. `dataset` is None where only people could make something of its name."""
 
     name: str
@@ -56,11 +55,11 @@ def address(url: str) -> str:
     return (scheme[0] + rest).rstrip("/:")
 
 
-def of_database(url: str, table: str) -> Place:
+def of_database(url: str, table: str) -> Endpoint:
     """A table of a database, or a query that the database computes, whose text is not repeated."""
     name = table.strip() if _NAME.fullmatch(table.strip()) else "a query"
     namespace = address(url)
-    return Place("jdbc", f"{namespace} {name}", {"namespace": namespace, "name": name, "format": "jdbc"})
+    return Endpoint("jdbc", f"{namespace} {name}", {"namespace": namespace, "name": name, "format": "jdbc"})
 
 
 def is_of_files(dataset: dict[str, str] | None) -> bool:
@@ -68,15 +67,15 @@ def is_of_files(dataset: dict[str, str] | None) -> bool:
     return dataset is not None and dataset["format"] not in ("jdbc", "kafka")
 
 
-def read_by(leaf: Plan) -> Place:
+def read_by(leaf: Plan) -> Endpoint:
     """What a leaf of a plan reads. Never raises."""
-    return _safely(_read_by, leaf) or Place(_safely(lambda each: str(each.nodeName()), leaf) or "query")
+    return _safely(_read_by, leaf) or Endpoint(_safely(lambda node: str(node.nodeName()), leaf) or "query")
 
 
-def written_by(command: Plan) -> Place | None:
+def written_by(command: Plan) -> Endpoint | None:
     """Where a command writes; None where it is none that writes, or files that `outputs` know of."""
-    found: Place | None = _safely(_written_by, command)
-    return found
+    endpoint: Endpoint | None = _safely(_written_by, command)
+    return endpoint
 
 
 def _safely(ask: Callable[[Plan], Any], plan: Plan) -> Any:
@@ -88,12 +87,13 @@ def _safely(ask: Callable[[Plan], Any], plan: Plan) -> Any:
         return None
 
 
-def _class(of: Any) -> str:
+def class_name(of: Any) -> str:
+    """The name of the class of an object of the JVM, without its package."""
     return str(of.getClass().getSimpleName())
 
 
-def _read_by(leaf: Plan) -> Place | None:
-    kind = _class(leaf)
+def _read_by(leaf: Plan) -> Endpoint | None:
+    kind = class_name(leaf)
     if kind == "LogicalRelation":
         return _of_relation(leaf.relation())
     if kind in ("DataSourceV2Relation", "DataSourceV2ScanRelation"):
@@ -105,12 +105,12 @@ def _read_by(leaf: Plan) -> Place | None:
     if kind == "StreamingRelationV2":
         return of_options(str(leaf.sourceName()), _texts(leaf.extraOptions()))
     if kind == "HiveTableRelation":
-        return Place("table", str(leaf.tableMeta().identifier().unquotedString()))
+        return Endpoint("table", str(leaf.tableMeta().identifier().unquotedString()))
     return None
 
 
-def _of_relation(relation: Any) -> Place | None:
-    kind = _class(relation)
+def _of_relation(relation: Any) -> Endpoint | None:
+    kind = class_name(relation)
     if kind == "JDBCRelation":
         options = relation.jdbcOptions()
         return of_database(str(options.url()), str(options.tableOrQuery()))
@@ -118,31 +118,31 @@ def _of_relation(relation: Any) -> Place | None:
         roots = relation.location().rootPaths()
         format = str(relation.fileFormat().toString()).lower()
         if roots.isEmpty():
-            return Place(format)
-        place = of_files(format, str(roots.apply(0).toString()))
+            return Endpoint(format)
+        folder = of_files(format, str(roots.apply(0).toString()))
         more = f" and {roots.size() - 1} more" if roots.size() > 1 else ""
-        return Place(f"Scan {format}", place.description + more, place.dataset)
+        return Endpoint(f"Scan {format}", folder.description + more, folder.dataset)
     return None
 
 
-def of_files(format: str, path: str) -> Place:
+def of_files(format: str, path: str) -> Endpoint:
     """A folder of files."""
     path = partitions.local_path(path)
-    return Place(format.lower(), path, partitions.dataset(path, format.lower()))
+    return Endpoint(format.lower(), path, partitions.dataset(path, format.lower()))
 
 
-def _of_table(table: Any) -> Place:
+def _of_table(table: Any) -> Endpoint:
     """A table of a source of version 2. Where it says in which folder its files are, that is its name."""
     name, properties = str(table.name()), table.properties()
     location = properties.get("location") if properties is not None else None
     if location is None:
-        return Place("table", name)
+        return Endpoint("table", name)
     format = str(properties.get("provider") or "table")
-    return Place("table", name, partitions.dataset(str(location), format))
+    return Endpoint("table", name, partitions.dataset(str(location), format))
 
 
 #: The options that say where a source is. Others are never looked at: they may be secrets.
-_PLACES = (
+_LOCATING_OPTIONS = (
     "url",
     "dbtable",
     "query",
@@ -155,46 +155,48 @@ _PLACES = (
 
 
 def _texts(options: Any) -> dict[str, str]:
-    """Those of `_PLACES` that are set, of a map of Scala's or of Java's whose names' case does not matter."""
-    found = {}
-    for name in _PLACES:
+    """Those of `_LOCATING_OPTIONS` that are set in a map of Scala's or Java's, which ignores case."""
+    texts = {}
+    for name in _LOCATING_OPTIONS:
         value = options.get(name)
         if value is not None and hasattr(value, "isDefined"):
             value = value.get() if value.isDefined() else None
         if value is not None:
-            found[name] = str(value)
-    return found
+            texts[name] = str(value)
+    return texts
 
 
-def of_options(source: str, options: Mapping[str, str]) -> Place:
+def of_options(source: str, options: Mapping[str, str]) -> Endpoint:
     """By what the options of a source, or of a sink, say of where it is."""
-    told = {name.lower(): value for name, value in options.items()}
+    values = {name.lower(): value for name, value in options.items()}
     format = source.rpartition(".")[2].lower()
     if "jdbc" in source.lower():
-        return of_database(told.get("url", ""), told.get("dbtable") or told.get("query", ""))
-    if path := told.get("path"):
+        return of_database(values.get("url", ""), values.get("dbtable") or values.get("query", ""))
+    if path := values.get("path"):
         dataset = partitions.dataset(path, format)
-        return Place(format, dataset["name"], dataset)
-    topic = told.get("topic") or told.get("subscribe") or told.get("subscribepattern")
+        return Endpoint(format, dataset["name"], dataset)
+    topic = values.get("topic") or values.get("subscribe") or values.get("subscribepattern")
     if topic and "kafka" in source.lower():
-        return of_topic(told.get("kafka.bootstrap.servers", ""), topic)
-    return Place(format)
+        return of_topic(values.get("kafka.bootstrap.servers", ""), topic)
+    return Endpoint(format)
 
 
-def of_topic(servers: str, topic: str) -> Place:
+def of_topic(servers: str, topic: str) -> Endpoint:
     """A topic of Kafka."""
     dataset = {"namespace": f"kafka://{servers.partition(',')[0]}", "name": topic, "format": "kafka"}
-    return Place("kafka", topic, dataset)
+    return Endpoint("kafka", topic, dataset)
 
 
-def _written_by(command: Plan) -> Place | None:
-    kind = _class(command)
+def _written_by(command: Plan) -> Endpoint | None:
+    kind = class_name(command)
     if kind == "SaveIntoDataSourceCommand":
         return of_options(str(command.dataSource().getClass().getName()), _texts(command.options()))
     if kind in TABLE_WRITES:
         table = command.table()
         return (
-            _of_table(table.table()) if _class(table) == "DataSourceV2Relation" else Place(str(table.name()))
+            _of_table(table.table())
+            if class_name(table) == "DataSourceV2Relation"
+            else Endpoint(str(table.name()))
         )
     return None
 

@@ -11,7 +11,7 @@ Seq = Any  # scala.collection.Seq
 
 
 @dataclass(frozen=True)
-class Places:
+class OutputFiles:
     """`key` is a long, neither null nor negative, that changes with the file; the rest tells which it is."""
 
     key: Expression | None = None  # None: all of a task goes into one folder

@@ -106,8 +106,8 @@ def limit_of(catalyst: Catalyst, limits: list[Plan]) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def why_bound(catalyst: Catalyst, limits: list[Plan]) -> str:
-    """Why fewer records are given than are read, if one cannot tell which."""
+def upper_bound_reason(catalyst: Catalyst, limits: list[Plan]) -> str:
+    """Why fewer records are given than are read, if one cannot tell which; empty where none are."""
     offset = _offset_among(catalyst, limits)
     if offset is None:
         return ""

@@ -9,7 +9,7 @@ query, so that the order of the query is not that of the files, or where lines e
 from __future__ import annotations
 
 from spark_agent.sql.catalyst import Catalyst
-from spark_agent.sql.types import Places, Plan, Seq
+from spark_agent.sql.types import OutputFiles, Plan, Seq
 
 #: In numbers of these types two that are different names may be equal: 0.0 and -0.0.
 _FLOATS = frozenset(("float", "double"))
@@ -22,7 +22,7 @@ class UnknownFilesError(Exception):
     """Which rows of its files the rows of an output become cannot be told; the text says why."""
 
 
-def of_command(catalyst: Catalyst, command: Plan, options: dict[str, str], format: str) -> Places:
+def of_command(catalyst: Catalyst, command: Plan, options: dict[str, str], format: str) -> OutputFiles:
     """Those of a command that writes files with these options. Raises UnknownFilesError."""
     if format in _OF_LINES and options.get("linesep", "\n") != "\n":
         raise UnknownFilesError("its lines end in another way")
@@ -47,16 +47,16 @@ def of_command(catalyst: Catalyst, command: Plan, options: dict[str, str], forma
     ]
     key = catalyst.key([*told, *([] if bucket is None else [bucket])])
     writers = int(command.conf().maxConcurrentOutputFileWriters()) if ordering.isEmpty() else 0
-    return Places(key, bucket, catalyst.names(columns), values, writers, places.texts, places.is_alone)
+    return OutputFiles(key, bucket, catalyst.names(columns), values, writers, places.texts, places.is_alone)
 
 
-def of_one_folder(catalyst: Catalyst, columns: Seq, format: str) -> Places:
+def of_one_folder(catalyst: Catalyst, columns: Seq, format: str) -> OutputFiles:
     """Those of an output of these columns that goes into one folder. Raises UnknownFilesError."""
     if format not in _AS_IT_IS:
-        return Places()
+        return OutputFiles()
     if format == "csv+header" and any("\n" in name for name in catalyst.names(columns)):
         raise UnknownFilesError("its header has several lines")
     texts = catalyst.text_columns(columns)
     if texts is None:
         raise UnknownFilesError("its columns may hold ends of lines")
-    return Places(texts=texts, is_alone=format != "text" and int(columns.size()) == 1)
+    return OutputFiles(texts=texts, is_alone=format != "text" and int(columns.size()) == 1)

@@ -14,10 +14,9 @@ from typing import Any
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst
-from spark_agent.sql.files import output_files as row_places
-from spark_agent.sql.files import written_files
+from spark_agent.sql.files import output_files, written_files
 from spark_agent.sql.files.output_files import UnknownFilesError
-from spark_agent.sql.types import Places, Plan
+from spark_agent.sql.types import OutputFiles, Plan
 
 #: Part of the name of Hive's class that writes -> what the dataset of the node says.
 _HIVE_FORMATS = {"text": "text", "orc": "orc", "parquet": "parquet", "avro": "avro"}
@@ -33,7 +32,7 @@ class Output:
 
     path: str
     dataset: dict[str, str]
-    places: Places | None = None  # None: not known
+    output_files: OutputFiles | None = None  # None: not known
     most_rows: int = 0  # of a file; 0: any number
     below: str = ""  # the folder below the path that all of it goes to
     #: Where the files of a partition are that is not in its folder below the path.
@@ -45,7 +44,7 @@ class Output:
     def take(self, split: int, rows: int, told: Mapping[str, Any]) -> None:
         """A task that counts wrote so many rows. `told` is what its tap tells beside that."""
         places = told.get("places")
-        if self.places is None or told.get("lines") is False or (self._is_placed and places is None):
+        if self.output_files is None or told.get("lines") is False or (self._is_placed and places is None):
             return
         made = written_files.pieces(split, rows, places, self.most_rows)
         if made is not None:
@@ -53,7 +52,7 @@ class Output:
 
     @property
     def _is_placed(self) -> bool:
-        return self.places is not None and self.places.key is not None
+        return self.output_files is not None and self.output_files.key is not None
 
     def files(self, other_jobs: Iterable[str] = ()) -> tuple[str | None, list[dict[str, Any]]]:
         """The query's write job, and the files of each partition; (None, []) where they are not known."""
@@ -143,10 +142,12 @@ def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
     try:
         if kind == "InsertIntoHiveDirCommand":
             columns, most = command.outputColumns(), None
-            output.places = row_places.of_one_folder(catalyst, columns, output.dataset["format"])
+            output.output_files = output_files.of_one_folder(catalyst, columns, output.dataset["format"])
         else:
             options = catalyst.options(command.options())
-            output.places = row_places.of_command(catalyst, command, options, output.dataset["format"])
+            output.output_files = output_files.of_command(
+                catalyst, command, options, output.dataset["format"]
+            )
             most = options.get("maxrecordsperfile")
             is_deep |= not command.partitionColumns().isEmpty()
         output.most_rows = max(int(most or command.conf().maxRecordsPerFile()), 0)
@@ -154,7 +155,7 @@ def of_command(catalyst: Catalyst, command: Plan) -> Output | None:
         logger.debug("files of %s: %s", output.path, error)
     except Exception:  # noqa: BLE001 - then its rows are followed all the same, but not to files
         logger.debug("which rows go into which file of %s is not known", output.path, exc_info=True)
-        output.places = None
+        output.output_files = None
     output.jobs_before = written_files.jobs_below(output.path, is_deep=is_deep)
     return output
 

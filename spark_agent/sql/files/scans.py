@@ -29,15 +29,15 @@ _OF_LINES = frozenset(("csv", "json"))
 
 
 class FileScans:
-    """`Scans` of a session. `kept_nodes` knows the nodes of cached and checkpointed DataFrames.
+    """`Scans` of a session. `persisted_nodes` knows the nodes of cached and checkpointed DataFrames.
 
     `borders` knows those of RDDs that DataFrames were made of.
     """
 
-    def __init__(self, catalyst: Catalyst, kept_nodes: Any, borders: Any) -> None:
+    def __init__(self, catalyst: Catalyst, persisted_nodes: Any, rdd_boundary: Any) -> None:
         self._catalyst = catalyst
-        self._kept_nodes = kept_nodes
-        self._borders = borders
+        self._persisted_nodes = persisted_nodes
+        self._rdd_boundary = rdd_boundary
 
     def describe(
         self, leaf: Operator, beside: Sequence[Expression] = ()
@@ -105,7 +105,7 @@ class FileScans:
         return bool(condition.deterministic()) and set(files["folders"]).issuperset(names)
 
     def kept(self, plan: Plan, leaf: Operator) -> int | None:
-        found: int | None = self._kept_nodes.of(plan, leaf.kind)
+        found: int | None = self._persisted_nodes.of(plan, leaf.kind)
         return found
 
     def known(self, plan: Plan, leaf: Operator) -> int | None:
@@ -114,7 +114,7 @@ class FileScans:
         return self.given(plan, leaf) if kept is None else kept
 
     def given(self, plan: Plan, leaf: Operator) -> int | None:
-        found: int | None = self._borders.given(plan, leaf.kind)
+        found: int | None = self._rdd_boundary.given(plan, leaf.kind)
         return found
 
 

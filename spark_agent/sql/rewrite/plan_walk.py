@@ -15,7 +15,7 @@ from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Operator
 from spark_agent.sql.rewrite.descriptions import described
 from spark_agent.sql.rewrite.plan_nodes import AnotherPartError, PlanNode, PlanNodes, UncoveredError
-from spark_agent.sql.types import Expression, Places, Plan, Seq
+from spark_agent.sql.types import Expression, OutputFiles, Plan, Seq
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Taps(Protocol):
         ids: Ids,
         key: Expression | None = None,
         steps: tuple[int, int] = (-1, -1),
-        places: Places | None = None,
+        output_files: OutputFiles | None = None,
     ) -> Expression: ...
 
 

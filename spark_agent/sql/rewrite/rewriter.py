@@ -15,7 +15,7 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.rewrite.operators import aggregates, joins, pass_through, scans, unions
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Scans, Taps, Walk
-from spark_agent.sql.types import Places, Plan
+from spark_agent.sql.types import OutputFiles, Plan
 
 _HANDLERS: dict[str, Handler] = {
     **scans.HANDLERS,
@@ -38,12 +38,12 @@ def output(
     name: str,
     *,
     kind: str = "sink",
-    places: Places | None = None,
+    output_files: OutputFiles | None = None,
     **fields: Any,
 ) -> tuple[Plan, PlanNode]:
     """`top` with the tap of an output above it, and the columns of `plan` again; and its node.
 
-    `places` are expressions over the columns of `plan`.
+    `output_files` are expressions over the columns of `plan`.
     """
     description = str(fields.pop("description", ""))
     node = walk.nodes.operator(
@@ -52,7 +52,7 @@ def output(
     if walk.bound:
         node.exact, node.reason = False, walk.bound
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
-    tap = walk.taps.tap(node.number, top.ids, places=places)
+    tap = walk.taps.tap(node.number, top.ids, output_files=output_files)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node
 
 

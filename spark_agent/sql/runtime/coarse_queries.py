@@ -1,8 +1,8 @@
-"""Queries of which no record is followed: told coarsely, with what they read and what they wrote.
+"""Queries of which no record is followed: published as coarse nodes, with what they read and wrote.
 
 There is a node for each query and one for each of its sources, `exact: false` with the reason, and a gap, so
-that the application is not complete. `Unfollowed` needs no jar: where the agent has no rule in Spark's
-optimiser, a listener that Spark calls behind each query tells of it. Plans stay as they are.
+that the application is not complete. `CoarseQueries` needs no jar: where the agent has no rule in Spark's
+optimiser, a listener that Spark calls behind each query reports it. Plans stay as they are.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.delivery.producer import logger
 from spark_agent.sql import tables
 from spark_agent.sql.rewrite.plan_nodes import PlanNodes, publish
-from spark_agent.sql.runtime.rdd_reads import action_of
-from spark_agent.sql.tables import Place
+from spark_agent.sql.runtime.re_executions import action_of
+from spark_agent.sql.tables import Endpoint, class_name
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session
@@ -32,7 +32,7 @@ _LOCAL = frozenset(("LocalRelation", "OneRowRelation", "CommandResult", "EmptyRe
 _COMMAND = "command"
 
 
-class Unfollowed:
+class CoarseQueries:
     """The queries of one application that are not followed. Thread-safe."""
 
     def __init__(self, session: Session) -> None:
@@ -41,10 +41,10 @@ class Unfollowed:
         self._watched: list[tuple[Any, str]] = []  # sessions of the JVM, and why none of their queries is
         self.count = 0
 
-    def tell(
+    def publish(
         self,
-        query: Place,
-        sources: Sequence[Place],
+        query: Endpoint,
+        sources: Sequence[Endpoint],
         reason: str,
         *,
         call_site: str = "",
@@ -57,7 +57,7 @@ class Unfollowed:
         with self._lock:
             self.count += 1
             if self.count > _MOST_QUERIES:
-                query, sources = Place(""), ()
+                query, sources = Endpoint(""), ()
         if not query.name:
             self._session.events.gap(
                 f"more than {_MOST_QUERIES} queries were not followed: the others have no node"
@@ -65,22 +65,22 @@ class Unfollowed:
             return None
         why, reason = reason, f"{reason} ({query.name} failed)" if is_failed else reason
         nodes = PlanNodes(self._session.scope.next_number, call_site)
-        told = [
+        parents = [
             nodes.operator(
-                each.name,
-                each.description,
+                source.name,
+                source.description,
                 [],
                 kind="source",
-                dataset=each.dataset,
+                dataset=source.dataset,
                 exact=False,
                 reason=reason,
             ).number
-            for each in sources[:_MOST_SOURCES]
+            for source in sources[:_MOST_SOURCES]
         ]
         sink = nodes.operator(
             query.name,
             query.description,
-            told,
+            parents,
             kind="sink",
             dataset=query.dataset,
             exact=False,
@@ -91,7 +91,7 @@ class Unfollowed:
         return sink.number
 
     def watch(self, java_session: Any, reason: str) -> None:
-        """Tell of each query of a SparkSession of the JVM from now on. Never raises."""
+        """Publish each query of a SparkSession of the JVM from now on. Never raises."""
         try:
             from pyspark.java_gateway import ensure_callback_server_started
 
@@ -102,7 +102,7 @@ class Unfollowed:
             manager.register(_Listener(self, reason))
             with self._lock:
                 self._watched.append((java_session, reason))
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+        except Exception as error:  # noqa: BLE001 - an agent bug: the user's job goes on
             logger.debug("queries cannot be listened to: %r", error)
             self._session.events.gap(reason)  # whether there are any is not known
 
@@ -115,20 +115,20 @@ class Unfollowed:
         if name == _COMMAND and written is None:
             return  # a statement that moves no rows: a view is defined, a partition is dropped
         leaves = _leaves(plan)
-        if written is None and all(_kind(leaf) in _LOCAL for leaf in leaves):
+        if written is None and all(class_name(leaf) in _LOCAL for leaf in leaves):
             return  # rows that stand in the query itself: it needs no job
-        sources = [tables.read_by(leaf) for leaf in leaves if _kind(leaf) not in _LOCAL]
-        self.tell(written or Place(action_of(name)), sources, reason, is_failed=is_failed)
+        sources = [tables.read_by(leaf) for leaf in leaves if class_name(leaf) not in _LOCAL]
+        self.publish(written or Endpoint(action_of(name)), sources, reason, is_failed=is_failed)
 
     def end(self) -> None:
-        """Tell of executions that no listener told of. Never raises."""
+        """Leave a gap for executions that no listener reported. Never raises."""
         with self._lock:
-            watched, is_told = self._watched, self.count > 0
-        for java_session, reason in watched if not is_told else []:
-            tell_of_executions(self._session, java_session, reason)
+            unreported = self._watched if not self.count else []
+        for java_session, reason in unreported:
+            gap_if_executed(self._session, java_session, reason)
 
 
-def tell_of_executions(session: Session, java_session: Any, reason: str) -> None:
+def gap_if_executed(session: Session, java_session: Any, reason: str) -> None:
     """Leave a gap if Spark counts an execution of a query. Never raises."""
     try:
         is_used = java_session.sharedState().statusStore().executionsCount() > 0
@@ -142,21 +142,23 @@ def tell_of_executions(session: Session, java_session: Any, reason: str) -> None
 class _Listener:
     """Python's side of a QueryExecutionListener."""
 
-    def __init__(self, unfollowed: Unfollowed, reason: str) -> None:
-        self._unfollowed, self._reason = unfollowed, reason
+    def __init__(self, coarse_queries: CoarseQueries, reason: str) -> None:
+        self._coarse_queries, self._reason = coarse_queries, reason
 
     def onSuccess(self, name: str, execution: Any, nanoseconds: int) -> None:
-        self._tell(name, execution, is_failed=False)
+        self._report(name, execution, is_failed=False)
 
     def onFailure(self, name: str, execution: Any, error: Any) -> None:
-        self._tell(name, execution, is_failed=True)
+        self._report(name, execution, is_failed=True)
 
-    def _tell(self, name: str, execution: Any, *, is_failed: bool) -> None:
+    def _report(self, name: str, execution: Any, *, is_failed: bool) -> None:
         try:
-            self._unfollowed.ended(str(name), execution, self._reason, is_failed=is_failed)
+            self._coarse_queries.ended(str(name), execution, self._reason, is_failed=is_failed)
         except Exception as error:  # noqa: BLE001 - one that failed before it had a plan, or the JVM has gone
-            logger.debug("a query could not be told of: %r", error)
-            self._unfollowed.tell(Place(action_of(str(name))), (), self._reason, is_failed=is_failed)
+            logger.debug("a query could not be reported: %r", error)
+            self._coarse_queries.publish(
+                Endpoint(action_of(str(name))), (), self._reason, is_failed=is_failed
+            )
 
     def toString(self) -> str:
         return _LISTENER
@@ -165,15 +167,11 @@ class _Listener:
         implements = ("org.apache.spark.sql.util.QueryExecutionListener",)
 
 
-def _kind(plan: Any) -> str:
-    return str(plan.getClass().getSimpleName())
-
-
 def _leaves(plan: Any) -> list[Any]:
     """The leaves of a plan; of a command that hides its query, those of the query."""
     query = _query(plan)
-    found = (plan if query is None else query).collectLeaves()
-    return [found.apply(index) for index in range(min(found.size(), _MOST_SOURCES))]
+    leaves = (plan if query is None else query).collectLeaves()
+    return [leaves.apply(index) for index in range(min(leaves.size(), _MOST_SOURCES))]
 
 
 def _query(plan: Any) -> Any:
@@ -186,8 +184,8 @@ def _is_plan(inner: Any) -> bool:
     return bool(hasattr(inner.apply(0), "collectLeaves"))
 
 
-def _written(plan: Any) -> Place | None:
+def _written(plan: Any) -> Endpoint | None:
     """Where a plan writes, of whatever kind its command is; None of one that does not."""
-    if _kind(plan) == "InsertIntoHadoopFsRelationCommand":
+    if class_name(plan) == "InsertIntoHadoopFsRelationCommand":
         return tables.of_files(str(plan.fileFormat().toString()), str(plan.outputPath().toString()))
     return tables.written_by(plan)

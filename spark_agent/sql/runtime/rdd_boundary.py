@@ -3,8 +3,8 @@
 `DataFrame.rdd` (so `foreach` and `foreachPartition`, too) reads the plan's rows in Python: its node is that
 of the tap at the top of the plan, which counts them in the same task. `createDataFrame` of an RDD or a list,
 and `toDF`, number the rows of an RDD that a Python worker of the same task gives: their ids are those of its
-node. `checkpoint` and `localCheckpoint` keep the rows of a plan. Whatever fails here leaves DataFrame and RDD
-as PySpark made them; their records then are not followed across that border, and answers say so.
+node. `checkpoint` and `localCheckpoint` persist the rows of a plan. Whatever fails here leaves DataFrame and
+RDD as PySpark made them; their records then are not followed across the boundary, and results say so.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
 from spark_agent.sql.catalyst import Catalyst
-from spark_agent.sql.runtime.persisted import KeptNodes
-from spark_agent.sql.runtime.rdd_reads import ReadAgain
+from spark_agent.sql.py4j_errors import in_short
+from spark_agent.sql.runtime.persisted_nodes import PersistedNodes
+from spark_agent.sql.runtime.re_executions import ReExecutions
 from spark_agent.sql.types import Plan
 
 if TYPE_CHECKING:
@@ -30,26 +31,31 @@ if TYPE_CHECKING:
     from spark_agent.sql.jvm_gateway import Jvm
 
 #: RDDs that DataFrames were made of and that are remembered: of older ones the records are not followed.
-MOST_GIVEN = 10_000
+MOST_RDDS = 10_000
 #: What the JVM puts between a DataFrame and the RDD that Python gave it: at most so many, of one class.
 _MOST_BETWEEN, _BETWEEN = 10, "MapPartitionsRDD"
 
 
-class Borders:
-    """The borders of one application. Thread-safe, as far as `Queries` and users' threads meet here."""
+class RddBoundary:
+    """The boundary of one application. Thread-safe, as far as `Queries` and users' threads meet here."""
 
     def __init__(
-        self, session: Session, jvm: Jvm, catalyst: Catalyst, kept: KeptNodes, read_again: ReadAgain
+        self,
+        session: Session,
+        jvm: Jvm,
+        catalyst: Catalyst,
+        persisted_nodes: PersistedNodes,
+        re_executions: ReExecutions,
     ) -> None:
         self._session, self._jvm, self._catalyst = session, jvm, catalyst
-        self._kept, self._read_again = kept, read_again
+        self._persisted_nodes, self._re_executions = persisted_nodes, re_executions
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._given: OrderedDict[int, Node] = OrderedDict()  # by the number of the JVM's RDD
+        self._rdd_nodes: OrderedDict[int, Node] = OrderedDict()  # by the number of the JVM's RDD
         self._undescribed: dict[int, Node] = {}
         self._below: dict[int, list[Node]] = {}  # node of a plan's rows -> RDDs that the plan reads
-        self._limited: set[int] = set()  # nodes that are told of more rows than their plans give
-        self._unfollowed: dict[tuple[int, ...], int] = {}  # columns of plans that are not covered -> node
+        self._limited: set[int] = set()  # nodes with more records than their plans give rows
+        self._coarse_nodes: dict[tuple[int, ...], int] = {}  # columns of plans that are not covered -> node
 
     def install(self) -> None:
         """Patch DataFrame, SparkSession and RDD, once there is a SparkSession."""
@@ -57,38 +63,38 @@ class Borders:
 
         replace, rdd = self._session.patches.replace, rdd_module().RDD
         frame = frame_class()
-        stock = frame.__dict__["rdd"]
-        is_kept = isinstance(stock, functools.cached_property)
-        getter = self._rdd(stock.func if is_kept else stock.fget)
-        patched: Any = functools.cached_property(getter) if is_kept else property(getter)
-        if is_kept:
+        original = frame.__dict__["rdd"]
+        is_cached = isinstance(original, functools.cached_property)
+        getter = self._rdd(original.func if is_cached else original.fget)
+        patched: Any = functools.cached_property(getter) if is_cached else property(getter)
+        if is_cached:
             patched.__set_name__(frame, "rdd")
         replace(frame, "rdd", patched)
         for name in ("checkpoint", "localCheckpoint"):
             replace(frame, name, self._checkpoint(getattr(frame, name)))
         replace(SparkSession, "_create_dataframe", self._create(SparkSession.__dict__["_create_dataframe"]))
-        replace(rdd, "_to_java_object_rdd", self._give(rdd._to_java_object_rdd))
+        replace(rdd, "_to_java_object_rdd", self._to_java(rdd._to_java_object_rdd))
 
     # -- an RDD of a DataFrame -----------------------------------------------------------------------
 
-    def _rdd(self, stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _rdd(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def rdd(self: Any) -> Any:
-            made = stock(self)
-            if getattr(made, "_lineage_node", None) is None:
+            result = original(self)
+            if getattr(result, "_lineage_node", None) is None:
                 node = attempt(self._jdf)
                 if node is not None:
-                    made._lineage_node = node
-            return made
+                    result._lineage_node = node
+            return result
 
         attempt = self._safe(self._node_of_rows)
-        return like(stock, hiding(rdd))
+        return like(original, hiding(rdd))
 
     def _node_of_rows(self, java_frame: Any) -> Node:
         """The node of an RDD that has the rows of a plan."""
         plan = java_frame.queryExecution().optimizedPlan()
         number = self._rows_of(plan)
         if number is None:
-            number = self._unfollowed.get(self._kept.output(plan))
+            number = self._coarse_nodes.get(self._catalyst.column_ids(plan))
             why = "made of a DataFrame whose own records are not followed"
         elif number in self._limited:
             why = "made of a DataFrame with a limit that another action had run before"
@@ -106,65 +112,65 @@ class Borders:
 
     def _rows_of(self, plan: Plan) -> int | None:
         """The node whose records are the rows of an optimised plan."""
-        found = self._jvm.outputs(plan)
-        return found[0] if len(found) == 1 else None
+        nodes = self._jvm.outputs(plan)
+        return nodes[0] if len(nodes) == 1 else None
 
     # -- a DataFrame of an RDD -----------------------------------------------------------------------
 
-    def _create(self, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _create(self, original: Callable[..., Any]) -> Callable[..., Any]:
         session, local = self._session, self._local
 
         def _create_dataframe(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
             if session.scope.frames:
-                return stock(self, data, *args, **kwargs)
-            local.given = None
+                return original(self, data, *args, **kwargs)
+            local.pickled = None
             local.is_creating = True
             try:
                 if not is_rdd(data):
-                    return stock(self, data, *args, **kwargs)
+                    return original(self, data, *args, **kwargs)
                 with session.scope.operation("createDataFrame", [data]) as frame:
-                    made = stock(self, data, *args, **kwargs)
-                session.scope.finish(frame, local.given)
-                return made
+                    result = original(self, data, *args, **kwargs)
+                session.scope.finish(frame, local.pickled)
+                return result
             finally:
                 local.is_creating = False
-                given, local.given = local.given, None
-                if given is not None:
-                    attempt(given)
+                pickled, local.pickled = local.pickled, None
+                if pickled is not None:
+                    attempt(pickled)
 
-        attempt = self._safe(self._remember_given)
-        return like(stock, hiding(_create_dataframe))
+        attempt = self._safe(self._remember_rdd)
+        return like(original, hiding(_create_dataframe))
 
-    def _give(self, stock: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _to_java(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         local = self._local
 
         def _to_java_object_rdd(self: Any) -> Any:
             if not getattr(local, "is_creating", False):
-                return stock(self)
+                return original(self)
             pickled = self._pickled()
-            made = stock(pickled)
-            local.given = pickled
-            return made
+            result = original(pickled)
+            local.pickled = pickled
+            return result
 
-        return like(stock, hiding(_to_java_object_rdd))
+        return like(original, hiding(_to_java_object_rdd))
 
-    def _remember_given(self, pickled: Any) -> None:
+    def _remember_rdd(self, pickled: Any) -> None:
         node = self._session.scope.node_of(pickled)
         if node.relation != contract.IDENTITY:
             return
         node.by_id, node.name = True, "createDataFrame"
         with self._lock:
-            self._given[int(pickled._jrdd.id())] = node
-            if len(self._given) > MOST_GIVEN:
-                self._given.popitem(last=False)
+            self._rdd_nodes[int(pickled._jrdd.id())] = node
+            if len(self._rdd_nodes) > MOST_RDDS:
+                self._rdd_nodes.popitem(last=False)
 
-    def given(self, leaf: Plan, kind: str) -> int | None:
+    def rdd_node(self, leaf: Plan, kind: str) -> int | None:
         """The node of the RDD that a leaf of a plan reads; it is published."""
         if kind != "LogicalRDD":
             return None
         rdd = leaf.rdd()
         for _ in range(_MOST_BETWEEN):
-            node = self._given.get(int(rdd.id()))
+            node = self._rdd_nodes.get(int(rdd.id()))
             if node is not None:
                 self._session.nodes.register(node)
                 self._undescribed[node.number] = node
@@ -174,59 +180,59 @@ class Borders:
             rdd = rdd.dependencies().apply(0).rdd()
         return None
 
-    # -- what is kept --------------------------------------------------------------------------------
+    # -- what is persisted --------------------------------------------------------------------------------
 
-    def _checkpoint(self, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _checkpoint(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
-            made = stock(self, *args, **kwargs)
-            attempt(self._jdf, made._jdf, bool(kwargs.get("eager", args[0] if args else True)))
-            return made
+            result = original(self, *args, **kwargs)
+            attempt(self._jdf, result._jdf, bool(kwargs.get("eager", args[0] if args else True)))
+            return result
 
-        attempt = self._safe(self._keep)
-        return like(stock, hiding(checkpoint))
+        attempt = self._safe(self._remember_checkpoint)
+        return like(original, hiding(checkpoint))
 
-    def _keep(self, java_frame: Any, kept: Any, is_eager: bool) -> None:
+    def _remember_checkpoint(self, java_frame: Any, checkpoint: Any, is_eager: bool) -> None:
         number = self._rows_of(java_frame.queryExecution().optimizedPlan())
         if number is None or number in self._limited:
             return
-        self._kept.remember(kept.queryExecution().analyzed(), number)
+        self._persisted_nodes.remember(checkpoint.queryExecution().analyzed(), number)
         if is_eager:
-            self._read_again.add(number)
+            self._re_executions.add(number)
         else:
-            self._read_again.leave_out(number)
+            self._re_executions.leave_out(number)
 
-    # -- what queries tell ---------------------------------------------------------------------------
+    # -- what queries report -------------------------------------------------------------------------
 
     def note(self, node: int, parents: Iterable[int], *, is_limited: bool) -> None:
         """A plan was rewritten: `node` is that of its rows, `parents` are those that its operators read."""
-        below = [found for each in parents if (found := self._undescribed.get(each)) is not None]
+        rdd_nodes = map(self._undescribed.get, parents)
+        below = [rdd_node for rdd_node in rdd_nodes if rdd_node is not None]
         if below:
             self._below[node] = below
         if is_limited:
             self._limited.add(node)
 
-    def note_unfollowed(self, query: Plan, node: int) -> None:
+    def note_coarse(self, query: Plan, node: int) -> None:
         """A plan that is read as an RDD is not covered; `node` stands for it in the graph."""
-        self._unfollowed[self._kept.output(query)] = node
+        self._coarse_nodes[self._catalyst.column_ids(query)] = node
 
     def _safe(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function`, or None where it fails: the border is not followed then, and the job goes on."""
+        """`function`, or None where it fails: the boundary is not followed then, and the job goes on."""
 
         def attempt(*args: Any) -> Any:
             try:
                 return function(*args)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
-                problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-                logger.debug("while a border was crossed", exc_info=True)
+            except Exception as error:  # noqa: BLE001 - an agent bug: the user's job goes on
+                logger.debug("while the boundary of RDDs and DataFrames was crossed", exc_info=True)
                 self._session.events.gap(
-                    f"records are not followed between an RDD and a DataFrame ({problem})"
+                    f"records are not followed between an RDD and a DataFrame ({in_short(error)})"
                 )
                 return None
 
         return attempt
 
     def describe(self) -> None:
-        """Tell of the files of the RDDs that queries have read."""
+        """Publish the files of the RDDs that queries have read."""
         while self._undescribed:
             _, node = self._undescribed.popitem()
             self._session.nodes.describe(node)

@@ -1,7 +1,7 @@
 """Saves that Spark leaves to a source of version 1 (JDBC, Kafka, Delta): where their rows go.
 
 The command says where, and hides its query. The source then runs a query with the same columns, or reads its
-rows in the JVM, and that is what is followed. A save of which neither was seen is told of in the end.
+rows in the JVM, and that is what is followed. A save of which neither was seen is reported in the end.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql import tables
-from spark_agent.sql.runtime.persisted import KeptNodes
-from spark_agent.sql.tables import Place
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.tables import Endpoint
 from spark_agent.sql.types import Plan
 
 SAVING = "SaveIntoDataSourceCommand"
@@ -22,7 +22,7 @@ _OF_VERSION_1 = "org.apache.spark.sql.connector.write.V1Write"
 _MOST = 1_000
 
 
-def leaves(command: Plan, kind: str, gateway: Any) -> bool:
+def is_left_to_source(command: Plan, kind: str, gateway: Any) -> bool:
     """Does a command leave writing to a source of version 1, which gets the query as it was analysed?"""
     if kind == SAVING:
         return True
@@ -36,7 +36,7 @@ def leaves(command: Plan, kind: str, gateway: Any) -> bool:
 
 @dataclass
 class _Save:
-    place: Place
+    endpoint: Endpoint
     method: str  # of Spark SQL that the user's program called
     is_seen: bool = False
 
@@ -44,29 +44,29 @@ class _Save:
 class Saves:
     """The saves of one application. Only optimiser rules meet here, and a dictionary is enough for these."""
 
-    def __init__(self, kept: KeptNodes) -> None:
-        self._kept = kept
+    def __init__(self, catalyst: Catalyst) -> None:
+        self._catalyst = catalyst
         self._by_columns: OrderedDict[tuple[int, ...], _Save] = OrderedDict()
 
     def begin(self, command: Plan, method: str) -> None:
-        """A save is planned; `command` is a SaveIntoDataSourceCommand, or writes as `leaves` says."""
+        """A save is planned; `command` is a SaveIntoDataSourceCommand, or one that `is_left_to_source`."""
         kind = str(command.getClass().getSimpleName())
         query = command.query() if kind == SAVING else command.analyzedQuery().get()
         # With `ignore`, a table that is there keeps the query from running.
         may_do_nothing = kind == SAVING and str(command.mode()) == "Ignore"
-        place = tables.written_by(command) or Place("save")
-        self._by_columns[self._kept.output(query)] = _Save(place, method, is_seen=may_do_nothing)
+        endpoint = tables.written_by(command) or Endpoint("save")
+        self._by_columns[self._catalyst.column_ids(query)] = _Save(endpoint, method, is_seen=may_do_nothing)
         if len(self._by_columns) > _MOST:
             self._by_columns.popitem(last=False)
 
-    def place_of(self, query: Plan, method: str) -> Place | None:
+    def endpoint_of(self, query: Plan, method: str) -> Endpoint | None:
         """Where the rows of a query go, if it is that of a save that the same call of the user's began."""
-        save = self._by_columns.get(self._kept.output(query)) if self._by_columns else None
+        save = self._by_columns.get(self._catalyst.column_ids(query)) if self._by_columns else None
         if save is None or save.method != method:
             return None
         save.is_seen = True
-        return save.place
+        return save.endpoint
 
-    def unseen(self) -> Iterator[Place]:
+    def unseen(self) -> Iterator[Endpoint]:
         """Where saves went of which nobody saw the query."""
-        return (save.place for save in self._by_columns.values() if not save.is_seen)
+        return (save.endpoint for save in self._by_columns.values() if not save.is_seen)

@@ -208,8 +208,8 @@ def test_where_dataframes_could_not_be_attached_to_no_query_is_silent(
     else:
         monkeypatch.setattr(jvm_gateway, "JAR", str(tmp_path / "no.jar"))
     if fault == "no listener":
-        monkeypatch.setattr(spark_sessions.Unfollowed, "tell", raises)
-        monkeypatch.setattr(streaming_queries, "_places", raises)
+        monkeypatch.setattr(spark_sessions.CoarseQueries, "publish", raises)
+        monkeypatch.setattr(streaming_queries, "_endpoints", raises)
     given, application = run_application(kafka.bootstrap_servers, tmp_path / "store", some_queries(tmp_path))
     assert given == (7, list(range(20)), 3)
     assert application is not None

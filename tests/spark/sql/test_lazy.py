@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_agent import agent
-from spark_agent.sql.rerun.rerun import CannotRunAgainError
+from spark_agent.sql.rerun.rerun import CannotRerunError
 from tests.support.spark import relational as r
 from tests.support.spark.application import Application, run_application
 from tests.support.spark.cases import boundary, edges, groups, joins, operators, outputs, sources, subqueries
@@ -123,14 +123,14 @@ def lazy(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Lazy:
     def ask(name: str, output: Path) -> None:
         active = agent.active()
         assert active is not None
-        active.spark_sessions.settle()
+        active.spark_sessions.flush()
         rows = written(output, header=CASES[name].header)
         asked[name] = [Asked(*rows[len(rows) // 2])] if rows else []
         for each in asked[name]:
             file, at = each.place
             try:
-                each.node, each.bound = active.spark_sessions.run_again(str(output / file), at)
-            except CannotRunAgainError as error:
+                each.node, each.bound = active.spark_sessions.rerun(str(output / file), at)
+            except CannotRerunError as error:
                 each.error = str(error)
 
     conf = {
@@ -238,12 +238,12 @@ def spread(
         words = spark.read.text(str(folder / "lines")).select(F.explode(F.split("value", " ")).alias("word"))
         for name, query in QUERIES.items():
             query(words).write.csv(str(folder / name))
-        active.spark_sessions.settle()
+        active.spark_sessions.flush()
         for name in QUERIES:
             for (file, at), (line,) in written(folder / name):
                 word = line.partition(",")[0]
                 if word in WORDS or word in COUNTS:
-                    node, bound = active.spark_sessions.run_again(str(folder / name / file), at)
+                    node, bound = active.spark_sessions.rerun(str(folder / name / file), at)
                     asked[name, word] = Asked((file, at), (line,), node, bound)
 
     conf = {"spark_lineage_dataframes_level": "lazy", "spark_sql_files_maxPartitionBytes": "150000"}

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql import jvm_gateway
-from spark_agent.sql.types import Places
+from spark_agent.sql.types import OutputFiles
 from tests.support.spark.application import messages_of
 
 TAP, CODES, KEYS = 50, 51, 52
@@ -91,9 +91,11 @@ class Taps:
         """The same rows through a tap of an output: to the folder of `name` and bucket `b`, by `place`."""
         plan = frame._jdf.queryExecution().analyzed()
         output = attributes(plan)
-        places = Places(output["place"], output["b"], ["name"], [output["name"]], writers, [output["name"]])
+        output_files = OutputFiles(
+            output["place"], output["b"], ["name"], [output["name"]], writers, [output["name"]]
+        )
         ids = [output[name] for name in sources]
-        tap = self.java.tap(self.common, TAP, ids, list(sources.values()), places=places)
+        tap = self.java.tap(self.common, TAP, ids, list(sources.values()), output_files=output_files)
         return self.frame(self._logical.Filter(tap, plan))
 
     @property

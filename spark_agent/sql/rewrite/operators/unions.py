@@ -15,15 +15,15 @@ _COUNTED = re.compile(r"\[-?1 AS vcol#")
 
 def union(walk: Walk, plan: Plan) -> Rewritten:
     """Each input has columns for the ids of all; those of the others are null in it."""
-    stock = walk.catalyst.items(plan.children())
+    original = walk.catalyst.items(plan.children())
     is_counting, walk.is_counting = walk.is_counting, False
-    belows = [walk.rewrite(each) for each in stock]
-    for at, each in enumerate(stock if is_counting else ()):
+    belows = [walk.rewrite(each) for each in original]
+    for at, each in enumerate(original if is_counting else ()):
         if _is_counted_off(walk, each):
             belows[at] = Rewritten(belows[at].plan, [], belows[at].node)
     tags = [node for below in belows for _, node in below.ids]
     children = []
-    for index, (child, below) in enumerate(zip(stock, belows, strict=True)):
+    for index, (child, below) in enumerate(zip(original, belows, strict=True)):
         columns = [
             walk.catalyst.alias(column if index == other else walk.catalyst.no_id, f"lineage_{node}")
             for other, each in enumerate(belows)

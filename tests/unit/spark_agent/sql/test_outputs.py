@@ -8,14 +8,14 @@ import pytest
 
 from spark_agent.sql.files import written_files
 from spark_agent.sql.files.outputs import Output, Outputs
-from spark_agent.sql.types import Places
+from spark_agent.sql.types import OutputFiles
 
-PLACES = Places(key="a key", columns=["p"], values=["p"])
+PLACES = OutputFiles(key="a key", columns=["p"], values=["p"])
 TWO = {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}}
 
 
 def output(folder: Path, *, deep: bool = False, **more: Any) -> Output:
-    made = Output(str(folder), {}, **{"places": Places(), **more})
+    made = Output(str(folder), {}, **{"output_files": OutputFiles(), **more})
     made.jobs_before = written_files.jobs_below(str(folder), is_deep=deep)
     return made
 
@@ -60,7 +60,7 @@ def test_a_query_of_no_rows_has_a_file_of_no_rows(tmp_path: Path) -> None:
 
 
 def test_rows_of_several_folders_are_told_by_parts(tmp_path: Path) -> None:
-    made = output(tmp_path, places=PLACES, most_rows=3, deep=True)
+    made = output(tmp_path, output_files=PLACES, most_rows=3, deep=True)
     names = "p=1/part-00005-{}.c000.orc", "p=1/part-00005-{}.c001.orc", "p=2/part-00005-{}.c000.orc"
     job = write(tmp_path, *names)
     made.take(5, 6, TWO)
@@ -71,21 +71,21 @@ def test_rows_of_several_folders_are_told_by_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_deep", [True, False])
 def test_files_of_earlier_jobs_are_not_those_of_this_one(tmp_path: Path, *, is_deep: bool) -> None:
     write(tmp_path, "p=1/part-00000-{}.c000.orc", "p=2/part-00000-{}.c000.orc")
-    made = output(tmp_path, places=PLACES, deep=is_deep)
+    made = output(tmp_path, output_files=PLACES, deep=is_deep)
     job = write(tmp_path, "p=1/part-00000-{}.c000.orc", "p=2/part-00000-{}.c000.orc")
     made.take(0, 6, TWO)
     assert made.files()[0] == (job if is_deep else None)  # else it may be either
 
 
 def test_a_job_of_which_files_are_missing_is_none(tmp_path: Path) -> None:
-    made = output(tmp_path, places=PLACES)
+    made = output(tmp_path, output_files=PLACES)
     write(tmp_path, "p=1/part-00000-{}.c000.orc")
     made.take(0, 6, TWO)
     assert made.files() == (None, [])
 
 
 def test_places_that_are_not_known_are_not_told(tmp_path: Path) -> None:
-    made = output(tmp_path, places=PLACES)
+    made = output(tmp_path, output_files=PLACES)
     job = write(tmp_path, *(f"p={p}/part-0000{split}-{{}}.c000.orc" for p in (1, 2) for split in (0, 1)))
     made.take(0, 6, TWO)
     made.take(1, 6, {})  # too many runs of them
@@ -95,7 +95,7 @@ def test_places_that_are_not_known_are_not_told(tmp_path: Path) -> None:
 
 
 def test_a_partition_may_be_elsewhere(tmp_path: Path) -> None:
-    made = output(tmp_path / "table", places=PLACES)
+    made = output(tmp_path / "table", output_files=PLACES)
     made.location = lambda folder: f"file:{tmp_path}/else" if folder == "p=2" else None
     job = write(tmp_path, "table/p=1/part-00000-{}.c000.orc", "else/part-00000-{}.c000.orc")
     made.take(0, 6, TWO)
@@ -111,7 +111,7 @@ def test_a_task_of_too_many_files_is_not_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_listed_tells_nothing() -> None:
-    made = Output("s3a://bucket/out", {}, places=PLACES)
+    made = Output("s3a://bucket/out", {}, output_files=PLACES)
     made.take(0, 6, TWO)
     assert made.files() == (None, [])
 
@@ -140,8 +140,8 @@ def test_files_of_a_query_that_wrote_over_another_are_not_the_others(tmp_path: P
 
 def test_a_job_is_one_query_s(tmp_path: Path) -> None:
     outputs = Outputs()
-    outputs.begin(1, Output(str(tmp_path), {}, Places()))
-    outputs.begin(2, Output(f"{tmp_path}/.", {}, Places()))
+    outputs.begin(1, Output(str(tmp_path), {}, OutputFiles()))
+    outputs.begin(2, Output(f"{tmp_path}/.", {}, OutputFiles()))
     write(tmp_path, "part-00000-{}-c000.txt")
     for node in (1, 2):
         outputs.take(node, 0, 3, {})

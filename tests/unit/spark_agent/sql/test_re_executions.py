@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_agent import contract
-from spark_agent.sql.runtime.rdd_reads import ReadAgain, action_of
+from spark_agent.sql.runtime.re_executions import ReExecutions, action_of
 
 NODE = 3
 
@@ -19,7 +19,7 @@ class Told:
     def __init__(self) -> None:
         self.runs: list[dict[str, Any]] = []
         self.events: list[tuple[str, dict[str, Any]]] = []
-        self.reads = ReadAgain(
+        self.reads = ReExecutions(
             itertools.count(10).__next__,
             lambda type, **fields: self.events.append((type, fields)),
             self.runs.append,

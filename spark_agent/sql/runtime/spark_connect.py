@@ -1,4 +1,4 @@
-"""Spark Connect sessions: what a client executes is told coarsely, for it runs in a server.
+"""Spark Connect sessions: what a client executes becomes coarse nodes, for it runs in a server.
 
 A client has no SparkContext and no plans. It sends each query as a message, which says what is read
 and where it is written. There is one node for each message that runs something, with its sources, and a
@@ -22,10 +22,10 @@ from spark_agent.delivery.producer import logger
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.session import Session
 from spark_agent.sql import tables
-from spark_agent.sql.tables import Place
+from spark_agent.sql.tables import Endpoint
 
 if TYPE_CHECKING:
-    from spark_agent.sql.runtime.coarse_queries import Unfollowed
+    from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 
 #: Methods of the client that send a plan which is then run.
 _SENDING = ("_execute", "_execute_and_fetch_as_iterator")
@@ -64,8 +64,8 @@ class Client:
 class Application:
     """What some Connect sessions belong to. One of its own ends with the last of them."""
 
-    def __init__(self, session: Session, unfollowed: Unfollowed, *, is_own: bool) -> None:
-        self.session, self.unfollowed, self._is_own = session, unfollowed, is_own
+    def __init__(self, session: Session, coarse_queries: CoarseQueries, *, is_own: bool) -> None:
+        self.session, self.coarse_queries, self._is_own = session, coarse_queries, is_own
         self._lock = threading.Lock()
         self._open: set[str] = set()
 
@@ -83,58 +83,58 @@ class Application:
 
 def follow(connect_session: Any, application: Application) -> None:
     """Watch one session. What it is asked to send goes out whatever becomes of this."""
-    stock_stop = connect_session.stop
+    original_stop = connect_session.stop
 
     def stop() -> None:
         application.closed(connect_session)
-        stock_stop()
+        original_stop()
 
     connect_session.stop = stop
     application.opened(connect_session)
     client = connect_session.client
     for name in _SENDING:
-        setattr(client, name, _sending(getattr(client, name), application.unfollowed, _REASON))
+        setattr(client, name, _sending(getattr(client, name), application.coarse_queries, _REASON))
     for name in ("newSession", "cloneSession"):
         if hasattr(connect_session, name):
             setattr(connect_session, name, _another(getattr(connect_session, name), application))
 
 
-def _another(stock: Callable[..., Any], application: Application) -> Callable[..., Any]:
+def _another(original: Callable[..., Any], application: Application) -> Callable[..., Any]:
     def another(*args: Any, **kwargs: Any) -> Any:
-        made = stock(*args, **kwargs)
+        session = original(*args, **kwargs)
         try:
-            follow(made, application)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's job goes on
+            follow(session, application)
+        except Exception as error:  # noqa: BLE001 - an agent bug: the user's job goes on
             application.session.events.gap(f"a Spark Connect session is not followed ({error!r})")
-        return made
+        return session
 
     return another
 
 
-def _sending(stock: Callable[..., Any], unfollowed: Unfollowed, reason: str) -> Callable[..., Any]:
+def _sending(original: Callable[..., Any], coarse_queries: CoarseQueries, reason: str) -> Callable[..., Any]:
     def send(request: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            name, query, sources = told(request.plan)
+            name, query, sources = executed(request.plan)
             if query is not None:
                 at = call_site()
-                unfollowed.tell(query if query.name else Place(name), sources, reason, call_site=at)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with us, the user's query goes on
+                coarse_queries.publish(query if query.name else Endpoint(name), sources, reason, call_site=at)
+        except Exception as error:  # noqa: BLE001 - an agent bug: the user's query goes on
             logger.debug("a message of Spark Connect could not be read: %r", error)
             with contextlib.suppress(Exception):
-                unfollowed.tell(Place("query"), (), reason)
-        return stock(request, *args, **kwargs)
+                coarse_queries.publish(Endpoint("query"), (), reason)
+        return original(request, *args, **kwargs)
 
     return send
 
 
-def told(plan: Any) -> tuple[str, Place | None, list[Place]]:
+def executed(plan: Any) -> tuple[str, Endpoint | None, list[Endpoint]]:
     """(method of PySpark, where a plan writes, what it reads), of a message.
 
     The second is None of one that runs nothing, and has no name of one that writes nothing.
     """
     kind = plan.WhichOneof("op_type")
     if kind != "command":
-        return _method(), Place(""), _sources(plan)
+        return _method(), Endpoint(""), _sources(plan)
     command = plan.command.WhichOneof("command_type") or ""
     if _IDLE.match(command):
         return "", None, []
@@ -146,37 +146,39 @@ def told(plan: Any) -> tuple[str, Place | None, list[Place]]:
     return _method(), _written(command, body), _sources(plan)
 
 
-def _written(command: str, body: Any) -> Place:
+def _written(command: str, body: Any) -> Endpoint:
     if command == "write_operation":
         if body.HasField("table"):
-            return Place("saveAsTable", str(body.table.table_name))
-        place = tables.of_options(str(body.source or "files"), dict(body.options))
-        return tables.of_files(str(body.source or "files"), str(body.path)) if body.path else place
+            return Endpoint("saveAsTable", str(body.table.table_name))
+        format = str(body.source or "files")
+        if body.path:
+            return tables.of_files(format, str(body.path))
+        return tables.of_options(format, dict(body.options))
     if command == "write_operation_v2":
-        return Place("writeTo", str(body.table_name))
+        return Endpoint("writeTo", str(body.table_name))
     if command == "write_stream_operation_start":
         name = f"stream {body.query_name}".strip()
         if body.path:
-            place = tables.of_files(str(body.format or "files"), str(body.path))
-            return Place(name, place.description, place.dataset)
-        return Place(name, str(body.table_name or body.format))
-    return Place("")
+            folder = tables.of_files(str(body.format or "files"), str(body.path))
+            return Endpoint(name, folder.description, folder.dataset)
+        return Endpoint(name, str(body.table_name or body.format))
+    return Endpoint("")
 
 
-def _sources(plan: Any) -> list[Place]:
+def _sources(plan: Any) -> list[Endpoint]:
     """What the reads of a message name."""
-    found: dict[tuple[str, str], Place] = {}
+    sources: dict[tuple[str, str], Endpoint] = {}
     for read in _reads(plan):
         kind = read.WhichOneof("read_type")
         if kind == "named_table":
-            place = Place("table", str(read.named_table.unparsed_identifier))
+            endpoint = Endpoint("table", str(read.named_table.unparsed_identifier))
         else:
             source = read.data_source
             options, format = dict(source.options), str(source.format or "files")
             path = next(iter(source.paths), "")
-            place = tables.of_files(format, str(path)) if path else tables.of_options(format, options)
-        found[place.name, place.description] = place
-    return list(found.values())
+            endpoint = tables.of_files(format, str(path)) if path else tables.of_options(format, options)
+        sources[endpoint.name, endpoint.description] = endpoint
+    return list(sources.values())
 
 
 def _reads(message: Any) -> Iterator[Any]:

@@ -7,8 +7,12 @@ import re
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.types import Plan
 
+_TAP = re.compile(r"lineage_tap\(([0-9]+)")
+#: The tap stands at the top of what is cached, below how Spark computes it.
+_MOST_LINES = 4
 
-class KeptNodes:
+
+class PersistedNodes:
     """Nodes of DataFrames that are cached or checkpointed."""
 
     def __init__(self, catalyst: Catalyst) -> None:
@@ -25,15 +29,7 @@ class KeptNodes:
             plan = leaf.cacheBuilder().cachedPlan()
             if self._catalyst.kind(plan) == "AdaptiveSparkPlanExec":
                 plan = plan.inputPlan()  # as it was before stages of it ran and came to stand above the tap
-            # The tap stands at the top of what is cached, below how Spark computes it.
-            lines = str(plan.treeString()).splitlines()[:4]
-            found = [match for match in map(_TAP.search, lines) if match is not None]
-            return int(found[0][1]) if found else None
+            top = "\n".join(str(plan.treeString()).splitlines()[:_MOST_LINES])
+            match = _TAP.search(top)
+            return int(match[1]) if match is not None else None
         return self._by_rdd.get(int(leaf.rdd().id())) if kind == "LogicalRDD" else None
-
-    def output(self, plan: Plan) -> tuple[int, ...]:
-        """What tells the columns of a plan from those of all others."""
-        return tuple(self._catalyst.column_ids(plan))
-
-
-_TAP = re.compile(r"lineage_tap\(([0-9]+)")

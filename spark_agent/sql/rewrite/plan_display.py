@@ -2,7 +2,7 @@
 
 A DataFrame keeps the plan that is made for it first. So what is shown is planned for another one of the same
 query: the plan with lineage is made when an action comes, under that action's name. Where an action has run,
-its plan is shown, with lineage in it. Whatever goes wrong leaves `explain` to stock PySpark.
+its plan is shown, with lineage in it. Whatever goes wrong leaves `explain` to unmodified PySpark.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ def install(patches: Patches, rule: Any, *, is_pinned: bool) -> None:
         patches.replace(frame, "explain", _explain(frame.explain, rule))
 
 
-def _explain(stock: Callable[..., None], rule: Any) -> Callable[..., None]:
+def _explain(original: Callable[..., None], rule: Any) -> Callable[..., None]:
     def explain(self: Any, *args: Any, **kwargs: Any) -> None:
         another = _not_planned(self)
         if another is None:
-            stock(self, *args, **kwargs)
+            original(self, *args, **kwargs)
             return
         try:
             rule.suspend(True)
-            stock(another, *args, **kwargs)
+            original(another, *args, **kwargs)
         finally:
             with contextlib.suppress(Exception):  # the JVM may have gone
                 rule.suspend(False)
 
-    return like(stock, hiding(explain))
+    return like(original, hiding(explain))
 
 
 def _not_planned(frame: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Actions that read a plan again which was rewritten for an RDD or a checkpoint: Spark rewrites it no more.
+"""Actions that execute a plan again which was rewritten for an RDD or a checkpoint: it is rewritten no more.
 
-Runs of such a plan's node that an execution of the plan made are its action's. They wait until the end of the
-query says which action that was, and then get a sink of their own. Pure but for what it is given.
+Task runs of such a plan's node that an execution of the plan made are its action's. They wait until the end
+of the query says which action that was, and then get a sink of their own. Touches nothing but its arguments.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from spark_agent import contract
 #: What Spark's listeners call an action, where that is not what PySpark does.
 _NAMES = {"toPythonIterator": "toLocalIterator"}
 _TO_PYTHON = re.compile(r"(As\w+)?ToPython$")
-#: Those that give nobody records: what they keep goes on in later queries.
-_KEEPING = frozenset(("checkpoint", "localCheckpoint"))
+#: Those that give nobody records: what they persist goes on in later queries.
+_PERSISTING = frozenset(("checkpoint", "localCheckpoint"))
 
 
-class ReadAgain:
+class ReExecutions:
     """The nodes of plans that were rewritten for an RDD or a checkpoint."""
 
     def __init__(
@@ -37,21 +37,21 @@ class ReadAgain:
         self._nodes.add(node)
 
     def leave_out(self, node: int) -> None:
-        """Executions of other plans read this one, so that its runs say nothing of an action."""
+        """Executions of other plans read this one, so that its task runs say nothing of an action."""
         self._nodes.discard(node)
 
     def takes(self, manifest: dict[str, Any]) -> bool:
-        """Is it a run of an action? Then it is published once the action has ended."""
+        """Is it a task run of an action? Then it is published once the action has ended."""
         is_of_action = manifest["input"] in self._nodes and "execution" in manifest
         if is_of_action:
             self._waiting[manifest["input"]].append(manifest)
         return is_of_action
 
     def end(self, node: int, name: str, *, is_failed: bool) -> None:
-        """The action of this name has read the plan whose rows are those of `node`."""
+        """The action of this name has executed the plan whose rows are those of `node`."""
         runs = self._waiting.pop(node, [])
-        if runs and not is_failed and name not in _KEEPING:
-            sink, reason = self._next_number(), why_bound(name)
+        if runs and not is_failed and name not in _PERSISTING:
+            sink, reason = self._next_number(), upper_bound_reason(name)
             self._emit(
                 contract.NODE_REGISTERED,
                 node=sink,
@@ -72,18 +72,17 @@ class ReadAgain:
             self._publish_manifest(run)
 
     def end_all(self) -> None:
-        """The application ends: of what still waits nobody will say any more what it was."""
+        """The application ends: nothing will say any more which action the waiting task runs were of."""
         for node in list(self._waiting):
             self.end(node, "", is_failed=True)
 
 
-def why_bound(action: str) -> str:
-    """Why an action gives fewer records than it reads, if one cannot tell which."""
+def upper_bound_reason(action: str) -> str:
+    """Why an action gives fewer records than it reads, if one cannot tell which; empty of others."""
     is_of_last = action_of(action) == "tail"
     return "only the last of these records are what tail() gave" if is_of_last else ""
 
 
 def action_of(name: str) -> str:
     """The method of PySpark, of the name that Spark's listeners hear."""
-    found = _NAMES.get(name)
-    return found if found is not None else _TO_PYTHON.sub("", name) or "query"
+    return _NAMES.get(name) or _TO_PYTHON.sub("", name) or "query"

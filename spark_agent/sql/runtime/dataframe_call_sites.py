@@ -23,13 +23,13 @@ def install(patches: Patches, java: Any) -> None:
     patches.replace(frame, "__init__", _noting(frame.__init__, java.note))
 
 
-def _noting(stock: Callable[..., None], note: Callable[[Any, str], None]) -> Callable[..., None]:
+def _noting(original: Callable[..., None], note: Callable[[Any, str], None]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        stock(self, *args, **kwargs)
+        original(self, *args, **kwargs)
         try:
             if place := call_site():
                 note(self._jdf, place)
         except Exception:  # noqa: BLE001 - a line of code is not worth the user's query
             logger.debug("a DataFrame has no place", exc_info=True)
 
-    return like(stock, __init__)
+    return like(original, __init__)

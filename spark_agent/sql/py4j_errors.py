@@ -1,0 +1,9 @@
+"""What py4j raises, in short. Its errors are not imported: nothing here needs py4j before Spark has begun."""
+
+from __future__ import annotations
+
+
+def in_short(error: Exception) -> str:
+    """The class and the first line: behind it stands the stack of the JVM."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]

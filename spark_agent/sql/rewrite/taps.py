@@ -1,0 +1,79 @@
+"""The taps of rewritten plans: expressions of the agent's jar that number rows and write ids.
+
+Implements `Taps` of `plan_walk`. What the expressions of an application share is made for its first query,
+since it waits for the topics of Kafka.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from spark_agent.sql.rewrite.plan_walk import Ids
+from spark_agent.sql.types import Expression, OutputFiles
+
+if TYPE_CHECKING:
+    from spark_agent.driver.session import Session
+    from spark_agent.sql.jvm_gateway import Jvm
+
+
+class PlanTaps:
+    """The taps of one plan. With `is_persisted` its rows are to be cached or checkpointed."""
+
+    def __init__(self, jvm: Jvm, config: Any, *, is_persisted: bool = False) -> None:
+        self._jvm, self._config, self._is_persisted = jvm, config, is_persisted
+
+    def source(
+        self, node: int, row_index: Expression | None, *, is_striped: bool, is_of_branch: bool
+    ) -> Expression:
+        return self._jvm.source(
+            self._config, node, row_index, is_striped=is_striped, is_of_branch=is_of_branch
+        )
+
+    def tap(
+        self,
+        node: int,
+        ids: Ids,
+        key: Expression | None = None,
+        steps: tuple[int, int] = (-1, -1),
+        output_files: OutputFiles | None = None,
+    ) -> Expression:
+        columns, sources = [column for column, _ in ids], [source for _, source in ids]
+        codes, keys = steps
+        return self._jvm.tap(
+            self._config,
+            node,
+            columns,
+            sources,
+            key=key,
+            codes=codes,
+            keys=keys,
+            output_files=output_files,
+            is_kept=self._is_persisted,
+        )
+
+
+class TapFactory:
+    """Makes the taps of the plans of one application. Thread-safe."""
+
+    def __init__(self, session: Session, jvm: Jvm) -> None:
+        self._session, self._jvm = session, jvm
+        self._lock = threading.Lock()
+        self._config: Any = None
+
+    def taps(self, *, is_persisted: bool) -> PlanTaps:
+        with self._lock:
+            if self._config is None:
+                session = self._session
+                self._config = self._jvm.common(
+                    session.application_id,
+                    session.settings,
+                    session.events.flow_partitions(),
+                    session.notices.say,
+                )
+                self._jvm.ship()
+        return PlanTaps(self._jvm, self._config, is_persisted=is_persisted)
+
+    def none(self) -> PlanTaps:
+        """For a plan that stays as it is."""
+        return PlanTaps(self._jvm, None)

@@ -1,0 +1,91 @@
+"""The queries that run: what their tasks report, and how each of them ended.
+
+A query begins when its plan is rewritten, or published as it is. Its tasks report their runs; its end says
+which action it was and whether it failed. Promises that the records of a failed query are no exact result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spark_agent import contract
+from spark_agent.driver import error_descriptions
+from spark_agent.driver.nodes import failure_reason
+from spark_agent.sql.files.outputs import Output, Outputs
+from spark_agent.sql.rewrite.plan_nodes import PlanNode, publish
+from spark_agent.sql.runtime.file_partitions import FilePartitions
+from spark_agent.sql.runtime.rdd_boundary import RddBoundary
+from spark_agent.sql.runtime.re_executions import ReExecutions
+
+if TYPE_CHECKING:
+    from spark_agent.driver.session import Session
+
+#: Sinks of queries that may run, or run again.
+_MOST_SINKS = 1_000
+
+
+class Executions:
+    """Those of one application. Queries begin in users' threads; the thread of `JvmEvents` does the rest."""
+
+    def __init__(self, session: Session, re_executions: ReExecutions, rdd_boundary: RddBoundary) -> None:
+        self._session = session
+        self._re_executions, self._rdd_boundary = re_executions, rdd_boundary
+        self._partitions = FilePartitions(session.events.emit)
+        self._outputs = Outputs()
+        self._sinks: dict[
+            int, tuple[PlanNode, bool, str]
+        ] = {}  # and how exact each was when it was published
+
+    def publish(self, nodes: list[PlanNode]) -> None:
+        """Publish the nodes of a plan, of which the last is its output's."""
+        node = nodes[-1]
+        if node.kind == "sink":
+            self._sinks[node.number] = node, node.exact, node.reason
+            if len(self._sinks) > _MOST_SINKS:
+                self._sinks.pop(next(iter(self._sinks)), None)
+        self._partitions.add_scans(nodes)
+        publish(self._session.events.emit, nodes)
+
+    def begin_output(self, node: int, output: Output) -> None:
+        """The query of this node will write files."""
+        self._outputs.begin(node, output)
+
+    def committed(self, manifest: dict[str, Any]) -> None:
+        """A task run of a tap was accepted."""
+        node, split = manifest["input"], manifest["split"]
+        self._partitions.scanned(node, split, manifest.pop("parts", None) or [])
+        written: dict[str, Any] = {name: manifest.pop(name, None) for name in ("places", "lines")}
+        if not self._re_executions.takes(manifest):
+            self._session.events.publish_manifest(manifest)
+        self._outputs.take(node, split, manifest["outputs"], written)
+
+    def ended(self, nodes: list[int], name: str, *, is_failed: bool, error: dict[str, str] | None) -> None:
+        """An execution has ended. `nodes` are the outputs of its plan, `name` is Spark's for the action."""
+        for node in nodes:
+            self._re_executions.end(node, name, is_failed=is_failed)
+            self._end_sink(node, is_failed=is_failed, error=error)
+            self._partitions.publish(node, self._outputs.end(node, is_failed=is_failed))
+        self._rdd_boundary.describe()
+
+    def end(self) -> None:
+        """The application ends."""
+        self._re_executions.end_all()
+        self._rdd_boundary.describe()
+
+    def _end_sink(self, number: int, *, is_failed: bool, error: dict[str, str] | None) -> None:
+        """Of a query that failed, which may run well another time, records are no result."""
+        node, exact, reason = self._sinks.get(number, (None, True, ""))
+        if node is None:
+            return
+        ended: dict[str, Any] = {"node": number, "state": contract.ACTION_COMPLETE}
+        if is_failed:
+            kind, message = (error or {}).get("type", ""), (error or {}).get("message", "")
+            cause = error_descriptions.of_jvm(
+                kind, message, node.call_site, self._session.settings, node.name
+            )
+            ended = {"node": number, "state": contract.ACTION_FAILED, "error": cause}
+        self._session.events.emit(contract.ACTION_ENDED, **ended)
+        exactness = (False, failure_reason(node.name)) if is_failed else (exact, reason)
+        if exactness != (node.exact, node.reason):
+            node.exact, node.reason = exactness
+            self._session.events.emit(contract.NODE_REGISTERED, **node.event())

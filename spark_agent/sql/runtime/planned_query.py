@@ -1,0 +1,91 @@
+"""A query as Spark plans it: which call asked for it, what of its plan it is, and where its rows go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from spark_agent.sql.catalyst import Catalyst
+from spark_agent.sql.files.outputs import Output
+from spark_agent.sql.tables import Endpoint
+from spark_agent.sql.types import Plan
+
+#: Methods of Spark SQL that plan a query for themselves or for people to read.
+_NOT_CAPTURED = ("DataFrameReader.", "Dataset.explain", "ExplainCommand.")
+#: Those that read the rows of a plan as an RDD: what is persisted, and what Python goes on with.
+_READING_AS_RDD = ("Dataset.checkpoint", "Dataset.localCheckpoint", "Dataset.javaToPython")
+#: That which fills a cache with them, in the tasks of whatever reads them first.
+_LOCAL_CHECKPOINT = "Dataset.localCheckpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningCall:
+    """The call of Spark SQL, `Class.method`, that a plan is made for."""
+
+    method: str
+    is_cache: bool  # Spark caches the rows
+    thread: int | None  # of the JVM, where it works for a thread of Python
+
+    @classmethod
+    def parse(cls, entry: str) -> PlanningCall:
+        """`entry` is what `Jvm.rule` says."""
+        call, _, thread = entry.partition("@")
+        cached, _, method = call.rpartition(":")
+        return cls(method, bool(cached), int(thread) if thread else None)
+
+    @property
+    def is_captured(self) -> bool:
+        return not self.method.startswith(_NOT_CAPTURED)
+
+    @property
+    def is_read_as_rdd(self) -> bool:
+        return not self.is_cache and self.method.startswith(_READING_AS_RDD)
+
+    @property
+    def is_of_rdd(self) -> bool:
+        """Is it `DataFrame.rdd`?"""
+        return self.is_read_as_rdd and self.method.endswith("javaToPython")
+
+    @property
+    def is_persisted(self) -> bool:
+        """Do the tasks that compute its rows persist them?"""
+        return self.is_cache or self.method.startswith(_LOCAL_CHECKPOINT)
+
+    @property
+    def gives_no_result(self) -> bool:
+        """Do its rows stay in Spark, for later queries or for an RDD?"""
+        return self.is_cache or self.is_read_as_rdd
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """`query` is the plan without the command around it; `into_command` puts another one in its place."""
+
+    plan: Plan
+    query: Plan
+    into_command: Callable[[Plan], Plan] | None
+    call: PlanningCall
+    name: str  # of the action, as PySpark calls it
+    call_site: str
+    output: Output | None  # the files that it writes
+    endpoint: Endpoint | None  # where its rows go otherwise
+
+    @property
+    def is_action(self) -> bool:
+        """Does the user's program get its rows, or their number?"""
+        return self.into_command is None and not self.call.gives_no_result
+
+    def node_fields(self) -> dict[str, Any]:
+        """Of the node of its output."""
+        fields: dict[str, Any] = {"kind": "operator"} if self.call.gives_no_result else {}
+        if self.output is not None:
+            fields.update(description=self.output.path, dataset=self.output.dataset)
+        elif self.endpoint is not None:
+            fields.update(description=self.endpoint.description, dataset=self.endpoint.dataset)
+        return fields
+
+
+def command_of(catalyst: Catalyst, plan: Plan, kind: str) -> Plan:
+    """The command that stands below the queries with names of a statement."""
+    return plan.plan() if kind == "WithCTE" else plan
