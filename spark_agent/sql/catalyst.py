@@ -1,4 +1,4 @@
-"""Catalyst over py4j: the few constructors and questions that rewriting a plan needs, each in one place.
+"""Catalyst over py4j: the few constructors and queries that rewriting a plan needs, each in one place.
 
 A round trip to the JVM takes about 0.2 ms, so classes are looked up once, and what the JVM can do in one call
 is done there, by PlanReader.java and PlanBuilder.java. Knows nothing of lineage. Constructors differ between
@@ -41,7 +41,7 @@ class Catalyst:
     """One JVM. Names of methods are those of Catalyst's classes."""
 
     def __init__(self, jvm: Any, java: Jvm) -> None:
-        self._jvm = jvm
+        self.jvm = self._jvm = jvm
         self._java = java
         self._reader, self._builder = java.plan_reader, java.plan_builder
         catalyst = jvm.org.apache.spark.sql.catalyst
@@ -68,14 +68,13 @@ class Catalyst:
         self._equi_join = catalyst.planning.ExtractEquiJoinKeys
         self._pruning = expressions.DynamicPruningSubquery
         self._relation = jvm.org.apache.spark.sql.execution.datasources.LogicalRelation
-        self._writes = jvm.org.apache.spark.sql.execution.datasources.V1WritesUtils
         self._equal = expressions.EqualNullSafe
         self._files = jvm.org.apache.spark.sql.execution.datasources.HadoopFsRelation
         self.no_options = singleton(jvm.scala.collection.immutable, "Map").empty()
         self.true = self._literal.TrueLiteral()
         self.no_id = self._literal.create(None, self._long)
 
-    # -- questions -----------------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------
 
     def kind(self, part: Any) -> str:
         """The name of the class of a plan, an expression, or what they hold; without its package."""
@@ -85,10 +84,10 @@ class Catalyst:
         return _texts(self._reader.leafKinds(plan))
 
     def look(self, plan: Plan) -> Operator:
-        told = json.loads(self._reader.describe(plan))
-        if told["files"] is not None:
-            told["files"]["options"] = _lowered(told["files"]["options"])
-        return Operator(**told)
+        fields = json.loads(self._reader.describe(plan))
+        if fields["files"] is not None:
+            fields["files"]["options"] = _lowered(fields["files"]["options"])
+        return Operator(**fields)
 
     def types(self, expressions: list[Expression] | Seq) -> list[str]:
         """The names of their types, as in a catalog."""
@@ -101,6 +100,10 @@ class Catalyst:
         """The names of the columns that it reads."""
         return _texts(self._reader.referenceNames(expression))
 
+    def data_columns(self, command: Plan) -> Seq:
+        """The columns that a command writes into files, not into names of folders."""
+        return self._reader.dataColumns(command)
+
     def text_columns(self, columns: Seq) -> Any:
         """A java.util.List of those that are texts; None where others may hold the end of a line, too."""
         return self._reader.textColumns(columns)
@@ -110,12 +113,12 @@ class Catalyst:
         return tuple(json.loads(self._reader.columnIds(plan)))
 
     @staticmethod
-    def column_ids_read(plan: Plan) -> set[int]:
-        """Those of the columns that an operator's own expressions read."""
-        read, found = plan.references().iterator(), set()
-        while read.hasNext():
-            found.add(int(read.next().exprId().id()))
-        return found
+    def column_ids_read(reader: Expression | Plan) -> set[int]:
+        """Those of the columns that an expression, or an operator's own ones, reads."""
+        columns, ids = reader.references().iterator(), set()
+        while columns.hasNext():
+            ids.add(int(columns.next().exprId().id()))
+        return ids
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
         """Do two plans with the same leaves read the same files? Spark itself looks at their folders only."""
@@ -201,38 +204,6 @@ class Catalyst:
         """A value as Spark shows it, cast to a string; times in a time zone."""
         return self._cast(expression, self._string, self._jvm.scala.Option.apply(time_zone), self._mode())
 
-    def bucket(self, command: Plan) -> Expression | None:
-        """The number of the bucket into which a command that writes files puts a row."""
-        if not command.bucketSpec().isDefined():
-            return None
-        columns = self.data_columns(command)
-        found = self._writes.getWriterBucketSpec(command.bucketSpec(), columns, command.options())
-        return found.get().bucketIdExpression() if found.isDefined() else None
-
-    def data_columns(self, command: Plan) -> Seq:
-        """The columns that a command writes into files, not into names of folders."""
-        return self._reader.dataColumns(command)
-
-    def folder(self, table: Plan, values: Any) -> str:
-        """The folder of some partition columns' values, a Scala Map, below that of a table of the catalog."""
-        escaped = self._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
-        names = [name for name in self.items(table.partitionColumnNames()) if values.contains(name)]
-        return "/".join(str(escaped.getPartitionPathString(name, values.apply(name))) for name in names)
-
-    def locations(self, table: Plan) -> Callable[[str], str | None]:
-        """Tells where the catalog has a partition of a table, which is known by the folder of its values."""
-        name, sql = table.identifier(), self._jvm.org.apache.spark.sql
-        catalog = sql.SparkSession.active().sharedState().externalCatalog()
-
-        def location(folder: str) -> str | None:
-            values = sql.execution.datasources.PartitioningUtils.parsePathFragment(folder)
-            found = catalog.getPartitionOption(name.database().get(), name.table(), values)
-            if not found.isDefined():
-                return None
-            return str(self._jvm.org.apache.hadoop.fs.Path(found.get().location()).toString())
-
-        return location
-
     def _mode(self) -> Any:
         return getattr(self._cast, "$lessinit$greater$default$4")()
 
@@ -254,14 +225,14 @@ class Catalyst:
     def references(self, reader: Expression | Plan, plan: Plan) -> list[Expression]:
         """The columns of `plan` that an expression, or an operator's own ones, reads."""
         read = reader.references()
-        return [each for each in self.items(plan.output()) if read.contains(each)]
+        return [column for column in self.items(plan.output()) if read.contains(column)]
 
     def all_of(self, conditions: Sequence[Expression]) -> Expression | None:
-        """They joined by AND; None for none."""
-        found = None
-        for each in conditions:
-            found = each if found is None else self._both(found, each)
-        return found
+        """Their conjunction; None for none."""
+        conjunction = None
+        for condition in conditions:
+            conjunction = condition if conjunction is None else self._both(conjunction, condition)
+        return conjunction
 
     def transformed(self, plan: Plan, function: Callable[[Expression], Expression | None]) -> Plan:
         """The plan's own expressions with what `function` gives for any part of them that is not None."""
@@ -272,10 +243,10 @@ class Catalyst:
 
         That broadcast has columns of ids, and is another one than the query's.
         """
-        parts = [pruning.productElement(index) for index in range(pruning.productArity())]
-        parts[4] = False  # onlyInBroadcast
+        arguments = _arguments(pruning)
+        arguments[4] = False  # onlyInBroadcast
         # Since Spark 4.3 there is a second list of parameters.
-        return self._pruning(*parts, *self.items(pruning.otherCopyArgs()))
+        return self._pruning(*arguments, *self.items(pruning.otherCopyArgs()))
 
     # -- plans ---------------------------------------------------------------------------------------
 
@@ -289,8 +260,7 @@ class Catalyst:
 
     def with_columns(self, plan: Plan, named: list[Expression]) -> tuple[Plan, list[Expression]]:
         """The plan with more columns, and their attributes."""
-        made = self.project_as(plan, plan, named)
-        return made, [each.toAttribute() for each in named]
+        return self.project_as(plan, plan, named), [column.toAttribute() for column in named]
 
     def filter(self, condition: Expression, plan: Plan) -> Plan:
         return self._filter(condition, plan)
@@ -317,10 +287,10 @@ class Catalyst:
     def with_row_index(self, relation: Plan) -> tuple[Plan, Expression | None] | None:
         """A LogicalRelation with the index of each row in its file, which is None where it cannot be had too.
 
-        None where the format does not tell it.
+        None where the format does not know it.
         """
-        made = self._builder.withMetadata(relation)
-        return None if made is None else (made, self._builder.rowIndex(made))
+        indexed = self._builder.withMetadata(relation)
+        return None if indexed is None else (indexed, self._builder.rowIndex(indexed))
 
     @staticmethod
     def behind_cache(relation: Plan) -> Plan | None:
@@ -333,11 +303,11 @@ class Catalyst:
         files = relation.relation()
         if self.kind(files) != "HadoopFsRelation":
             return relation
-        parts = [files.productElement(index) for index in range(files.productArity())]
-        parts[5] = parts[5].updated(*_MARK)
-        made = [relation.productElement(index) for index in range(relation.productArity())]
-        made[0] = self._files(*parts, files.sparkSession())
-        return self._relation(*made)
+        file_arguments = _arguments(files)
+        file_arguments[5] = file_arguments[5].updated(*_MARK)
+        arguments = _arguments(relation)
+        arguments[0] = self._files(*file_arguments, files.sparkSession())
+        return self._relation(*arguments)
 
     def aggregate(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
         """`plan`, an Aggregate, with more results over another child."""
@@ -361,13 +331,13 @@ class Catalyst:
         return self.project([self.alias(self.long(0), "lineage_none")], none)
 
     def after(self, without_rows: Plan) -> Expression:
-        """A condition that is always true, and only asked when a plan that gives no rows has run."""
+        """A condition that is always true, and only evaluated when a plan that gives no rows has run."""
         # Its constructor differs between versions; Spark's parser takes a fifth of a second to be loaded.
         parser = singleton(self._jvm.org.apache.spark.sql.catalyst.parser, "CatalystSqlParser")
         return self._is_null(parser.parseExpression("(select 0)").withNewPlan(without_rows))
 
-    def steady(self, plan: Plan) -> Plan:
-        """The plan of a subquery that Spark takes to give the same each time, whatever notes its rows."""
+    def deterministic(self, plan: Plan) -> Plan:
+        """The plan of a subquery that Spark takes for deterministic, with the taps in it."""
         return self._builder.deterministic(plan)
 
     def pruned(self, plan: Plan) -> Plan:
@@ -376,10 +346,10 @@ class Catalyst:
 
     def equi_join_keys(self, join: Plan) -> tuple[list[Expression], list[Expression], bool] | None:
         """(keys of the left side, of the right side, is there nothing else to the condition)."""
-        found = self._equi_join.unapply(join)
-        if not found.isDefined():
+        extracted = self._equi_join.unapply(join)
+        if not extracted.isDefined():
             return None
-        parts = found.get()
+        parts = extracted.get()
         return self.items(parts._2()), self.items(parts._3()), not parts._4().isDefined()
 
 
@@ -388,8 +358,13 @@ def singleton(package: Any, name: str) -> Any:
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
-def _texts(told: Any) -> list[str]:
-    return list(json.loads(told))
+def _arguments(product: Any) -> list[Any]:
+    """What an object of a case class was made of."""
+    return [product.productElement(index) for index in range(product.productArity())]
+
+
+def _texts(array: Any) -> list[str]:
+    return list(json.loads(array))
 
 
 def _lowered(options: dict[str, str]) -> dict[str, str]:
@@ -403,15 +378,15 @@ class _PartialFunction:
         self._function = function
 
     def applyOrElse(self, part: Expression, default: Any) -> Expression:
-        made = self._function(part)
-        return default.apply(part) if made is None else made
+        replacement = self._function(part)
+        return default.apply(part) if replacement is None else replacement
 
     def isDefinedAt(self, part: Expression) -> bool:
         return True
 
     def apply(self, part: Expression) -> Expression:
-        made = self._function(part)
-        return part if made is None else made
+        replacement = self._function(part)
+        return part if replacement is None else replacement
 
     def toString(self) -> str:
         return "lineage"

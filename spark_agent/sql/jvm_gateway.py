@@ -77,7 +77,7 @@ class Jvm:
         self.manifests = classes.ManifestAccumulator()
         context._jsc.sc().register(self.manifests)
 
-    def common(
+    def agent_config(
         self,
         application_id: str,
         settings: AgentSettings,
@@ -107,7 +107,7 @@ class Jvm:
 
     def source(
         self,
-        common: Any,
+        config: Any,
         node: int,
         row_index: Any = None,
         *,
@@ -118,12 +118,12 @@ class Jvm:
 
         `is_of_branch` says that it may be compiled into one piece with a union.
         """
-        made = self._branch_source if is_of_branch else self._source
-        return made(common, node, is_striped, self.seq([] if row_index is None else [row_index]))
+        new = self._branch_source if is_of_branch else self._source
+        return new(config, node, is_striped, self.seq([] if row_index is None else [row_index]))
 
     def tap(
         self,
-        common: Any,
+        config: Any,
         node: int,
         ids: Sequence[Any],
         sources: Sequence[int],
@@ -132,47 +132,34 @@ class Jvm:
         codes: int = -1,
         keys: int = -1,
         output_files: OutputFiles | None = None,
-        is_kept: bool = False,
+        is_persisted: bool = False,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
-        and K of its steps; without, it is an output's, which may have `output_files`. With `is_kept` it is
-        of a plan whose rows are to be kept.
+        and K of its groups; without, it is an output's, which may have `output_files`. With `is_persisted`
+        it is of a plan whose rows are to be cached or checkpointed.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
         if key is not None and output_files is not None:
             raise ValueError(f"tap {node} has a key, so it is none of an output of files")
-        numbers = self.java_list(int(source) for source in sources)
-        children = [*ids, *([] if key is None else [key])]
-        columns: list[str] = []
-        is_bucketed, writers, is_alone = False, 0, False
-        texts, found = self._empty, 0
-        if output_files is not None:
-            columns, is_bucketed, writers = (
-                output_files.columns,
-                output_files.bucket is not None,
-                output_files.writers,
-            )
-            is_alone = output_files.is_alone
-            if output_files.texts is not None:
-                texts, found = output_files.texts, len(output_files.texts)
-            children += [each for each in (output_files.key, output_files.bucket) if each is not None]
-            children += output_files.values
-        names = self.java_list(columns)
+        files = output_files or OutputFiles()
+        optional = (key, files.key, files.bucket)
+        children = [*ids, *(child for child in optional if child is not None), *files.values]
+        texts = self._empty if files.texts is None else files.texts
         spec = self._spec(
-            common,
+            config,
             node,
             codes,
             keys,
-            numbers,
-            names,
-            is_bucketed,
-            writers,
-            found,
-            is_alone,
-            is_kept,
+            self.java_list(int(source) for source in sources),
+            self.java_list(files.columns),
+            files.bucket is not None,
+            files.writers,
+            len(texts),
+            files.is_alone,
+            is_persisted,
         )
         return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
 
@@ -212,7 +199,7 @@ class Jvm:
         return self._classes.QueryEndListener(self.manifests)
 
     def mark(self, plan: Any, node: int) -> None:
-        """Of a query whose plan stays as it is: let its end be told as that of `node`."""
+        """Of a query whose plan stays as it is: let its end be reported as that of `node`."""
         self._classes.QueryEndListener.mark(plan, node)
 
     def outputs(self, optimized: Any) -> list[int]:
@@ -221,15 +208,15 @@ class Jvm:
 
     def java_list(self, items: Iterable[Any]) -> Any:
         """For a java.util.List: py4j makes one with a call for each item, the JVM a short one at once."""
-        found = [*items]
-        if not found:
+        listed = [*items]
+        if not listed:
             return self._empty
-        return self._list_of(*found) if len(found) <= _MOST_AT_ONCE else found
+        return self._list_of(*listed) if len(listed) <= _MOST_AT_ONCE else listed
 
     def seq(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        found = self.java_list(items)
-        return self._nil if found is self._empty else self.plan_builder.seq(found)
+        listed = self.java_list(items)
+        return self._nil if listed is self._empty else self.plan_builder.seq(listed)
 
 
 class _Callback:

@@ -51,44 +51,63 @@ _ABOUT = "spark.lineage.kafka.config, for DataFrames and SQL: "
 
 def java_options(options: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """(the same options for the Java client, a sentence for each that it cannot have)."""
-    made: dict[str, str] = {}
+    java: dict[str, str] = {}
     problems: list[str] = []
     for name, value in options.items():
         if name in ("sasl.username", "sasl.password"):
             continue  # together, below
-        if name in _SAME:
-            made[name] = value
-        elif name in _RENAMED:
-            made[_RENAMED[name]] = value
-        elif name == "security.protocol":
-            made[name] = value.upper()
-        elif name == "ssl.endpoint.identification.algorithm":
-            made[name] = "" if value == "none" else value
-        elif name in _PEM:
-            made[_PEM[name]] = value.replace("\\n", "\n")
-        elif name in _PEM_FILES:
-            try:
-                made[_PEM_FILES[name]] = _text(value)
-            except (OSError, ValueError):
-                problems.append(f"{_ABOUT}the file that {name} names cannot be read as text; it is left out")
-        else:
-            problems.append(f"{_ABOUT}the Java client has no {name}; it is left out")
-    if "ssl.truststore.certificates" in made:
-        made["ssl.truststore.type"] = "PEM"
-    if "ssl.keystore.key" in made:
-        made["ssl.keystore.type"] = "PEM"
-        if "PRIVATE KEY" in made["ssl.keystore.key"] and "RSA PRIVATE" in made["ssl.keystore.key"]:
-            problems.append(f"{_ABOUT}the Java client takes the private key in PKCS #8 only")
-    elif "ssl.keystore.location" in made:
-        made["ssl.keystore.type"] = "PKCS12"
+        try:
+            java.update(_java_option(name, value))
+        except _UnavailableError as error:
+            problems.append(f"{_ABOUT}{error}; it is left out")
+    _add_store_types(java, problems)
     if "sasl.username" in options or "sasl.password" in options:
-        module = _LOGIN_MODULES.get(made.get("sasl.mechanism", "").upper())
-        if module is None:
-            problems.append(f"{_ABOUT}sasl.username needs sasl.mechanism {', '.join(_LOGIN_MODULES)}")
-        else:
-            name, word = (_quoted(options.get(f"sasl.{which}", "")) for which in ("username", "password"))
-            made["sasl.jaas.config"] = f"{module} required username={name} password={word};"
-    return made, problems
+        _add_login(java, options, problems)
+    return java, problems
+
+
+class _UnavailableError(Exception):
+    """The Java client cannot have an option; the text says why."""
+
+
+def _java_option(name: str, value: str) -> dict[str, str]:
+    """One option under Java's name. Raises _UnavailableError."""
+    if name in _SAME:
+        return {name: value}
+    if name in _RENAMED:
+        return {_RENAMED[name]: value}
+    if name == "security.protocol":
+        return {name: value.upper()}
+    if name == "ssl.endpoint.identification.algorithm":
+        return {name: "" if value == "none" else value}
+    if name in _PEM:
+        return {_PEM[name]: value.replace("\\n", "\n")}
+    if name in _PEM_FILES:
+        try:
+            return {_PEM_FILES[name]: _text(value)}
+        except (OSError, ValueError):
+            raise _UnavailableError(f"the file that {name} names cannot be read as text") from None
+    raise _UnavailableError(f"the Java client has no {name}")
+
+
+def _add_store_types(java: dict[str, str], problems: list[str]) -> None:
+    if "ssl.truststore.certificates" in java:
+        java["ssl.truststore.type"] = "PEM"
+    if "ssl.keystore.key" in java:
+        java["ssl.keystore.type"] = "PEM"
+        if "PRIVATE KEY" in java["ssl.keystore.key"] and "RSA PRIVATE" in java["ssl.keystore.key"]:
+            problems.append(f"{_ABOUT}the Java client takes the private key in PKCS #8 only")
+    elif "ssl.keystore.location" in java:
+        java["ssl.keystore.type"] = "PKCS12"
+
+
+def _add_login(java: dict[str, str], options: Mapping[str, str], problems: list[str]) -> None:
+    module = _LOGIN_MODULES.get(java.get("sasl.mechanism", "").upper())
+    if module is None:
+        problems.append(f"{_ABOUT}sasl.username needs sasl.mechanism {', '.join(_LOGIN_MODULES)}")
+        return
+    name, word = (_quoted(options.get(f"sasl.{which}", "")) for which in ("username", "password"))
+    java["sasl.jaas.config"] = f"{module} required username={name} password={word};"
 
 
 def _text(path: str) -> str:

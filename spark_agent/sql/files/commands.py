@@ -9,7 +9,7 @@ from spark_agent.sql.types import Plan
 
 _WRITING_FILES = ("InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "InsertIntoHiveDirCommand")
 _WRITING = (*_WRITING_FILES, "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic")
-#: Those that run a query of their own for what they do: that query is told of. What is kept is one, too.
+#: Those that run a query of their own for what they do: that query is followed. What is cached is one, too.
 _RUNNING_ANOTHER = (
     "CacheTable",
     "CacheTableAsSelect",
@@ -28,23 +28,23 @@ _LIMITS = ("GlobalLimit", "LocalLimit")
 def several(catalyst: Catalyst, plan: Plan, kind: str) -> list[Plan]:
     """The commands of one statement that writes several queries (`FROM ... INSERT ... INSERT ...`)."""
     commands = catalyst.items(plan.children()) if kind == "Union" else []
-    return commands if all(catalyst.kind(each) in _WRITING for each in commands) else []
+    return commands if all(catalyst.kind(command) in _WRITING for command in commands) else []
 
 
 def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Callable[[Plan], Plan] | None]:
-    """The query of a plan, and for a command how the command goes around another one."""
+    """The query of a plan, and of a command what puts another query into it."""
     if kind == "WithCTE" and (inner := catalyst.kind(plan.plan())) in _WRITING:
-        query, around = query_of(catalyst, plan.plan(), inner)
-        return catalyst.with_children(plan, [*catalyst.items(plan.cteDefs()), query]), around
+        query, into_command = query_of(catalyst, plan.plan(), inner)
+        return catalyst.with_children(plan, [*catalyst.items(plan.cteDefs()), query]), into_command
     if kind in _WRITING_FILES:
         child = plan.child()
         if catalyst.kind(child) == "WriteFiles":
-            return child.child(), lambda made: catalyst.with_children(
-                plan, [catalyst.with_children(child, [made])]
+            return child.child(), lambda query: catalyst.with_children(
+                plan, [catalyst.with_children(child, [query])]
             )
-        return child, lambda made: catalyst.with_children(plan, [made])
+        return child, lambda query: catalyst.with_children(plan, [query])
     if kind in _WRITING:
-        return plan.child(), lambda made: catalyst.with_children(plan, [made])
+        return plan.child(), lambda query: catalyst.with_children(plan, [query])
     if kind in _MOVING:
         return plan, None
     if kind.endswith("Command") or kind in ("CommandResult", *_RUNNING_ANOTHER):
@@ -52,9 +52,9 @@ def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Ca
     return plan, None
 
 
-def given(catalyst: Catalyst, plan: Plan) -> tuple[Plan, Callable[[Plan], Plan]]:
+def query_of_function(catalyst: Catalyst, plan: Plan) -> tuple[Plan, Callable[[Plan], Plan]]:
     """The same of a plan that gives rows to a function of the JVM."""
-    return plan.child(), lambda made: catalyst.with_children(plan, [made])
+    return plan.child(), lambda query: catalyst.with_children(plan, [query])
 
 
 def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:
@@ -115,4 +115,4 @@ def upper_bound_reason(catalyst: Catalyst, limits: list[Plan]) -> str:
 
 
 def _offset_among(catalyst: Catalyst, limits: list[Plan]) -> Plan | None:
-    return next((each for each in limits if catalyst.kind(each) == "Offset"), None)
+    return next((limit for limit in limits if catalyst.kind(limit) == "Offset"), None)

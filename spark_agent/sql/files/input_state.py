@@ -1,7 +1,7 @@
 """The files that a query reads, as they are when it is planned, and whether they still are the same.
 
 Spark lists the files of a scan once and reads that list. The list is kept, at the price of a reference, and
-compared with a new one when the query is to be run again: a file of another size or time, one that is gone
+compared with a new one when the query is to run again: a file of another size or time, one that is gone
 and one that is new under the same roots are all a change. Promises to leave the lists of the user's own
 DataFrames as they are.
 """
@@ -36,11 +36,11 @@ class UncheckedInputError(Exception):
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan of files: how they are found, and those that were (a Seq of FileStatus)."""
+    """One scan: how its files are found, and those that were (a Seq of FileStatus)."""
 
     index: Any
     options: Any
-    found: Any
+    files: Any
 
 
 class Inputs:
@@ -52,24 +52,24 @@ class Inputs:
 
     def of(self, plan: Plan) -> list[Scan]:
         """The scans of a plan as they are now. Raises UncheckedInputError for what is no scan of files."""
-        found = []
+        scans = []
         for leaf in self.leaves(plan):
             name = self._catalyst.kind(leaf)
             relation = leaf.relation() if name == "LogicalRelation" else None
             if relation is not None and self._catalyst.kind(relation) == "HadoopFsRelation":
                 index = relation.location()
-                found.append(Scan(index, relation.options(), self._listed(index)))
+                scans.append(Scan(index, relation.options(), self._listed(index)))
             elif name not in _WITHOUT_INPUTS:
                 what = str(leaf.nodeName())
                 raise UncheckedInputError(
                     f"it reads {what}, of which nobody can tell later whether it is still the same"
                 )
-        return found
+        return scans
 
     def change(self, scans: list[Scan], java_session: Any) -> str:
         """What has changed, in words that name the file; "" for nothing."""
         for scan in scans:
-            before = listing(scan.found)
+            before = listing(scan.files)
             try:
                 now = listing(self._listed(self._again(scan, java_session)))
             except Exception as error:  # noqa: BLE001 - py4j's: a root that is gone, a store that is down

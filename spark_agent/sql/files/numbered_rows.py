@@ -11,7 +11,7 @@ from typing import Any
 
 def literally(path: str) -> str:
     """A path that Spark takes for no pattern."""
-    return "".join(f"\\{each}" if each in "\\*?[]{}" else each for each in path)
+    return "".join(f"\\{letter}" if letter in "\\*?[]{}" else letter for letter in path)
 
 
 def numbered(

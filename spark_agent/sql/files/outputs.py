@@ -1,8 +1,8 @@
 """Where queries write, and which rows of which file their records have become.
 
-An `Output` begins when its query is planned, takes what the query's tasks tell of their rows, and looks for
-their files once the query has ended. Nothing is told of what the driver cannot list, and nothing of a file
-that may be another query's.
+An `Output` begins when its query is planned, takes what the query's tasks report of their rows, and looks for
+their files once the query has ended. Says nothing of what the driver cannot list, and nothing of a file that
+may be another query's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from spark_agent.delivery.producer import logger
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst
-from spark_agent.sql.files import output_files, written_files
+from spark_agent.sql.files import catalog_partitions, output_files, written_files
 from spark_agent.sql.files.output_files import UnknownFilesError
 from spark_agent.sql.types import OutputFiles, Plan
 
@@ -28,7 +28,7 @@ def _nowhere(folder: str) -> str | None:
 
 @dataclass
 class Output:
-    """Files that a command writes below a path. `places` say which row goes into which file of a task."""
+    """Files that a command writes below a path. `output_files` say which row of a task goes into which."""
 
     path: str
     dataset: dict[str, str]
@@ -41,49 +41,60 @@ class Output:
     jobs_after: frozenset[str] | None = None  # the same when another query began to write there
     _pieces: dict[int, list[written_files.Piece]] = field(default_factory=dict)
 
-    def take(self, split: int, rows: int, told: Mapping[str, Any]) -> None:
-        """A task that counts wrote so many rows. `told` is what its tap tells beside that."""
-        places = told.get("places")
-        if self.output_files is None or told.get("lines") is False or (self._is_placed and places is None):
+    def take(self, split: int, rows: int, report: Mapping[str, Any]) -> None:
+        """A task that counts wrote so many rows. `report` is what its tap says beside that."""
+        runs = report.get("places")
+        if self.output_files is None or report.get("lines") is False or (self._is_divided and runs is None):
             return
-        made = written_files.pieces(split, rows, places, self.most_rows)
-        if made is not None:
-            self._pieces[split] = made
+        pieces = written_files.pieces(split, rows, runs, self.most_rows)
+        if pieces is not None:
+            self._pieces[split] = pieces
 
     @property
-    def _is_placed(self) -> bool:
+    def _is_divided(self) -> bool:
+        """Does a task write into several files by what is in its rows?"""
         return self.output_files is not None and self.output_files.key is not None
 
     def files(self, other_jobs: Iterable[str] = ()) -> tuple[str | None, list[dict[str, Any]]]:
         """The query's write job, and the files of each partition; (None, []) where they are not known."""
-        every = [piece for each in self._pieces.values() for piece in each]
-        if not self._pieces or (self._is_placed and not every):
+        pieces = [piece for of_task in self._pieces.values() for piece in of_task]
+        if not self._pieces or (self._is_divided and not pieces):
             return None, []
-        paths, files = {}, {}
-        for folder, wanted in (written_files.by_folder(every) or {"": set()}).items():
-            below = "/".join(filter(None, (self.below, folder)))
-            paths[folder] = f"{self.path}/{below}".rstrip("/")
-            files[folder] = self._own(written_files.files_in(paths[folder]), other_jobs)
-            if any(wanted <= names.keys() for names in files[folder].values()):
-                continue
-            elsewhere = self.location(below) if below else None
-            if elsewhere is not None:
-                paths[folder] = partitions.local_path(elsewhere)
-                files[folder] = self._own(written_files.files_in(paths[folder]), other_jobs)
-        job = written_files.job_of(every, files)
+        folders, files = {}, {}
+        for folder, written in (written_files.by_folder(pieces) or {"": set()}).items():
+            folders[folder], files[folder] = self._listed(folder, written, other_jobs)
+        job = written_files.job_of(pieces, files)
         if job is None:
             return None, []
-        found = {
-            (folder, file): f"{paths[folder]}/{name}"
+        paths = {
+            (folder, file): f"{folders[folder]}/{name}"
             for folder, jobs in files.items()
             for file, name in jobs[job].items()
         }
-        told = [written_files.partition(split, each, found) for split, each in self._pieces.items() if each]
-        for split, each in self._pieces.items():  # the first task writes a file of no rows
-            empty = found.get(("", written_files.File(split, written_files.NO_BUCKET, 0)))
-            if not each and empty is not None:
-                told.append(partitions.part_file(split, empty))
-        return job, sorted(told, key=lambda each: int(each["split"]))
+        file_partitions = []
+        for split, of_task in self._pieces.items():
+            # The first task writes a file of no rows.
+            empty = paths.get(("", written_files.File(split, written_files.NO_BUCKET, 0)))
+            if of_task:
+                file_partitions.append(written_files.partition(split, of_task, paths))
+            elif empty is not None:
+                file_partitions.append(partitions.part_file(split, empty))
+        return job, sorted(file_partitions, key=lambda partition: int(partition["split"]))
+
+    def _listed(
+        self, folder: str, written: set[written_files.File], other_jobs: Iterable[str]
+    ) -> tuple[str, written_files.Files]:
+        """(path, files) of a folder of values; it may be elsewhere, by the catalog, if it lacks the files."""
+        below = "/".join(filter(None, (self.below, folder)))
+        path = f"{self.path}/{below}".rstrip("/")
+        files = self._own(written_files.files_in(path), other_jobs)
+        if any(written <= names.keys() for names in files.values()):
+            return path, files
+        elsewhere = self.location(below) if below else None
+        if elsewhere is None:
+            return path, files
+        path = partitions.local_path(elsewhere)
+        return path, self._own(written_files.files_in(path), other_jobs)
 
     def _own(self, files: written_files.Files, other_jobs: Iterable[str]) -> written_files.Files:
         """Without those of jobs that are known to be others."""
@@ -110,11 +121,11 @@ class Outputs:
                 other.jobs_after = output.jobs_before or frozenset()
         self._open[node] = output
 
-    def take(self, node: int, split: int, rows: int, told: Mapping[str, Any]) -> None:
+    def take(self, node: int, split: int, rows: int, report: Mapping[str, Any]) -> None:
         """What one task says of its rows; nothing for a node without files."""
         output = self._open.get(node)
         if output is not None:
-            output.take(split, rows, told)
+            output.take(split, rows, report)
 
     def end(self, node: int, *, is_failed: bool) -> list[dict[str, Any]]:
         """The files of each partition of an output whose query has ended."""
@@ -177,16 +188,16 @@ def _of_data_source(catalyst: Catalyst, command: Plan) -> Output:
     output = _at(partitions.local_path(str(command.outputPath().toString())), format)
     table = command.catalogTable()
     if table.isDefined() and table.get().tracksPartitionsInCatalog():
-        output.location = catalyst.locations(table.get())
+        output.location = catalog_partitions.locations_of(catalyst, table.get())
     return output
 
 
 def _of_hive_table(catalyst: Catalyst, command: Plan) -> Output:
     table = command.table()
     output = _at(_path(table.location()), _hive_format(table.storage()))
-    output.below = catalyst.folder(table, command.staticPartitions())
+    output.below = catalog_partitions.folder_of(catalyst, table, command.staticPartitions())
     if not table.partitionColumnNames().isEmpty():
-        output.location = catalyst.locations(table)
+        output.location = catalog_partitions.locations_of(catalyst, table)
     return output
 
 

@@ -1,14 +1,14 @@
-"""What the leaves of plans read, and how rows of files are known.
+"""What the scans of plans read, and how rows of files are known.
 
-A Parquet file tells the index of each row, so a filter may stay beside the scan and be pushed into it: ids
-are made of what is left. Elsewhere a row is known by its order in the scan, so nothing may be left out before
-rows are numbered, but whole partitions of the data. Of ORC the stripes before a split say how many rows are.
+A Parquet file knows the index of each row, so a filter may be pushed into its scan: ids are made of what is
+left. Elsewhere a row is known by its order in the scan, so nothing may be left out before rows are numbered,
+but whole partitions of the data. Of ORC the stripes before a split say how many rows there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst, Operator
@@ -28,22 +28,31 @@ _FORMATS = {
 _OF_LINES = frozenset(("csv", "json"))
 
 
+class PersistedNodes(Protocol):
+    """Knows the nodes of cached and checkpointed DataFrames."""
+
+    def of(self, leaf: Plan, kind: str) -> int | None: ...
+
+
+class RddNodes(Protocol):
+    """Knows the nodes of RDDs that DataFrames were made of."""
+
+    def rdd_node(self, leaf: Plan, kind: str) -> int | None: ...
+
+
 class FileScans:
-    """`Scans` of a session. `persisted_nodes` knows the nodes of cached and checkpointed DataFrames.
+    """`Scans` of a session."""
 
-    `borders` knows those of RDDs that DataFrames were made of.
-    """
-
-    def __init__(self, catalyst: Catalyst, persisted_nodes: Any, rdd_boundary: Any) -> None:
+    def __init__(self, catalyst: Catalyst, persisted_nodes: PersistedNodes, rdd_nodes: RddNodes) -> None:
         self._catalyst = catalyst
         self._persisted_nodes = persisted_nodes
-        self._rdd_boundary = rdd_boundary
+        self._rdd_nodes = rdd_nodes
 
     def describe(
-        self, leaf: Operator, beside: Sequence[Expression] = ()
+        self, scan: Operator, pushed: Sequence[Expression] = ()
     ) -> tuple[str, dict[str, str] | None]:
-        """Text and dataset of a scan; `beside` are conditions on what it gives, as in `is_pruned_by`."""
-        files = leaf.files
+        """Text and dataset of a scan; `pushed` are conditions that `may_be_pushed` into it."""
+        files = scan.files
         if files is None:
             return "", None
         format, roots, more = _format(files), files["roots"], files["count"] - len(files["roots"])
@@ -54,49 +63,49 @@ class FileScans:
         if format == "csv" and options.get("header", "false").lower() == "true":
             format = "csv+header"
         unlike = _unlike_lines(format, options)
-        if _is_strict(files) and not all(self._is_of_folders(files, each) for each in beside):
+        if _is_strict(files) and not all(self._is_of_folders(files, condition) for condition in pushed):
             unlike = "but for lines that a filter leaves out"
         return described, partitions.dataset(roots[0], f"{format} {unlike}".rstrip())
 
-    def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None:
-        """The scan with the index of each row in its file; None where the format does not tell it."""
-        if leaf.files is None or _format(leaf.files) != "parquet":
+    def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None:
+        """The scan with the index of each row in its file; None where the format does not know it."""
+        if scan.files is None or _format(scan.files) != "parquet":
             return None
-        found = self._catalyst.with_row_index(plan)
-        if found is None:
+        indexed = self._catalyst.with_row_index(plan)
+        if indexed is None:
             return None
-        made, row_index = found
+        indexed_plan, row_index = indexed
         if row_index is None:
             raise UncoveredError("a scan of which other parts of _metadata are asked for")
-        return made, row_index
+        return indexed_plan, row_index
 
-    def is_striped(self, leaf: Operator) -> bool:
-        """Does the file tell how many of its rows are before a split, but not the index of each?"""
-        return leaf.files is not None and _format(leaf.files) == "orc"
+    def is_striped(self, scan: Operator) -> bool:
+        """Does the file know how many of its rows are before a split, but not the index of each?"""
+        return scan.files is not None and _format(scan.files) == "orc"
 
-    def is_interleaved(self, leaf: Operator) -> bool:
-        """May a task read this scan and another one by turns? Then nobody knows whose file it is in."""
-        return leaf.files is not None and bool(leaf.files["is_bucketed"])
+    def is_interleaved(self, scan: Operator) -> bool:
+        """May a task read this scan and another one alternately? Then it is not known whose file it is in."""
+        return scan.files is not None and bool(scan.files["is_bucketed"])
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool:
         """Do two plans that Spark takes for equal read the same files? It looks at their folders only."""
         return self._catalyst.are_of_same_files(plan, other)
 
-    def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool:
-        """May `condition` be looked at before rows are numbered?
+    def may_be_pushed(self, scan: Operator, condition: Expression) -> bool:
+        """May `condition` be evaluated before rows are numbered?
 
         What is no file has rows only as they come. Of lines that must not be malformed Spark reads no further
         than it needs to leave one out, and reading on might end in an error.
         """
-        if leaf.files is None or _format(leaf.files) == "parquet":
+        if scan.files is None or _format(scan.files) == "parquet":
             return True
-        if self._is_of_folders(leaf.files, condition):
+        if self._is_of_folders(scan.files, condition):
             return True
-        return _is_strict(leaf.files) and self._catalyst.is_pushed_into_lines(condition)
+        return _is_strict(scan.files) and self._catalyst.is_pushed_into_lines(condition)
 
-    def is_asked_first(self, leaf: Operator, condition: Expression) -> bool:
-        """Would Spark look at `condition` before others, which might end in an error without that?"""
-        if leaf.files is None or _format(leaf.files) not in _OF_LINES:
+    def is_evaluated_first(self, scan: Operator, condition: Expression) -> bool:
+        """Would Spark evaluate `condition` before others, which might end in an error without that?"""
+        if scan.files is None or _format(scan.files) not in _OF_LINES:
             return False
         return self._catalyst.is_pushed_into_lines(condition)
 
@@ -104,18 +113,16 @@ class FileScans:
         names = self._catalyst.names_read(condition)
         return bool(condition.deterministic()) and set(files["folders"]).issuperset(names)
 
-    def kept(self, plan: Plan, leaf: Operator) -> int | None:
-        found: int | None = self._persisted_nodes.of(plan, leaf.kind)
-        return found
+    def published_node(self, plan: Plan, leaf: Operator) -> int | None:
+        """The published node whose records a leaf reads, of a persisted plan or of an RDD."""
+        persisted = self.persisted_node(plan, leaf)
+        return self.rdd_node(plan, leaf) if persisted is None else persisted
 
-    def known(self, plan: Plan, leaf: Operator) -> int | None:
-        """The published node whose records a leaf reads, of a plan that was kept or of an RDD."""
-        kept = self.kept(plan, leaf)
-        return self.given(plan, leaf) if kept is None else kept
+    def persisted_node(self, plan: Plan, leaf: Operator) -> int | None:
+        return self._persisted_nodes.of(plan, leaf.kind)
 
-    def given(self, plan: Plan, leaf: Operator) -> int | None:
-        found: int | None = self._rdd_boundary.given(plan, leaf.kind)
-        return found
+    def rdd_node(self, plan: Plan, leaf: Operator) -> int | None:
+        return self._rdd_nodes.rdd_node(plan, leaf.kind)
 
 
 def _is_strict(files: Mapping[str, Any]) -> bool:

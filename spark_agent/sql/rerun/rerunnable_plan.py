@@ -8,12 +8,13 @@ a row has found that row. Below an operator where rows meet it cannot be taken o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files.input_state import parts_of
-from spark_agent.sql.types import Expression, Plan
+from spark_agent.sql.types import Expression, Plan, Seq
 
 #: Each of their rows is one of their input's, in another order or place: above all others they can go.
 _MOVING = frozenset(
@@ -29,8 +30,8 @@ _MOVING = frozenset(
 )
 #: They choose among rows by the order in which these come.
 _CHOOSING = frozenset(("GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"))
-#: They keep one row of several, whichever comes first.
-_KEEPING_ONE = frozenset(("Deduplicate", "DeduplicateWithinWatermark"))
+#: They choose one row of several, whichever comes first.
+_CHOOSING_ONE = frozenset(("Deduplicate", "DeduplicateWithinWatermark"))
 #: What a window says of itself if it gives tied rows the same, in whatever order these come.
 _FAIR = (
     "rank(",
@@ -78,9 +79,8 @@ class Candidates:
 
 def candidates_of(catalyst: Catalyst, query: Plan) -> Candidates:
     """Raises NotRepeatableError."""
-    shaping = _Shaping(catalyst)
-    plan, unstable = shaping.top(_unpruned(catalyst, _uncached(catalyst, query)))
-    columns = [_id(each) for each in catalyst.items(query.output())]
+    plan, unstable = _Shaping(catalyst).top(_unpruned(catalyst, _uncached(catalyst, query)))
+    columns = catalyst.column_ids(query)
     return Candidates(plan, frozenset(at for at, column in enumerate(columns) if column in unstable))
 
 
@@ -102,8 +102,8 @@ def _adds_up_floats(catalyst: Catalyst, part: Plan) -> bool:
     """Does it compute from floating point numbers of several rows, in whatever order these come?"""
     if catalyst.kind(part) not in ("Aggregate", "Window"):
         return False
-    read = catalyst.references(part, part.child())
-    return any(name in str(each.dataType().catalogString()) for each in read for name in _FLOATING)
+    types = [str(column.dataType().catalogString()) for column in catalyst.references(part, part.child())]
+    return any(name in type_name for type_name in types for name in _FLOATING)
 
 
 class _Shaping:
@@ -112,43 +112,49 @@ class _Shaping:
 
     def top(self, plan: Plan) -> tuple[Plan, set[int]]:
         """The plan without what chooses at its top, and the ids of its columns that are not stable."""
-        name = self._catalyst.kind(plan)
-        for each in self._catalyst.items(plan.subqueries()):
-            self._check(each)
-        if name in _MOVING or name in _CHOOSING:
+        kind = self._catalyst.kind(plan)
+        self._check_all(plan.subqueries())
+        if kind in _MOVING or kind in _CHOOSING:
             return self.top(plan.child())
-        if name == "WithCTE":
-            for each in self._catalyst.items(plan.cteDefs()):
-                self._check(each)
+        if kind == "WithCTE":
+            self._check_all(plan.cteDefs())
             query, unstable = self.top(plan.plan())
-            return self._catalyst.with_children(
-                plan, [*self._catalyst.items(plan.cteDefs()), query]
-            ), unstable
-        if name == "Project":
+            children = [*self._catalyst.items(plan.cteDefs()), query]
+            return self._catalyst.with_children(plan, children), unstable
+        if kind == "Project":
             below, unstable = self.top(plan.child())
             columns = self._catalyst.items(plan.projectList())
-            mine = {_id(each) for each in columns if self._is_unstable(each, unstable)}
-            return self._catalyst.project(columns, below), mine
-        if name == "Filter":
-            below, unstable = self.top(plan.child())
-            conditions = self._catalyst.conjuncts(plan.condition())
-            kept = [each for each in conditions if not self._is_unstable(each, unstable)]
-            if len(kept) < len(conditions) and not plan.subqueries().isEmpty():
-                raise NotRepeatableError("a filter by a subquery and by what differs each time")
-            condition = self._catalyst.all_of(kept)
-            return (below if condition is None else self._catalyst.filter(condition, below)), unstable
-        for each in self._catalyst.items(plan.children()):
-            self._check(each)
-        if name == "Aggregate":
-            results = self._catalyst.items(plan.aggregateExpressions())
-            return plan, {_id(each) for each in results if self._is_unstable(each, set()) or _is_sum(each)}
-        if name == "Window":
-            results = self._catalyst.items(plan.windowExpressions())
-            return plan, {
-                _id(each) for each in results if self._is_unstable(each, set()) or _is_by_order(each)
-            }
+            own = {_id(column) for column in columns if self._is_unstable(column, unstable)}
+            return self._catalyst.project(columns, below), own
+        if kind == "Filter":
+            return self._top_filter(plan)
+        self._check_all(plan.children())
+        if kind == "Aggregate":
+            return plan, self._unstable_results(plan.aggregateExpressions(), _is_sum)
+        if kind == "Window":
+            return plan, self._unstable_results(plan.windowExpressions(), _is_by_order)
         self.check_alone(plan)
         return plan, set()
+
+    def _top_filter(self, plan: Plan) -> tuple[Plan, set[int]]:
+        below, unstable = self.top(plan.child())
+        conditions = self._catalyst.conjuncts(plan.condition())
+        stable = [condition for condition in conditions if not self._is_unstable(condition, unstable)]
+        if len(stable) < len(conditions) and not plan.subqueries().isEmpty():
+            raise NotRepeatableError("a filter by a subquery and by what differs each time")
+        condition = self._catalyst.all_of(stable)
+        return (below if condition is None else self._catalyst.filter(condition, below)), unstable
+
+    def _unstable_results(self, results: Seq, is_unstable: Callable[[Expression], bool]) -> set[int]:
+        return {
+            _id(result)
+            for result in self._catalyst.items(results)
+            if self._is_unstable(result, set()) or is_unstable(result)
+        }
+
+    def _check_all(self, plans: Seq) -> None:
+        for plan in self._catalyst.items(plans):
+            self._check(plan)
 
     def _check(self, plan: Plan) -> None:
         for part in parts_of(self._catalyst, plan):
@@ -157,7 +163,7 @@ class _Shaping:
     def check_alone(self, part: Plan) -> None:
         """Raises NotRepeatableError for an operator that may choose other rows."""
         name = self._catalyst.kind(part)
-        if name in _CHOOSING or name in _KEEPING_ONE:
+        if name in _CHOOSING or name in _CHOOSING_ONE:
             raise NotRepeatableError(f"{part.nodeName()}, below other operators, may choose other rows")
         if name == "Window" and any(map(_is_by_order, self._catalyst.items(part.windowExpressions()))):
             raise NotRepeatableError("a window by the order of rows, below other operators, may differ")
@@ -170,10 +176,7 @@ class _Shaping:
     def _is_unstable(self, expression: Expression, below: set[int]) -> bool:
         if not expression.deterministic():
             return True
-        references, found = expression.references().iterator(), set()
-        while references.hasNext():
-            found.add(_id(references.next()))
-        return bool(found & below)
+        return bool(self._catalyst.column_ids_read(expression) & below)
 
 
 def _id(named: Any) -> int:
@@ -191,7 +194,7 @@ def _is_sum(result: Expression) -> bool:
 def _is_by_order(window: Expression) -> bool:
     """Does what a window gives to tied rows depend on which comes first?"""
     text = str(window.toString()).lower()
-    return "rowframe" in text and not any(each in text for each in _FAIR)
+    return "rowframe" in text and not any(frame in text for frame in _FAIR)
 
 
 def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
@@ -201,19 +204,15 @@ def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
         behind = catalyst.behind_cache(plan)
         if behind is None:
             raise NotRepeatableError("a cached DataFrame: before Spark 4.0 nobody can tell what was cached")
-        made = _uncached(catalyst, behind)
-        renamed = [
-            catalyst.alias_as(here, there)
-            for here, there in zip(catalyst.items(made.output()), catalyst.items(plan.output()), strict=True)
-        ]
-        return catalyst.project(renamed, made)
+        recomputed = _uncached(catalyst, behind)
+        columns = zip(catalyst.items(recomputed.output()), catalyst.items(plan.output()), strict=True)
+        return catalyst.project([catalyst.alias_as(column, cached) for column, cached in columns], recomputed)
     if name == "LogicalRelation":
         return catalyst.unlike_cached(plan)
     children = catalyst.items(plan.children())
-    made = [_uncached(catalyst, each) for each in children]
     if not children:
         return plan
-    return catalyst.with_children(plan, made)
+    return catalyst.with_children(plan, [_uncached(catalyst, child) for child in children])
 
 
 def _unpruned(catalyst: Catalyst, plan: Plan) -> Plan:
@@ -230,8 +229,7 @@ def _unpruned(catalyst: Catalyst, plan: Plan) -> Plan:
         return None
 
     children = catalyst.items(plan.children())
-    made = (
-        catalyst.with_children(plan, [_unpruned(catalyst, each) for each in children]) if children else plan
-    )
-    is_pruning = catalyst.kind(made) == "Filter" and not made.subqueries().isEmpty()
-    return catalyst.transformed(made, certain) if is_pruning else made
+    if children:
+        plan = catalyst.with_children(plan, [_unpruned(catalyst, child) for child in children])
+    is_pruning = catalyst.kind(plan) == "Filter" and not plan.subqueries().isEmpty()
+    return catalyst.transformed(plan, certain) if is_pruning else plan

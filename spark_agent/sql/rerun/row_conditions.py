@@ -56,16 +56,17 @@ class WrittenFile:
     def values_of_folders(self) -> dict[str, str | None]:
         """What the names of the folders between the root and the file say; a value may be null or empty."""
         between = self.path[len(self.root) :].strip("/").split("/")[:-1]
-        found = {}
-        for name, _, value in (each.partition("=") for each in between):
-            found[unquote(name).lower()] = None if value == _NO_VALUE else unquote(value)
-        return found
+        values: dict[str, str | None] = {}
+        for folder in between:
+            name, _, value = folder.partition("=")
+            values[unquote(name).lower()] = None if value == _NO_VALUE else unquote(value)
+        return values
 
 
 def line_condition(file: WrittenFile, line: str) -> Callable[[Mapping[str, Any]], list[Any]]:
     """Columns of a query by their names in the output -> conditions of PySpark, all of which must hold.
 
-    Columns that are not given are not compared. Raises RowError.
+    Columns that are left out are not compared. Raises RowError.
     """
     encoding = file.options.get("encoding") or file.options.get("charset") or ""
     if encoding.lower() not in _UTF8:
@@ -83,20 +84,21 @@ def folder_conditions(file: WrittenFile, columns: Mapping[str, Any]) -> list[Any
     """What the folders of a file say of the columns that are not in it."""
     from pyspark.sql import functions as F
 
-    said, found = file.values_of_folders(), []
+    values, conditions = file.values_of_folders(), []
     for name in file.folders:
-        if name not in columns or name.lower() not in said:
+        if name not in columns or name.lower() not in values:
             continue
-        column, value = columns[name].cast("string"), said[name.lower()]
-        found.append(column.isNull() | (column == F.lit("")) if value is None else column == F.lit(value))
-    return found
+        column, value = columns[name].cast("string"), values[name.lower()]
+        is_empty = column.isNull() | (column == F.lit(""))
+        conditions.append(is_empty if value is None else column == F.lit(value))
+    return conditions
 
 
 def _text(file: WrittenFile, line: str) -> Callable[[Mapping[str, Any]], list[Any]]:
     from pyspark.sql import functions as F
 
     def of(columns: Mapping[str, Any]) -> list[Any]:
-        name = next(each.name for each in file.columns if each.name not in file.folders)
+        name = next(column.name for column in file.columns if column.name not in file.folders)
         if name not in columns:
             return []
         column = columns[name]
@@ -109,31 +111,30 @@ def _csv(file: WrittenFile, line: str) -> Callable[[Mapping[str, Any]], list[Any
     from pyspark.sql import functions as F
 
     options = dict(file.options)
-    written = [each for each in file.columns if each.name not in file.folders]
+    written = [column for column in file.columns if column.name not in file.folders]
     schema = ", ".join(f"f{at} string" for at in range(len(written)))
     # Of one row that is there without a job: no query of the user's, and none that is captured.
-    (found,) = (
-        _spark().sql("select 1").select(F.from_csv(F.lit(line), schema, options).alias("row")).collect()
-    )
-    fields = list(found.row) if found.row is not None else [None] * len(written)
+    parsed = F.from_csv(F.lit(line), schema, options).alias("row")
+    row = _spark().sql("select 1").select(parsed).collect()[0].row
+    fields = list(row) if row is not None else [None] * len(written)
 
     def of(columns: Mapping[str, Any]) -> list[Any]:
         conditions = []
-        for each, field in zip(written, fields, strict=True):
-            column = columns.get(each.name)
+        for in_file, field in zip(written, fields, strict=True):
+            column = columns.get(in_file.name)
             if column is None:
                 continue
-            if each.type_name in _WHOLE and field is not None:
+            if in_file.type_name in _WHOLE and field is not None:
                 conditions.append(column == F.lit(int(field)))
                 continue
-            if each.type_name == "string" and field:
-                # What the writer trims and quotes, it keeps within: this one is cheap, and sorts out most.
+            if in_file.type_name == "string" and field:
+                # The writer trims and quotes at the ends only: this one is cheap, and sorts out most.
                 conditions.append(F.contains(column, F.lit(field)))
             text = F.to_csv(F.struct(column.alias("f")), options)
             conditions.append(F.from_csv(text, "f string", options)["f"].eqNullSafe(F.lit(field)))
         if len(columns) >= len(file.columns):
-            all_of_it = F.struct(*(columns[each.name].alias(each.name) for each in written))
-            conditions.append(F.to_csv(all_of_it, options) == F.lit(line))
+            whole = F.struct(*(columns[in_file.name].alias(in_file.name) for in_file in written))
+            conditions.append(F.to_csv(whole, options) == F.lit(line))
         return conditions
 
     return of
@@ -149,12 +150,12 @@ def _json(file: WrittenFile, line: str) -> Callable[[Mapping[str, Any]], list[An
 
     def of(columns: Mapping[str, Any]) -> list[Any]:
         conditions = []
-        for each in file.columns:
-            column = columns.get(each.name)
-            if column is None or each.name in file.folders:
+        for in_file in file.columns:
+            column = columns.get(in_file.name)
+            if column is None or in_file.name in file.folders:
                 continue
-            member = fields.get(each.name)
-            if member is not None and each.type_name in ("string", *_WHOLE):
+            member = fields.get(in_file.name)
+            if member is not None and in_file.type_name in ("string", *_WHOLE):
                 conditions.append(column.eqNullSafe(F.lit(json.loads(member))))
             elif member is None:
                 conditions.append(column.isNull())
@@ -168,7 +169,7 @@ def _json(file: WrittenFile, line: str) -> Callable[[Mapping[str, Any]], list[An
 
 def members(line: str) -> dict[str, str] | None:
     """The members of a JSON object, as Spark writes one, each as its text; None for what is none."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     decoder, at = json.JSONDecoder(strict=False), 1
     try:
         if not isinstance(json.loads(line, strict=False), dict):
@@ -176,11 +177,11 @@ def members(line: str) -> dict[str, str] | None:
         while line[at] != "}":
             name, colon = decoder.raw_decode(line, at)
             _, end = decoder.raw_decode(line, colon + 1)
-            found[name] = line[colon + 1 : end]
+            texts[name] = line[colon + 1 : end]
             at = end + (line[end] == ",")
     except (ValueError, IndexError):
         return None
-    return found
+    return texts
 
 
 def _spark() -> Any:

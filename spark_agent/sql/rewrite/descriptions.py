@@ -50,14 +50,14 @@ def _rewritten(text: str, name: str, write: Callable[[list[str]], str]) -> str:
 
 def _arguments(text: str, start: int) -> tuple[list[str], int]:
     """The arguments of a call whose bracket opened before `start`, and where it ends; none if it does not."""
-    found, depth, begin = [], 0, start
+    arguments, depth, begin = [], 0, start
     for at in range(start, len(text)):
         character = text[at]
         if character == ")" and depth == 0:
-            found.append(text[begin:at].strip())
-            return found, at + 1
+            arguments.append(text[begin:at].strip())
+            return arguments, at + 1
         if character == "," and depth == 0:
-            found.append(text[begin:at].strip())
+            arguments.append(text[begin:at].strip())
             begin = at + 1
         depth += (character in "([") - (character in ")]")
     return [], start

@@ -1,7 +1,7 @@
-"""The nodes of one rewritten plan: its operators as people see them, and the steps behind those with keys.
+"""The nodes of one rewritten plan: its operators as people see them, and the internal nodes of groups.
 
-Pure. Nodes are numbered from the sources to the output: whoever reads has the larger number. They are told to
-the session together once the whole plan is rewritten, so that a plan that could not be leaves none behind.
+Pure. Nodes are numbered from the sources to the output: whoever reads has the larger number. They are
+published together once the whole plan is rewritten, so that a plan that could not be leaves none behind.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class UncoveredError(Exception):
 
 
 class AnotherPartError(Exception):
-    """What looked like a part of the plan that had been rewritten before is another one."""
+    """A part of the plan that seemed equal to an earlier one is another one."""
 
 
 @dataclass(eq=False)
 class PlanNode:
-    """One node as its events tell it. `parents` are in the order of their ports."""
+    """One node as its events describe it. `parents` are in the order of their ports."""
 
     number: int
     name: str
@@ -45,16 +45,16 @@ class PlanNode:
 
     def event(self) -> dict[str, Any]:
         """The fields of its `node_registered` event."""
-        told = {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
+        fields = {name: getattr(self, name) for name in NODE_FIELDS} | {"node": self.number}
         if self.by_id:
-            told["by_id"] = True
+            fields["by_id"] = True
         if self.limit is not None:
-            told["limit"] = self.limit
-        return told
+            fields["limit"] = self.limit
+        return fields
 
 
 def publish(emit: Callable[..., None], nodes: Sequence[PlanNode]) -> None:
-    """Tell of nodes and of what each comes from."""
+    """Publish nodes, and what each comes from."""
     for node in nodes:
         emit(contract.NODE_REGISTERED, **node.event())
         for port, parent in enumerate(node.parents):
@@ -64,57 +64,59 @@ def publish(emit: Callable[..., None], nodes: Sequence[PlanNode]) -> None:
 
 
 class PlanNodes:
-    """The nodes of one plan, in the order in which they were made."""
+    """The nodes of one plan, in the order of their numbers."""
 
     def __init__(self, next_number: Callable[[], int], call_site: str) -> None:
         self._next_number = next_number
         self._call_site = call_site
-        self.made: list[PlanNode] = []
-        self.given: list[PlanNode] = []  # in the order in which they were asked for, some of them again
-        self._again: Iterator[PlanNode] | None = None
+        self.nodes: list[PlanNode] = []
+        self.used: list[PlanNode] = []  # in the order in which handlers got them, reused ones again
+        self._replay: Iterator[PlanNode] | None = None
 
     @contextmanager
-    def again(self, made: Sequence[PlanNode]) -> Iterator[None]:
-        """Give these, in their order, to who makes the same part of a plan once more.
+    def replaying(self, nodes: Sequence[PlanNode]) -> Iterator[None]:
+        """Give these nodes, in their order, to who rewrites an equal part of the plan.
 
-        Raises AnotherPartError, inside of it too, where it turns out not to be the same.
+        Raises AnotherPartError, inside of it too, where it turns out not to be equal.
         """
-        self._again = iter(made)
+        self._replay = iter(nodes)
         try:
             yield
-            if next(self._again, None) is not None:
+            if next(self._replay, None) is not None:
                 raise AnotherPartError
         finally:
-            self._again = None
+            self._replay = None
 
     @property
-    def is_again(self) -> bool:
-        return self._again is not None
+    def is_replaying(self) -> bool:
+        return self._replay is not None
 
     def parents(self) -> set[int]:
         """All nodes that some node of the plan reads."""
-        return {parent for node in self.made for parent in node.parents}
+        return {parent for node in self.nodes for parent in node.parents}
 
     def operator(
         self, name: str, description: str, parents: list[int], made_at: Sequence[str] = (), **fields: Any
     ) -> PlanNode:
-        """One that was made at these places of the user's program; where none is known, at its action's."""
-        if self._again is not None:
-            before = next(self._again, None)
-            if before is None or (before.name, before.parents) != (name, parents):
+        """One that was made at these lines of the user's program; where none is known, at its action's."""
+        if self._replay is not None:
+            earlier = next(self._replay, None)
+            if earlier is None or (earlier.name, earlier.parents) != (name, parents):
                 raise AnotherPartError
-            self.given.append(before)
-            return before
+            self.used.append(earlier)
+            return earlier
         call_site = merged_sites(made_at) or self._call_site
         node = PlanNode(
             self._next_number(), name, description, call_site=call_site, parents=parents, **fields
         )
-        self.made.append(node)
-        self.given.append(node)
+        self.nodes.append(node)
+        self.used.append(node)
         return node
 
-    def keyed(self, operation: PlanNode, sources: list[int]) -> tuple[PlanNode, PlanNode, PlanNode, PlanNode]:
-        """The steps of an operation that brings rows together by keys: (rows, codes, keys, groups)."""
+    def group_provenance(
+        self, operation: PlanNode, sources: list[int]
+    ) -> tuple[PlanNode, PlanNode, PlanNode, PlanNode]:
+        """The internal nodes of an operation that groups rows by keys: (rows, codes, keys, groups)."""
 
         def step(name: str, relation: str, parents: list[int], **fields: Any) -> PlanNode:
             name, fields["made_at"] = f"{operation.name}: {name}", [operation.call_site]

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst, Operator
@@ -41,27 +41,27 @@ class Taps(Protocol):
 
 
 class Scans(Protocol):
-    """Looks at the leaves of plans."""
+    """Looks at the scans of plans."""
 
     def describe(
-        self, leaf: Operator, beside: Sequence[Expression] = ()
+        self, scan: Operator, pushed: Sequence[Expression] = ()
     ) -> tuple[str, dict[str, str] | None]: ...
 
-    def with_row_index(self, plan: Plan, leaf: Operator) -> tuple[Plan, Expression] | None: ...
+    def with_row_index(self, plan: Plan, scan: Operator) -> tuple[Plan, Expression] | None: ...
 
-    def is_striped(self, leaf: Operator) -> bool: ...
+    def is_striped(self, scan: Operator) -> bool: ...
 
-    def kept(self, plan: Plan, leaf: Operator) -> int | None: ...
+    def persisted_node(self, plan: Plan, leaf: Operator) -> int | None: ...
 
-    def given(self, plan: Plan, leaf: Operator) -> int | None: ...
+    def rdd_node(self, plan: Plan, leaf: Operator) -> int | None: ...
 
-    def known(self, plan: Plan, leaf: Operator) -> int | None: ...
+    def published_node(self, plan: Plan, leaf: Operator) -> int | None: ...
 
-    def is_pruned_by(self, leaf: Operator, condition: Expression) -> bool: ...
+    def may_be_pushed(self, scan: Operator, condition: Expression) -> bool: ...
 
-    def is_asked_first(self, leaf: Operator, condition: Expression) -> bool: ...
+    def is_evaluated_first(self, scan: Operator, condition: Expression) -> bool: ...
 
-    def is_interleaved(self, leaf: Operator) -> bool: ...
+    def is_interleaved(self, scan: Operator) -> bool: ...
 
     def are_of_same_files(self, plan: Plan, other: Plan) -> bool: ...
 
@@ -73,6 +73,13 @@ class Rewritten:
     plan: Plan
     ids: Ids
     node: int
+
+
+class SubqueryGroup(NamedTuple):
+    """The one group of a scalar subquery: all that its value was made of."""
+
+    node: int
+    operator: int  # the node of the subquery itself
 
 
 class Walk:
@@ -90,17 +97,19 @@ class Walk:
         self.root: Plan = None  # of the query, or of the subquery, that is walked over
         self.outers: list[Plan] = []  # of which Spark put copies into the part that is walked over
         self.copies = 0  # that were met
-        self.bound = ""  # why all of it is one, if it is
+        self.upper_bound_reason = ""  # why all of it is one, if it is
         self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
         #: (class, hash) of a part of the plan -> the parts with their nodes
-        self._met: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
-        self._looked: dict[int, tuple[Plan, Operator]] = {}  # by the id of what is held with it
+        self._visited: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
+        self._operators: dict[
+            int, tuple[Plan, Operator]
+        ] = {}  # by the id of the plan, which stays alive here
 
     def look(self, plan: Plan) -> Operator:
         """What an operator is; the JVM is asked once."""
-        if id(plan) not in self._looked:
-            self._looked[id(plan)] = plan, self.catalyst.look(plan)
-        return self._looked[id(plan)][1]
+        if id(plan) not in self._operators:
+            self._operators[id(plan)] = plan, self.catalyst.look(plan)
+        return self._operators[id(plan)][1]
 
     def rewrite(self, plan: Plan) -> Rewritten:
         """Raises UncoveredError."""
@@ -109,40 +118,40 @@ class Walk:
         handler = self._handlers.get(name)
         if handler is None:
             raise UncoveredError(name)
-        around = self.is_of_branch
+        is_above_of_branch = self.is_of_branch
         self.is_of_branch = name == "Union" or (
-            around and (name in _COMPILED or bool(plan.children().isEmpty()))
+            is_above_of_branch and (name in _COMPILED or bool(plan.children().isEmpty()))
         )
         try:
-            return self._same_as_before(plan, name, lambda: handler(self, plan))
+            return self._reusing_nodes(plan, name, lambda: handler(self, plan))
         finally:
-            self.is_of_branch = around
+            self.is_of_branch = is_above_of_branch
 
-    def _same_as_before(self, plan: Plan, what: str, make: Callable[[], T]) -> T:
-        """What `make` makes of a part of the plan: of one that was met before, with the nodes of then.
+    def _reusing_nodes(self, plan: Plan, kind: str, rewrite: Callable[[], T]) -> T:
+        """What `rewrite` makes of a part of the plan. Of one that equals an earlier part, with its nodes.
 
-        Spark computes equal parts of a plan once (it reuses exchanges and subqueries), as long as what we put
-        into them is equal, too. Columns are made anew each time: they tell the sides of a self-join apart.
+        Spark computes equal parts of a plan once (it reuses exchanges and subqueries), as long as what the
+        agent puts into them is equal, too. Columns are recreated: they tell the sides of a self-join apart.
         """
-        if self.nodes.is_again:
-            return make()
-        key = what, int(plan.semanticHash())
-        for before, nodes in self._met[key]:
-            if before.sameResult(plan) and self.scans.are_of_same_files(before, plan):
+        if self.nodes.is_replaying:
+            return rewrite()
+        key = kind, int(plan.semanticHash())
+        for earlier, nodes in self._visited[key]:
+            if earlier.sameResult(plan) and self.scans.are_of_same_files(earlier, plan):
                 interleaved = self.interleaved
                 try:
-                    with self.nodes.again(nodes):
-                        made = make()
+                    with self.nodes.replaying(nodes):
+                        rewritten = rewrite()
                 except AnotherPartError:
                     self.interleaved = interleaved
                     break
                 if not self.look(plan).is_deterministic:
-                    _mark_unsteady(nodes)
-                return made
-        first = len(self.nodes.given)
-        made = make()
-        self._met[key].append((plan, self.nodes.given[first:]))
-        return made
+                    _mark_nondeterministic(nodes)
+                return rewritten
+        first = len(self.nodes.used)
+        rewritten = rewrite()
+        self._visited[key].append((plan, self.nodes.used[first:]))
+        return rewritten
 
     def operator(self, plan: Plan, parents: list[int], **fields: Any) -> PlanNode:
         look = self.look(plan)
@@ -152,72 +161,75 @@ class Walk:
     def child(self, plan: Plan) -> Rewritten:
         return self.rewrite(plan.child())
 
-    def passing(self, plan: Plan, child: Plan | None = None) -> Rewritten:
+    def pass_through(self, plan: Plan, child: Plan | None = None) -> Rewritten:
         """`child` is the plan's own, where it was asked for before."""
         below = self.child(plan) if child is None else self.rewrite(child)
         return self.with_subqueries(plan, below, lambda one: self.catalyst.with_children(one, [below.plan]))
 
-    def with_subqueries(self, plan: Plan, below: Rewritten, rebuilt: Callable[[Plan], Plan]) -> Rewritten:
+    def with_subqueries(self, plan: Plan, below: Rewritten, rebuild: Callable[[Plan], Plan]) -> Rewritten:
         """`plan` over its new child; what its scalar subqueries were made of is a source of each row."""
-        tapped, entered = self.tapped_subqueries(plan)
-        return self.entered_by(entered, plan, below, rebuilt(tapped))
+        tapped, groups = self.tapped_subqueries(plan)
+        return self.over(plan, below, rebuild(tapped), groups)
 
-    def entered_by(
-        self, entered: list[tuple[int, int]], plan: Plan, below: Rewritten, made: Plan
+    def over(
+        self, plan: Plan, below: Rewritten, rewritten: Plan, groups: Sequence[SubqueryGroup]
     ) -> Rewritten:
-        """`made` of `plan`, with columns for the groups of its subqueries."""
-        node = self.operator(plan, [below.node, *(parent for _, parent in entered)])
-        return self.with_groups(entered, Rewritten(made, below.ids, node.number))
+        """`plan`, rewritten over its child, with its operator's node and the groups of its subqueries."""
+        node = self.operator(plan, [below.node, *(group.operator for group in groups)])
+        return self.with_groups(Rewritten(rewritten, below.ids, node.number), groups)
 
-    def with_groups(self, entered: list[tuple[int, int]], made: Rewritten) -> Rewritten:
-        """With columns for the groups of its subqueries."""
-        constants = [self.catalyst.alias(self.catalyst.long(0), f"lineage_{group}") for group, _ in entered]
-        if not constants:
-            return made
-        plan, attributes = self.catalyst.with_columns(made.plan, constants)
-        groups = zip(attributes, (group for group, _ in entered), strict=True)
-        return Rewritten(plan, [*made.ids, *groups], made.node)
+    def with_groups(self, rewritten: Rewritten, groups: Sequence[SubqueryGroup]) -> Rewritten:
+        """With columns of ids for the groups of scalar subqueries."""
+        if not groups:
+            return rewritten
+        zero = self.catalyst.long(0)
+        constants = [self.catalyst.alias(zero, f"lineage_{group.node}") for group in groups]
+        plan, attributes = self.catalyst.with_columns(rewritten.plan, constants)
+        ids = zip(attributes, (group.node for group in groups), strict=True)
+        return Rewritten(plan, [*rewritten.ids, *ids], rewritten.node)
 
-    def tapped_subqueries(self, plan: Plan) -> tuple[Plan, list[tuple[int, int]]]:
-        """The plan with taps in its scalar subqueries; (groups, operator) of each."""
+    def tapped_subqueries(self, plan: Plan) -> tuple[Plan, list[SubqueryGroup]]:
+        """The plan with taps in its scalar subqueries, and their groups."""
         if not self.look(plan).has_subqueries:
             return plan, []
-        found: list[tuple[int, int]] = []
+        groups: list[SubqueryGroup] = []
 
         def tapped(expression: Expression) -> Expression | None:
             name = self.catalyst.kind(expression)
             if name == "ScalarSubquery" and not _is_runtime_filter(expression):
                 inner = expression.plan()
-                above, node, group = self._same_as_before(inner, name, lambda: self._subquery(inner))
-                if (group, node) not in found:
-                    found.append((group, node))
-                made = self.pruned(self.catalyst.project_as(inner, above))
-                # Else a condition on its value is not pushed into a scan.
-                is_steady = self.look(inner).is_deterministic
-                return expression.withNewPlan(self.catalyst.steady(made) if is_steady else made)
+                above, group = self._reusing_nodes(inner, name, lambda: self._subquery(inner))
+                if group not in groups:
+                    groups.append(group)
+                subquery = self.pruned(self.catalyst.project_as(inner, above))
+                if self.look(
+                    inner
+                ).is_deterministic:  # else a condition on its value is not pushed into a scan
+                    subquery = self.catalyst.deterministic(subquery)
+                return expression.withNewPlan(subquery)
             if name == "DynamicPruningSubquery":
                 return self.catalyst.pruning_by_itself(expression)
             if name in ("Exists", "InSubquery", "ListQuery", "LateralSubquery"):
                 raise UncoveredError(name)
             return None
 
-        return self.catalyst.transformed(plan, tapped), found
+        return self.catalyst.transformed(plan, tapped), groups
 
-    def _subquery(self, inner: Plan) -> tuple[Plan, int, int]:
-        """(the plan with a tap, the operator, its one group)."""
-        around, self.root, self.is_of_branch = (self.root, self.is_of_branch), inner, False
+    def _subquery(self, inner: Plan) -> tuple[Plan, SubqueryGroup]:
+        """The plan of a scalar subquery with a tap, and its group."""
+        outer, self.root, self.is_of_branch = (self.root, self.is_of_branch), inner, False
         try:
             below = self.rewrite(inner)
         finally:
-            self.root, self.is_of_branch = around
+            self.root, self.is_of_branch = outer
         node = self.nodes.operator("ScalarSubquery", "", [below.node])
         if self._is_existence(inner):
             node.exact = False
             node.reason = (
                 "an EXISTS that asks of no row of the query around it ends at the first row it finds"
             )
-        above, group = self.keyed(node, below, self.catalyst.long(0))
-        return above, node.number, group
+        above, group = self.grouped(node, below, self.catalyst.long(0))
+        return above, SubqueryGroup(group, node.number)
 
     def _is_existence(self, inner: Plan) -> bool:
         """Is it what Spark makes of an EXISTS: a 1 for the first row?"""
@@ -230,10 +242,10 @@ class Walk:
         """Without the columns of ids that nothing above reads, where that can be known."""
         return self.catalyst.pruned(plan) if self.is_prunable else plan
 
-    def keyed(self, operation: PlanNode, below: Rewritten, key: Expression) -> tuple[Plan, int]:
+    def grouped(self, operation: PlanNode, below: Rewritten, key: Expression) -> tuple[Plan, int]:
         """`below` with a tap that writes ids by their key, and the node of the groups."""
         sources = [node for _, node in below.ids]
-        rows, codes, keys, groups = self.nodes.keyed(operation, sources)
+        rows, codes, keys, groups = self.nodes.group_provenance(operation, sources)
         groups.exact, groups.reason = operation.exact, operation.reason
         tap = self.taps.tap(rows.number, below.ids, key, (codes.number, keys.number))
         return self.catalyst.filter(tap, below.plan), groups.number
@@ -250,7 +262,7 @@ Handler = Callable[[Walk, Plan], Rewritten]
 _COMPILED = frozenset(("Filter", "Generate", "Join", "Project"))
 
 
-def _mark_unsteady(nodes: list[PlanNode]) -> None:
+def _mark_nondeterministic(nodes: list[PlanNode]) -> None:
     """Computed twice, this part may bring other rows together the second time, under the same keys."""
     for node in nodes:
         if node.relation == contract.KEYED:

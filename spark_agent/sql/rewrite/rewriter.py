@@ -12,7 +12,15 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.sql.catalyst import Catalyst
-from spark_agent.sql.rewrite.operators import aggregates, joins, pass_through, scans, unions
+from spark_agent.sql.rewrite.operators import (
+    aggregates,
+    functions,
+    joins,
+    pass_through,
+    scans,
+    unions,
+    windows,
+)
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, PlanNodes
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Scans, Taps, Walk
 from spark_agent.sql.types import OutputFiles, Plan
@@ -21,6 +29,8 @@ _HANDLERS: dict[str, Handler] = {
     **scans.HANDLERS,
     **pass_through.HANDLERS,
     **aggregates.HANDLERS,
+    **windows.HANDLERS,
+    **functions.HANDLERS,
     **joins.HANDLERS,
     **unions.HANDLERS,
 }
@@ -49,24 +59,24 @@ def output(
     node = walk.nodes.operator(
         name, description, [top.node], kind=kind, relation=contract.FLOWS, by_id=True, **fields
     )
-    if walk.bound:
-        node.exact, node.reason = False, walk.bound
+    if walk.upper_bound_reason:
+        node.exact, node.reason = False, walk.upper_bound_reason
     node.id_parents = list(dict.fromkeys(source for _, source in top.ids))
     tap = walk.taps.tap(node.number, top.ids, output_files=output_files)
     return walk.catalyst.project_as(plan, walk.catalyst.filter(tap, top.plan)), node
 
 
 def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> None:
-    """The operators of a plan that stays as it is, without records, and its output."""
+    """The nodes of a plan that stays as it is: its operators without records, and its output."""
 
-    def told(at: Plan) -> int:
-        parents = [told(each) for each in walk.catalyst.items(at.children())]
+    def node_of(at: Plan) -> int:
+        parents = [node_of(child) for child in walk.catalyst.items(at.children())]
         if parents:
             return walk.operator(at, parents, exact=False, reason=reason).number
         leaf = walk.look(at)
         description, dataset = walk.scans.describe(leaf)
         fields: dict[str, Any] = {"exact": False, "reason": reason}
-        source = walk.scans.known(at, leaf)
+        source = walk.scans.published_node(at, leaf)
         parents = [] if source is None else [source]
         if source is None:
             fields.update(kind="source", dataset=dataset)
@@ -74,4 +84,4 @@ def coarse(walk: Walk, plan: Plan, name: str, reason: str, **fields: Any) -> Non
 
     description = str(fields.pop("description", ""))
     fields = {"kind": "sink", "exact": False, "reason": reason, **fields}
-    walk.nodes.operator(name, description, [told(plan)], **fields)
+    walk.nodes.operator(name, description, [node_of(plan)], **fields)

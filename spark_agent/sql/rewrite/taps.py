@@ -49,7 +49,7 @@ class PlanTaps:
             codes=codes,
             keys=keys,
             output_files=output_files,
-            is_kept=self._is_persisted,
+            is_persisted=self._is_persisted,
         )
 
 
@@ -65,7 +65,7 @@ class TapFactory:
         with self._lock:
             if self._config is None:
                 session = self._session
-                self._config = self._jvm.common(
+                self._config = self._jvm.agent_config(
                     session.application_id,
                     session.settings,
                     session.events.flow_partitions(),

@@ -86,7 +86,7 @@ class CoarseQueries:
             exact=False,
             reason=reason,
         )
-        publish(self._session.events.emit, nodes.made)
+        publish(self._session.events.emit, nodes.nodes)
         self._session.events.gap(why, sink.number)
         return sink.number
 

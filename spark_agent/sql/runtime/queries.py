@@ -149,7 +149,7 @@ class Queries:
         query, into_command = commands.query_of(self._catalyst, plan, kind)
         endpoint = self._endpoint(plan, kind, query, call)
         if kind == commands.GIVING and endpoint is not None:
-            query, into_command = commands.given(self._catalyst, plan)
+            query, into_command = commands.query_of_function(self._catalyst, plan)
         is_run = call.gives_no_result or into_command is not None
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
             return None
@@ -233,7 +233,7 @@ class Queries:
             self._executions.begin_output(node.number, output)
         if rerun is not None:
             rerun.begin(node)
-        self._executions.publish(nodes.made)
+        self._executions.publish(nodes.nodes)
         self._rdd_boundary.note(node.number, nodes.parents(), is_limited=bool(limits))
         if planned.call.is_of_rdd:
             self._re_executions.add(node.number)
@@ -250,8 +250,8 @@ class Queries:
         nodes = PlanNodes(self._session.scope.next_number, planned.call_site)
         walk = rewriter.walk_of(self._catalyst, self._taps.none(), self._scans, nodes)
         rewriter.coarse(walk, planned.query, planned.name, reason, **planned.node_fields())
-        self._executions.publish(nodes.made)
-        output = nodes.made[-1]
+        self._executions.publish(nodes.nodes)
+        output = nodes.nodes[-1]
         if output.kind == "sink":
             self._jvm.mark(planned.plan, output.number)
         if planned.call.is_read_as_rdd:

@@ -64,7 +64,7 @@ class Taps:
             on_error=on_error,
         )
         self.application_id = f"taps-{self.topic}"
-        self.common = self.java.common(self.application_id, settings, PARTITIONS)
+        self.common = self.java.agent_config(self.application_id, settings, PARTITIONS)
 
     def with_ids(self, frame: DataFrame, node: int, name: str, row_index: str | None = None) -> DataFrame:
         """`frame`, a scan, with one column more: the id of each row."""

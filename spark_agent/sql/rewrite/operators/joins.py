@@ -7,8 +7,8 @@ from spark_agent.sql.rewrite.plan_nodes import PlanNode, UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Ids, Rewritten, Walk, is_hashable
 from spark_agent.sql.types import Plan
 
-_LEFT_IS_KEPT = ("LeftOuter", "LeftSingle", "FullOuter")
-_RIGHT_IS_KEPT = ("RightOuter", "FullOuter")
+_LEFT_STAYS = ("LeftOuter", "LeftSingle", "FullOuter")
+_RIGHT_STAYS = ("RightOuter", "FullOuter")
 
 
 def join(walk: Walk, plan: Plan) -> Rewritten:
@@ -23,12 +23,12 @@ def join(walk: Walk, plan: Plan) -> Rewritten:
         return Rewritten(walk.catalyst.with_children(plan, [left.plan, inner]), left.ids, node.number)
     if kind == "LeftSemi" or is_existence:
         return _semi_join(walk, plan, left, right, node, kind)
-    if kind not in ("Inner", "Cross", *_LEFT_IS_KEPT, *_RIGHT_IS_KEPT):
+    if kind not in ("Inner", "Cross", *_LEFT_STAYS, *_RIGHT_STAYS):
         raise UncoveredError(f"Join {kind}")
-    made = walk.catalyst.with_children(plan, [left.plan, right.plan])
-    left_ids = _nullable(left.ids) if kind in _RIGHT_IS_KEPT else left.ids
-    right_ids = _nullable(right.ids) if kind in _LEFT_IS_KEPT else right.ids
-    return Rewritten(made, [*left_ids, *right_ids], node.number)
+    joined = walk.catalyst.with_children(plan, [left.plan, right.plan])
+    left_ids = _nullable(left.ids) if kind in _RIGHT_STAYS else left.ids
+    right_ids = _nullable(right.ids) if kind in _LEFT_STAYS else right.ids
+    return Rewritten(joined, [*left_ids, *right_ids], node.number)
 
 
 def _nullable(ids: Ids) -> Ids:
@@ -40,14 +40,14 @@ def _right_side(walk: Walk, plan: Plan) -> Rewritten:
     """What Spark makes of a subquery may hold a copy of the left side, which is the query around it."""
     if not walk.catalyst.is_beside_copy(plan.left(), plan.right()):
         return walk.rewrite(plan.right())
-    before = walk.copies
+    copies = walk.copies
     walk.outers.append(plan.left())
     try:
         right = walk.rewrite(plan.right())
     finally:
         walk.outers.pop()
-    if walk.copies == before:
-        walk.bound = "rows of the query around a subquery may be taken for rows of the subquery"
+    if walk.copies == copies:
+        walk.upper_bound_reason = "rows of the query around a subquery may be taken for rows of the subquery"
     return right
 
 
@@ -67,7 +67,7 @@ def _semi_join(
         left_keys = read
         pairs = walk.catalyst.inner_join(plan.left(), right.plan, plan)
         rows = Rewritten(pairs, right.ids, right.node)
-        tapped, groups = walk.keyed(node, rows, walk.key(plan, left_keys))
+        tapped, groups = walk.grouped(node, rows, walk.key(plan, left_keys))
         capture = walk.catalyst.after(walk.pruned(walk.catalyst.without_rows(tapped)))
         inner = plan.right()
     else:
@@ -77,21 +77,21 @@ def _semi_join(
                 "of the other side, all rows with the same key are given: the rest of the condition is not "
                 "followed"
             )
-        tapped, groups = walk.keyed(node, right, walk.key(plan, right_keys))
+        tapped, groups = walk.grouped(node, right, walk.key(plan, right_keys))
         inner, capture = walk.catalyst.project_as(plan.right(), tapped), None
     key = walk.key(plan, left_keys)
     if kind == "LeftSemi":
         column = walk.catalyst.alias(key, f"lineage_{groups}")
         outer, (attribute,) = walk.catalyst.with_columns(left.plan, [column])
-        made = walk.catalyst.with_children(plan, [outer, inner])
+        rewritten = walk.catalyst.with_children(plan, [outer, inner])
     else:
         joined = walk.catalyst.with_children(plan, [left.plan, inner])
         exists = plan.joinType().exists()
         column = walk.catalyst.alias(walk.catalyst.if_(exists, key, walk.catalyst.no_id), f"lineage_{groups}")
-        made, (attribute,) = walk.catalyst.with_columns(joined, [column])
+        rewritten, (attribute,) = walk.catalyst.with_columns(joined, [column])
     if capture is not None:
-        made = walk.catalyst.filter(capture, made)
-    return Rewritten(made, [*left.ids, (attribute, groups)], node.number)
+        rewritten = walk.catalyst.filter(capture, rewritten)
+    return Rewritten(rewritten, [*left.ids, (attribute, groups)], node.number)
 
 
 HANDLERS: dict[str, Handler] = {"Join": join}

@@ -6,13 +6,12 @@ from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from spark_agent.sql.types import Plan
 
 
-def passing(walk: Walk, plan: Plan) -> Rewritten:
-    return walk.passing(plan)
+def pass_through(walk: Walk, plan: Plan) -> Rewritten:
+    return walk.pass_through(plan)
 
 
 def project(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
-
     ids = [column for column, _ in below.ids]
     return walk.with_subqueries(
         plan, below, lambda one: walk.catalyst.project(one.projectList(), below.plan, ids)
@@ -39,16 +38,16 @@ def generate(walk: Walk, plan: Plan) -> Rewritten:
 
 def expand(walk: Walk, plan: Plan) -> Rewritten:
     below = walk.child(plan)
-    own, entered = walk.tapped_subqueries(plan)
+    own, subqueries = walk.tapped_subqueries(plan)
     columns = [column for column, _ in below.ids]
-    output = [walk.catalyst.alias(each, each.name()).toAttribute() for each in columns]
-    made = walk.catalyst.expand(own, columns, output, below.plan)
+    output = [walk.catalyst.alias(column, column.name()).toAttribute() for column in columns]
+    expanded = walk.catalyst.expand(own, columns, output, below.plan)
     ids = [(attribute, node) for attribute, (_, node) in zip(output, below.ids, strict=True)]
-    return walk.entered_by(entered, plan, Rewritten(below.plan, ids, below.node), made)
+    return walk.over(plan, Rewritten(below.plan, ids, below.node), expanded, subqueries)
 
 
 #: Whatever columns their input has go through them as they are.
-PASSING = frozenset(
+_PASS_THROUGH = frozenset(
     (
         "Sort",
         "GlobalLimit",
@@ -69,12 +68,12 @@ PASSING = frozenset(
     )
 )
 
-#: As these, but that Spark may deal rows out by all their columns.
-REPARTITIONS = frozenset(("Repartition", "RepartitionByExpression"))
+#: As these, but Spark may partition rows round-robin by a hash of all their columns.
+_REPARTITIONS = frozenset(("Repartition", "RepartitionByExpression"))
 
 HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(PASSING, passing),
-    **dict.fromkeys(REPARTITIONS, repartition),
+    **dict.fromkeys(_PASS_THROUGH, pass_through),
+    **dict.fromkeys(_REPARTITIONS, repartition),
     "Project": project,
     "Generate": generate,
     "Expand": expand,

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from spark_agent import contract
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Operator
-from spark_agent.sql.rewrite.plan_nodes import UncoveredError
+from spark_agent.sql.rewrite.plan_nodes import PlanNode, UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from spark_agent.sql.types import Expression, Plan
 
 _OF_RDD = "made of an RDD, whose own records are not followed to here"
-#: Leaves whose rows come from elsewhere, where nobody knows from where.
+#: Leaves whose rows come from elsewhere: it is not known from where.
 _NOT_FOLLOWED = {
     "LogicalRDD": _OF_RDD,
     "ExternalRDD": _OF_RDD,
@@ -27,53 +27,61 @@ _OF_PLAN = {
 _OF_SOURCE = "computed by the source itself, of rows that are not known here (an aggregate or a join)"
 
 
-def scan(walk: Walk, plan: Plan, beside: Sequence[Expression] = ()) -> Rewritten:
-    """A scan whose rows are numbered, behind conditions that the scan itself makes use of."""
+def scan(walk: Walk, plan: Plan, pushed: Sequence[Expression] = ()) -> Rewritten:
+    """A scan whose rows are numbered, behind conditions that are pushed into it."""
     leaf = walk.look(plan)
-    kept = walk.scans.kept(plan, leaf)
-    given = walk.scans.given(plan, leaf) if kept is None else None
     walk.interleaved += walk.scans.is_interleaved(leaf)
     if walk.interleaved > 1:
         raise UncoveredError("more than one bucketed table in a query")
-    description, dataset = walk.scans.describe(leaf, beside)
+    description, dataset = walk.scans.describe(leaf, pushed)
     if leaf.files is None and leaf.kind in _OF_TABLES:
-        place = tables.read_by(plan)
+        endpoint = tables.read_by(plan)
         # Of a source of version 2 only the folder is known, not what its tasks read there.
-        description, dataset = place.description, place.dataset if leaf.kind == "LogicalRelation" else None
-    number = kept if kept is not None else given
-    if number is not None:
+        description = endpoint.description
+        dataset = endpoint.dataset if leaf.kind == "LogicalRelation" else None
+    persisted = walk.scans.persisted_node(plan, leaf)
+    parent = walk.scans.rdd_node(plan, leaf) if persisted is None else persisted
+    if parent is not None:
+        number = parent
         node = walk.nodes.operator(leaf.name, description, [number], made_at=leaf.call_sites)
     else:
-        reason = _NOT_FOLLOWED.get(leaf.kind, "")
-        if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
-            reason = _OF_SOURCE
-        node = walk.nodes.operator(
-            _scan_name(leaf, dataset),
-            description,
-            [],
-            made_at=leaf.call_sites,
-            kind="source",
-            relation=contract.SOURCE,
-            by_id=True,
-            dataset=dataset,
-            exact=not reason,
-            reason=reason or _OF_PLAN.get(leaf.kind, ""),
-        )
+        node = _source(walk, plan, leaf, description, dataset)
         number = node.number
-    indexed = walk.scans.with_row_index(plan, leaf) if kept is None else None
-    made, row_index = indexed if indexed is not None else (plan, None)
-    if beside:
-        made = walk.catalyst.filter(walk.catalyst.all_of(beside), made)
-    # What is kept has told of its records when it was made: they need only be numbered again.
-    if kept is None:
+    indexed = walk.scans.with_row_index(plan, leaf) if persisted is None else None
+    scanned, row_index = indexed if indexed is not None else (plan, None)
+    if pushed:
+        scanned = walk.catalyst.filter(walk.catalyst.all_of(pushed), scanned)
+    # What is persisted has reported its records when it was made: they need only be numbered again.
+    if persisted is None:
         ids = walk.taps.source(
             number, row_index, is_striped=walk.scans.is_striped(leaf), is_of_branch=walk.is_of_branch
         )
     else:
         ids = walk.catalyst.position()
     column = walk.catalyst.alias(ids, f"lineage_{number}")
-    numbered = walk.catalyst.project_as(plan, made, [column])
+    numbered = walk.catalyst.project_as(plan, scanned, [column])
     return Rewritten(numbered, [(column.toAttribute(), number)], node.number)
+
+
+def _source(
+    walk: Walk, plan: Plan, leaf: Operator, description: str, dataset: dict[str, str] | None
+) -> PlanNode:
+    """The node of a scan whose rows have no other node of this application."""
+    reason = _NOT_FOLLOWED.get(leaf.kind, "")
+    if leaf.kind == "DataSourceV2ScanRelation" and not _is_of_rows(walk, plan):
+        reason = _OF_SOURCE
+    return walk.nodes.operator(
+        _scan_name(leaf, dataset),
+        description,
+        [],
+        made_at=leaf.call_sites,
+        kind="source",
+        relation=contract.SOURCE,
+        by_id=True,
+        dataset=dataset,
+        exact=not reason,
+        reason=reason or _OF_PLAN.get(leaf.kind, ""),
+    )
 
 
 def _is_of_rows(walk: Walk, scan: Plan) -> bool:
@@ -89,26 +97,26 @@ def _scan_name(leaf: Operator, dataset: dict[str, str] | None) -> str:
 
 
 def filter_(walk: Walk, plan: Plan) -> Rewritten:
-    """What of it a scan makes use of stays beside the scan, where rows are known all the same."""
+    """What of it a scan makes use of is pushed into the scan, where rows are known all the same."""
     below = plan.child()
     leaf = walk.look(below)
     if leaf.kind != "LogicalRelation":
-        return walk.passing(plan, below)
-    tapped, entered = walk.tapped_subqueries(plan)
-    beside: list[Expression] = []
+        return walk.pass_through(plan, below)
+    tapped, subqueries = walk.tapped_subqueries(plan)
+    pushed: list[Expression] = []
     first: list[Expression] = []
-    above: list[Expression] = []
-    for each in walk.catalyst.conjuncts(tapped.condition()):
-        if walk.scans.is_pruned_by(leaf, each):
-            beside.append(each)
+    others: list[Expression] = []
+    for condition in walk.catalyst.conjuncts(tapped.condition()):
+        if walk.scans.may_be_pushed(leaf, condition):
+            pushed.append(condition)
         else:
-            (first if walk.scans.is_asked_first(leaf, each) else above).append(each)
-    scanned = scan(walk, below, beside)
-    made = scanned.plan
-    for conditions in (first, above):  # one filter of both would look at `IS NOT NULL` last
+            (first if walk.scans.is_evaluated_first(leaf, condition) else others).append(condition)
+    scanned = scan(walk, below, pushed)
+    filtered = scanned.plan
+    for conditions in (first, others):  # one filter of both would look at `IS NOT NULL` last
         if conditions:
-            made = walk.catalyst.filter(walk.catalyst.all_of(conditions), made)
-    return walk.entered_by(entered, plan, scanned, made)
+            filtered = walk.catalyst.filter(walk.catalyst.all_of(conditions), filtered)
+    return walk.over(plan, scanned, filtered, subqueries)
 
 
 def one_row(walk: Walk, plan: Plan) -> Rewritten:

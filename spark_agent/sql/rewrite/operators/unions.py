@@ -15,24 +15,24 @@ _COUNTED = re.compile(r"\[-?1 AS vcol#")
 
 def union(walk: Walk, plan: Plan) -> Rewritten:
     """Each input has columns for the ids of all; those of the others are null in it."""
-    original = walk.catalyst.items(plan.children())
+    inputs = walk.catalyst.items(plan.children())
     is_counting, walk.is_counting = walk.is_counting, False
-    belows = [walk.rewrite(each) for each in original]
-    for at, each in enumerate(original if is_counting else ()):
-        if _is_counted_off(walk, each):
+    belows = [walk.rewrite(child) for child in inputs]
+    for at, child in enumerate(inputs if is_counting else ()):
+        if _is_counted_off(walk, child):
             belows[at] = Rewritten(belows[at].plan, [], belows[at].node)
-    tags = [node for below in belows for _, node in below.ids]
+    sources = [node for below in belows for _, node in below.ids]
     children = []
-    for index, (child, below) in enumerate(zip(original, belows, strict=True)):
+    for at, (child, below) in enumerate(zip(inputs, belows, strict=True)):
         columns = [
-            walk.catalyst.alias(column if index == other else walk.catalyst.no_id, f"lineage_{node}")
-            for other, each in enumerate(belows)
-            for column, node in each.ids
+            walk.catalyst.alias(column if at == other_at else walk.catalyst.no_id, f"lineage_{node}")
+            for other_at, other in enumerate(belows)
+            for column, node in other.ids
         ]
         children.append(walk.catalyst.project_as(child, below.plan, columns))
-    made = walk.catalyst.with_children(plan, children)
-    ids = list(zip(walk.catalyst.last(made.output(), len(tags)), tags, strict=True))
-    return Rewritten(made, ids, walk.operator(plan, [below.node for below in belows]).number)
+    united = walk.catalyst.with_children(plan, children)
+    ids = list(zip(walk.catalyst.last(united.output(), len(sources)), sources, strict=True))
+    return Rewritten(united, ids, walk.operator(plan, [below.node for below in belows]).number)
 
 
 def _is_counted_off(walk: Walk, plan: Plan) -> bool:
@@ -44,30 +44,33 @@ def _is_counted_off(walk: Walk, plan: Plan) -> bool:
     return _COUNTED_OFF.search(text) is not None
 
 
-def with_named(walk: Walk, plan: Plan) -> Rewritten:
-    """Queries with names that are made once and read several times, each by a `CTERelationRef`."""
+def with_definitions(walk: Walk, plan: Plan) -> Rewritten:
+    """Queries with names that are computed once and read several times, each by a `CTERelationRef`."""
     definitions = []
-    for each in walk.catalyst.items(plan.cteDefs()):
-        if "CTERelationRef" in str(each.treeString()):  # or in a subquery
+    for definition in walk.catalyst.items(plan.cteDefs()):
+        if "CTERelationRef" in str(definition.treeString()):  # or in a subquery
             raise UncoveredError("a query with a name that reads another one")
-        below = walk.child(each)
+        below = walk.child(definition)
         ids = [column for column, _ in below.ids]
-        made = walk.catalyst.project_as(each, below.plan, ids)
-        definitions.append(walk.catalyst.definition(each, ids, made))
-        walk.definitions[int(each.id())] = below.ids, below.node
+        rewritten = walk.catalyst.project_as(definition, below.plan, ids)
+        definitions.append(walk.catalyst.definition(definition, ids, rewritten))
+        walk.definitions[int(definition.id())] = below.ids, below.node
     query = walk.rewrite(plan.plan())
-    made = walk.catalyst.with_children(plan, [*definitions, query.plan])
-    return Rewritten(made, query.ids, query.node)
+    return Rewritten(walk.catalyst.with_children(plan, [*definitions, query.plan]), query.ids, query.node)
 
 
-def named(walk: Walk, plan: Plan) -> Rewritten:
+def reference(walk: Walk, plan: Plan) -> Rewritten:
     ids, node = walk.definitions[int(plan.cteId())]
     columns = [
         walk.catalyst.alias(walk.catalyst.no_id, f"lineage_{source}").toAttribute() for _, source in ids
     ]
-    made = walk.catalyst.with_output(plan, columns)
-    found = [(column, source) for column, (_, source) in zip(columns, ids, strict=True)]
-    return Rewritten(made, found, walk.operator(plan, [node]).number)
+    extended = walk.catalyst.with_output(plan, columns)
+    ids = [(column, source) for column, (_, source) in zip(columns, ids, strict=True)]
+    return Rewritten(extended, ids, walk.operator(plan, [node]).number)
 
 
-HANDLERS: dict[str, Handler] = {"Union": union, "WithCTE": with_named, "CTERelationRef": named}
+HANDLERS: dict[str, Handler] = {
+    "Union": union,
+    "WithCTE": with_definitions,
+    "CTERelationRef": reference,
+}
