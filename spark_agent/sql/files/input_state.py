@@ -1,9 +1,8 @@
 """The files that a query reads, as they are when it is planned, and whether they still are the same.
 
-Spark lists the files of a scan once and reads that list. The list is kept, at the price of a reference, and
-compared with a new one when the query is to run again: a file of another size or time, one that is gone
-and one that is new under the same roots are all a change. Promises to leave the lists of the user's own
-DataFrames as they are.
+Spark lists the files of a scan once and reads that list. A reference to it is remembered, and compared with a
+new list when the query is to run again. A file of another size or time, one that is gone and one that is new
+under the same roots are all a change. Promises to leave the lists of the user's own DataFrames as they are.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Inputs:
             elif name not in _WITHOUT_INPUTS:
                 what = str(leaf.nodeName())
                 raise UncheckedInputError(
-                    f"it reads {what}, of which nobody can tell later whether it is still the same"
+                    f"it reads {what}, and whether that is still the same cannot be checked later"
                 )
         return scans
 

@@ -32,7 +32,7 @@ from spark_agent.sql.types import Plan
 NOT_CAPTURED = "spark.lineage.dataframes.level="
 LAZY_REASON = (
     f"{NOT_CAPTURED}{LAZY}: the records of this query were not captured. In the session that ran it, "
-    "spark_agent.trace(FILE).row(ROW) runs it again for a row; for answers after its end, run it with the "
+    "spark_agent.trace(FILE).row(ROW) runs it again for a row; for traces after its end, run it with the "
     "level eager"
 )
 #: A plan is a few hundred objects, and holds the lists of files that its scans read.
@@ -203,7 +203,7 @@ def _check(rerun: Rerun, rows: int, path: str, row: int) -> None:
     if rows > MOST_ROWS:
         raise CannotRerunError(
             f"{rows} rows of the query that wrote {path} have the values of its row {row}, and cannot "
-            f"be told apart: an answer is made of {MOST_ROWS} at most. Run it with "
+            f"be told apart: a result is made of {MOST_ROWS} at most. Run it with "
             "spark.lineage.dataframes.level=eager"
         )
 

@@ -203,7 +203,7 @@ def _uncached(catalyst: Catalyst, plan: Plan) -> Plan:
     if name == "InMemoryRelation":
         behind = catalyst.behind_cache(plan)
         if behind is None:
-            raise NotRepeatableError("a cached DataFrame: before Spark 4.0 nobody can tell what was cached")
+            raise NotRepeatableError("a cached DataFrame: what was cached is not known before Spark 4.0")
         recomputed = _uncached(catalyst, behind)
         columns = zip(catalyst.items(recomputed.output()), catalyst.items(plan.output()), strict=True)
         return catalyst.project([catalyst.alias_as(column, cached) for column, cached in columns], recomputed)

@@ -19,7 +19,7 @@ from spark_agent.sql.types import Expression, OutputFiles, Plan, Seq
 
 T = TypeVar("T")
 
-#: What stands for a node's records: (column of ids, node whose ids they are).
+#: Columns of ids beside the rows of a plan: (column, node whose records they name).
 Ids = list[tuple[Expression, int]]
 
 
@@ -35,7 +35,7 @@ class Taps(Protocol):
         node: int,
         ids: Ids,
         key: Expression | None = None,
-        steps: tuple[int, int] = (-1, -1),
+        key_nodes: tuple[int, int] = (-1, -1),
         output_files: OutputFiles | None = None,
     ) -> Expression: ...
 
@@ -93,7 +93,7 @@ class Walk:
         self.is_counting = False  # is the next union that of an INTERSECT ALL or EXCEPT ALL
         self.is_prunable = True  # does each operator say all columns that it reads
         self.is_of_branch = False  # may this part be compiled into one piece with a union above it
-        self.interleaved = 0  # scans that one task may read by turns
+        self.interleaved = 0  # scans that one task may read alternately
         self.root: Plan = None  # of the query, or of the subquery, that is walked over
         self.outers: list[Plan] = []  # of which Spark put copies into the part that is walked over
         self.copies = 0  # that were met

@@ -35,11 +35,11 @@ class PlanTaps:
         node: int,
         ids: Ids,
         key: Expression | None = None,
-        steps: tuple[int, int] = (-1, -1),
+        key_nodes: tuple[int, int] = (-1, -1),
         output_files: OutputFiles | None = None,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
-        codes, keys = steps
+        codes, keys = key_nodes
         return self._jvm.tap(
             self._config,
             node,

@@ -1,7 +1,7 @@
 """Tells the JVM where the user's program made each DataFrame, so that operators of plans know their lines.
 
 Costs a round trip for each DataFrame, and changes neither its plan nor what Spark says of it. Whatever goes
-wrong leaves operators with the place of their action.
+wrong leaves operators with the line of their action.
 """
 
 from __future__ import annotations

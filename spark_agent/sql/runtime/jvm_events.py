@@ -63,7 +63,7 @@ class JvmEvents:
             try:
                 self._take(json.loads(line))
             except Exception as error:  # noqa: BLE001 - one line is not the others' fault
-                self._gap(f"what the JVM told of a query is lost ({in_short(error)})")
+                self._gap(f"what the JVM reported of a query is lost ({in_short(error)})")
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event.pop("type")
