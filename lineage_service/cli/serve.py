@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
-    from lineage_service.cli.stores import open_materializer, open_questions
+    from lineage_service.cli.stores import open_materializer, open_queries
     from lineage_service.monitoring.lag import open_lag
     from lineage_service.monitoring.metrics import LagMetrics, new_registry
     from lineage_service.store.flow_store import open_store
@@ -58,7 +58,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         access, token_file = from_settings(settings, listener.getsockname()[0])
         watch = open_lag(settings)
         app = create_app(
-            open_questions(settings),
+            open_queries(settings),
             materialize=open_materializer(settings),
             read_lag=watch.look,
             metrics=new_registry(LagMetrics(watch)) if settings.metrics else None,
@@ -83,7 +83,7 @@ def serve(app: FastAPI, listener: socket.socket, home: Path) -> None:
     """Serve `app` on a bound socket until SIGTERM or SIGINT; `<home>/api.json` says where meanwhile."""
     url = _url(listener)
     app.openapi()  # made once, before anybody waits for it: parameters are checked against it
-    # What is there now stays: a collection that looked at all of it would keep a question waiting for 100 ms.
+    # What is there now stays: a collection that looked at all of it would keep a query waiting for 100 ms.
     gc.collect()
     gc.freeze()
     config = uvicorn.Config(

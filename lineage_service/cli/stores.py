@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
 
-def open_questions(settings: Settings, *, makes_store: bool = True) -> Queries:
-    """The lineage of the flow store that `settings` names. Where there is none, one is made; those who only
-    ask say no to that, and get a NoStoreError.
+def open_queries(settings: Settings, *, makes_store: bool = True) -> Queries:
+    """The lineage of the flow store that `settings` names.
+
+    Where there is none, one is created, or NoStoreError is raised without `makes_store`.
     """
     from lineage_service.store.flow_store import existing_store, open_store
     from lineage_service.tracing.query.service import LineageQueries
@@ -31,6 +32,4 @@ def open_materializer(settings: Settings) -> Callable[[str, TraceQuery], Materia
     from lineage_service.graph_export.trace_writer import Materializer
 
     graph = from_settings(settings)
-    return (
-        None if graph is None else Materializer(open_questions(settings), graph, settings.graph_max_records)
-    )
+    return None if graph is None else Materializer(open_queries(settings), graph, settings.graph_max_records)

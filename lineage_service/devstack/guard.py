@@ -15,7 +15,7 @@ from pathlib import Path
 from lineage_service.devstack.errors import BusyError, HomeError
 
 #: A command that is just ending is worth this wait; one that downloads is not.
-_PATIENCE_S = 1.0
+_WAIT_S = 1.0
 
 
 @contextmanager
@@ -32,18 +32,18 @@ def usable(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone(home: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+def alone(home: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
     """Makes `home` and holds its lock inside the block.
 
     Raises BusyError, naming the holder's process id, when another process keeps the lock for more than
-    `patience_s` seconds; HomeError when the folder cannot be written.
+    `wait_s` seconds; HomeError when the folder cannot be written.
     """
     with usable(home):
         home.mkdir(parents=True, exist_ok=True)
         # Not inherited by the servers (PEP 446), so the lock ends with this process, not with theirs.
         lock = os.open(home / "stack.lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + wait_s
         while not _take(lock):
             if time.monotonic() >= deadline:
                 holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"

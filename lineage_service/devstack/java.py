@@ -36,10 +36,10 @@ def _locate() -> Path:
                 f"JAVA_HOME is {home}, but there is no program bin/java in it: correct it or unset it"
             )
         return java
-    found = shutil.which("java")
-    if found is None:
+    path = shutil.which("java")
+    if path is None:
         raise JavaError(f"there is no Java on this machine's PATH, and Kafka and Neo4j need it: {_ADVICE}")
-    return Path(found)
+    return Path(path)
 
 
 def _major_version(java: Path) -> int:

@@ -31,9 +31,9 @@ def answers(state: StackState, home: Path, server: Server) -> bool:
     if not server.is_ready(state.servers[server.name].addresses):
         return False
     # Asked afterwards: what answered before may be a server that was faster, and this one gone since.
-    found = running(state, home, server)
+    server_process = running(state, home, server)
     ports = state.servers[server.name].ports.values()
-    return found is not None and all(process.listens(found, port) for port in ports)
+    return server_process is not None and all(process.listens(server_process, port) for port in ports)
 
 
 def running(state: StackState, home: Path, server: Server) -> psutil.Process | None:

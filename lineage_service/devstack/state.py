@@ -115,16 +115,16 @@ def resolve(settings: Settings) -> Settings:
     Raises HomeError when the state file is damaged.
     """
     home = settings.home.absolute()
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     if not settings.store:
-        found["store"] = str(home / "flows")
+        addresses["store"] = str(home / "flows")
     if not (settings.kafka_bootstrap_servers and settings.neo4j_uri):
         servers = read_state(home).servers
         if not settings.kafka_bootstrap_servers:
             kafka = servers.get("kafka")
-            found["kafka_bootstrap_servers"] = (
+            addresses["kafka_bootstrap_servers"] = (
                 kafka.addresses["bootstrap_servers"] if kafka else DEFAULT_BROKER
             )
         if not settings.neo4j_uri and "neo4j" in servers:
-            found["neo4j_uri"] = servers["neo4j"].addresses["bolt"]
-    return settings.model_copy(update=found)
+            addresses["neo4j_uri"] = servers["neo4j"].addresses["bolt"]
+    return settings.model_copy(update=addresses)

@@ -174,9 +174,9 @@ class MemoryGraph:
             flow = self.flows.setdefault(
                 flow_id, {"flowId": flow_id, "nodeId": group["nodeId"], "applicationId": application_id}
             )
-            told = {"name": node.get("name"), "description": node.get("description")}
-            told |= {"hashIn": hash_in, "hashOut": hash_out, "val": val}
-            flow.update({name: value for name, value in told.items() if value is not None})
+            properties = {"name": node.get("name"), "description": node.get("description")}
+            properties |= {"hashIn": hash_in, "hashOut": hash_out, "val": val}
+            flow.update({name: value for name, value in properties.items() if value is not None})
 
     def _describe(self, node_ids: Iterable[str]) -> None:
         nodes = {node_id: self.nodes[node_id] for node_id in node_ids}

@@ -1,6 +1,6 @@
-"""The in-memory twin of `Queries`: lineages given as plain values, asked like the real ones.
+"""The in-memory twin of `Queries`: lineages given as plain values, queried like the real ones.
 
-Promises the same answers as the tracing over the flow store for what it was given: backward and forward are
+Promises the same results as the tracing over the flow store for what it was given: backward and forward are
 symmetric, totals are never the truncated counts. Knows nothing of stores and keeps everything in memory, so
 it is for tests, demonstrations and the page's development.
 """
@@ -37,7 +37,7 @@ class MemoryLineage:
     """All that is known of one application.
 
     `records` are by node id, in order. `flows` need not be sorted. `values` are the captured ones; a record's
-    own `value` is ignored, because an answer carries it only when it was asked for.
+    own `value` is ignored, because a result carries it only when it was asked for.
     """
 
     application: Application
@@ -49,7 +49,7 @@ class MemoryLineage:
 
 @dataclass(slots=True)
 class _Index:
-    """One lineage, prepared for questions. A record is known by its hash, NODE_ID#RECORD_ID."""
+    """One lineage, prepared for queries. A record is known by its hash, NODE_ID#RECORD_ID."""
 
     lineage: MemoryLineage
     nodes: dict[str, Node] = field(init=False)
@@ -91,12 +91,12 @@ class MemoryQueries:
     """Answers `Queries` (lineage_service.queries) from the lineages that it was given."""
 
     def __init__(self, lineages: Iterable[MemoryLineage] = ()) -> None:
-        self._indexes = {each.application.application_id: _Index(each) for each in lineages}
+        self._indexes = {lineage.application.application_id: _Index(lineage) for lineage in lineages}
 
     def applications(self) -> tuple[Application, ...]:
         """Newest first."""
-        found = (index.lineage.application for index in self._indexes.values())
-        return tuple(sorted(found, key=lambda each: (-each.started, each.application_id)))
+        applications = (index.lineage.application for index in self._indexes.values())
+        return tuple(sorted(applications, key=lambda app: (-app.started, app.application_id)))
 
     def application(self, application_id: str) -> Application:
         return self._index(application_id).lineage.application
@@ -110,17 +110,17 @@ class MemoryQueries:
         node = index.node(query.node)
         if query.offset is not None and query.partition is None:
             raise InvalidQueryError("offset needs partition: offsets count from 0 in each")
-        found = [
+        records = [
             index.with_value(_hash(node.node_id, record.record_id), record) for record in index.of_node(node)
         ]
-        found = [record for record in found if _matches(record, query)]
+        records = [record for record in records if _matches(record, query)]
         first = _skipped(query.cursor)
         last = first + query.limit
         return RecordPage(
             node_id=node.node_id,
-            total=len(found),
-            records=tuple(found[first:last]),
-            next=str(last) if last < len(found) else None,
+            total=len(records),
+            records=tuple(records[first:last]),
+            next=str(last) if last < len(records) else None,
         )
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
@@ -136,20 +136,20 @@ class MemoryQueries:
         shown: set[str] = set()
         nodes = []
         for node in way:
-            found = sorted(reached[node.node_id], key=lambda each: _place(index, each))
-            page = found[first:last] if only in (None, node) else []
+            hashes = sorted(reached[node.node_id], key=lambda hash_: _position(index, hash_))
+            page = hashes[first:last] if only in (None, node) else []
             shown.update(page)
-            records = (index.records[each][1] for each in page)
+            records = (index.records[hash_][1] for hash_ in page)
             nodes.append(
                 TracedNode(
                     node_id=node.node_id,
                     name=node.name,
                     kind=node.kind,
                     exact=node.exact,
-                    total=len(found),
+                    total=len(hashes),
                     records=tuple(
-                        index.with_value(each, record) if query.values else record
-                        for each, record in zip(page, records, strict=True)
+                        index.with_value(hash_, record) if query.values else record
+                        for hash_, record in zip(page, records, strict=True)
                     ),
                     reason=node.reason,
                     state=node.state,
@@ -158,7 +158,7 @@ class MemoryQueries:
         more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)
         return Trace(
             direction=query.direction,
-            start=tuple(index.records[each][1] for each in start if index.records[each][0] is start_node),
+            start=tuple(index.records[hash_][1] for hash_ in start if index.records[hash_][0] is start_node),
             start_node=start_node.node_id,
             complete=index.lineage.application.complete,
             # What the start came out of is in question backward; what it went into, forward.
@@ -176,16 +176,12 @@ class MemoryQueries:
         index = self._index(application_id)
         query = TraceQuery(direction="backward", record=record, node=node)
         start_node, start = _start(index, query)
-        on_way = {
-            each
-            for direction in ("backward", "forward")
-            for hashes in _reach(index, start_node, start, replace(query, direction=direction), None)[
-                1
-            ].values()
-            for each in hashes
-        }
+        on_path: set[str] = set()
+        for direction in ("backward", "forward"):
+            _, reached = _reach(index, start_node, start, replace(query, direction=direction), None)
+            on_path.update(*reached.values())
         order = {node_id: place for place, node_id in enumerate(_topological(index.lineage.graph))}
-        steps = [step for hash_, step in index.values.items() if hash_ in on_way]
+        steps = [step for hash_, step in index.values.items() if hash_ in on_path]
         return Values(
             node_id=start_node.node_id,
             record_id=index.records[start[0]][1].record_id,
@@ -205,7 +201,7 @@ def _hash(node_id: str, record_id: str) -> str:
     return f"{node_id}#{record_id}"
 
 
-def _place(index: _Index, hash_: str) -> tuple[int, int]:
+def _position(index: _Index, hash_: str) -> tuple[int, int]:
     record = index.records[hash_][1]
     return record.partition, record.offset
 
@@ -233,21 +229,21 @@ def _matches(record: Record, query: RecordQuery) -> bool:
 
 def _start(index: _Index, query: TraceQuery) -> tuple[Node, list[str]]:
     """The node and the hashes of the records that the query begins at."""
-    found = [hash_ for hash_, (node, record) in index.records.items() if _begins(index, query, node, record)]
-    if not found:
+    hashes = [hash_ for hash_, (node, record) in index.records.items() if _begins(index, query, node, record)]
+    if not hashes:
         raise NotFoundError("there is no such record")
     if query.path is not None:
-        kinds = {index.records[hash_][0].node: index.records[hash_][0].kind for hash_ in found}
+        kinds = {index.records[hash_][0].node: index.records[hash_][0].kind for hash_ in hashes}
         meant = nodes_meant(kinds, query.direction)
         meant = meant[:1] if query.direction == "backward" else meant
-        found = [hash_ for hash_ in found if index.records[hash_][0].node in meant]
-        return index.node(str(meant[0])), found
-    nodes = {index.records[hash_][0].node_id for hash_ in found}
+        hashes = [hash_ for hash_ in hashes if index.records[hash_][0].node in meant]
+        return index.node(str(meant[0])), hashes
+    nodes = {index.records[hash_][0].node_id for hash_ in hashes}
     if len(nodes) > 1:
         raise InvalidQueryError(
             f"the record is in several nodes ({', '.join(sorted(nodes))}): say which node"
         )
-    return index.nodes[nodes.pop()], found
+    return index.nodes[nodes.pop()], hashes
 
 
 def _begins(index: _Index, query: TraceQuery, node: Node, record: Record) -> bool:
@@ -267,9 +263,9 @@ def _begins(index: _Index, query: TraceQuery, node: Node, record: Record) -> boo
 def _reach(
     index: _Index, start_node: Node, start: list[str], query: TraceQuery, to: Node | None
 ) -> tuple[list[Node], dict[str, set[str]]]:
-    """The nodes of the way, the start's first, and the hashes that were reached at each.
+    """The nodes of the trace, the start's first, and the hashes that were reached at each.
 
-    With `to`, only what lies between the start and that node is kept: it is what the start reaches and what
+    With `to`, only what lies between the start and that node stays: it is what the start reaches and what
     reaches a record of `to` in turn.
     """
     seen = _spread(index, set(start), query.direction, query.depth)
@@ -291,9 +287,9 @@ def _spread(index: _Index, start: set[str], direction: Direction, depth: int | N
     seen, frontier = set(start), set(start)
     while frontier and (depth is None or depth > 0):
         if direction == "backward":
-            frontier = {flow.hash_in for each in frontier for flow in index.inputs.get(each, ())}
+            frontier = {flow.hash_in for hash_ in frontier for flow in index.inputs.get(hash_, ())}
         else:
-            frontier = {flow.hash_out for each in frontier for flow in index.outputs.get(each, ())}
+            frontier = {flow.hash_out for hash_ in frontier for flow in index.outputs.get(hash_, ())}
         frontier -= seen
         seen |= frontier
         depth = None if depth is None else depth - 1

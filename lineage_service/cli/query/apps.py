@@ -16,7 +16,7 @@ from lineage_service.cli.query.output import (
     print_table,
     table,
 )
-from lineage_service.cli.query.start import asking
+from lineage_service.cli.query.start import store_queries
 from lineage_service.lineage import Application, Applications
 from lineage_service.result_tables import APPLICATION_COLUMNS, application_lines
 from lineage_service.settings import Settings
@@ -35,17 +35,17 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     output = Output(options)
     with output.working("reading applications"):
         try:
-            with asking(settings) as questions:
-                found = questions.applications()
+            with store_queries(settings) as queries:
+                applications = queries.applications()
         except NoStoreError:
-            found = ()
-    wanted = (options.name or "").casefold()
-    chosen = tuple(each for each in found if wanted in each.name.casefold())
+            applications = ()
+    name = (options.name or "").casefold()
+    chosen = tuple(application for application in applications if name in application.name.casefold())
     output.give(
         Applications(applications=chosen, next=None),
         APPLICATION_COLUMNS,
         application_lines(chosen),
-        lambda console: _show(console, chosen, _nothing(settings, options.name, len(found))),
+        lambda console: _show(console, chosen, _nothing(settings, options.name, len(applications))),
     )
     return 0
 
@@ -65,13 +65,16 @@ def _show(console: Console, applications: Sequence[Application], nothing: str) -
         console.print(plain(nothing), soft_wrap=True)
         return
     rows = table("application", "name~", "started", "state", "flows>", "lineage")
-    for each in applications:
-        started = datetime.fromtimestamp(each.started / 1000).strftime("%Y-%m-%d %H:%M:%S")
-        lineage = plain("complete", "green") if each.complete else plain(each.missing or "runs", "yellow")
-        flows = f"{each.counters.get('flows', 0):,}"
-        state = plain(each.state, _COLOURS.get(each.state, ""))
-        rows.add_row(plain(each.application_id), plain(each.name), started, state, flows, lineage)
+    for application in applications:
+        started = datetime.fromtimestamp(application.started / 1000).strftime("%Y-%m-%d %H:%M:%S")
+        missing = plain(application.missing or "runs", "yellow")
+        lineage = plain("complete", "green") if application.complete else missing
+        flows = f"{application.counters.get('flows', 0):,}"
+        state = plain(application.state, _COLOURS.get(application.state, ""))
+        ids = plain(application.application_id), plain(application.name)
+        rows.add_row(*ids, started, state, flows, lineage)
     print_table(console, rows)
-    for each in applications:
-        if each.error is not None:
-            console.print(plain(f"{each.application_id} failed: {error_text(each.error)}"), soft_wrap=True)
+    for application in applications:
+        if application.error is not None:
+            failure = f"{application.application_id} failed: {error_text(application.error)}"
+            console.print(plain(failure), soft_wrap=True)

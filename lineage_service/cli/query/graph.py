@@ -15,7 +15,7 @@ from lineage_service.cli.query.output import (
     table,
     without_folders,
 )
-from lineage_service.cli.query.start import add_application, asking
+from lineage_service.cli.query.start import add_application, store_queries
 from lineage_service.lineage import Graph, Node
 from lineage_service.newest_application import application_named
 from lineage_service.result_tables import NODE_COLUMNS, node_lines, sources_of
@@ -35,9 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     output = Output(options)
-    with output.working("reading the graph"), asking(settings) as questions:
-        graph = questions.graph(application_named(questions, options.application))
-    notes = [note for each in graph.nodes if (note := _note(each))]
+    with output.working("reading the graph"), store_queries(settings) as queries:
+        graph = queries.graph(application_named(queries, options.application))
+    notes = [note for node in graph.nodes if (note := _note(node))]
     output.give(graph, NODE_COLUMNS, node_lines(graph), lambda console: _show(console, graph), notes)
     return 0
 
@@ -54,14 +54,14 @@ def _note(node: Node) -> str:
 def _show(console: Console, graph: Graph) -> None:
     console.print(plain(graph.application_id, "bold"))
     rows = table("node>", "operation~", "from>", "records>", "call site~", "what it does~")
-    for each in graph.nodes:
+    for node in graph.nodes:
         rows.add_row(
-            str(each.node),
-            plain(each.name, "bold" if each.kind != "operator" else ""),
-            " ".join(sources_of(graph, each.node_id)),
-            "not counted" if each.records is None else f"{each.records:,}",
-            plain(without_folders(each.call_site)),
-            plain(_what_it_does(each)),
+            str(node.node),
+            plain(node.name, "bold" if node.kind != "operator" else ""),
+            " ".join(sources_of(graph, node.node_id)),
+            "not counted" if node.records is None else f"{node.records:,}",
+            plain(without_folders(node.call_site)),
+            plain(_what_it_does(node)),
         )
     print_table(console, rows)
 

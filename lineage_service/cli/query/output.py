@@ -1,4 +1,4 @@
-"""An answer at a terminal: for people, or as JSON or CSV for programs.
+"""A result at a terminal: for people, or as JSON or CSV for programs.
 
 JSON is what the HTTP API answers. Colours and the display of work under way are for terminals only: nothing
 of them is in what is piped. Data of people's files cannot command the terminal.
@@ -100,16 +100,16 @@ def print_line(console: Console, text: Text) -> None:
 
 def table(*headings: str) -> Table:
     """With columns whose names end in `>` to the right; those in `~` are cut to a terminal's width."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    rows = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         is_cut = heading.endswith("~")
-        made.add_column(
+        rows.add_column(
             heading.rstrip(">~"),
             justify="right" if heading.endswith(">") else "left",
             overflow=_CUT if is_cut else "fold",
             no_wrap=is_cut,
         )
-    return made
+    return rows
 
 
 def print_table(console: Console, rows: Table) -> None:
@@ -130,13 +130,13 @@ def _width(cell: RenderableType) -> int:
 
 def error_text(error: ApplicationError | NodeError) -> str:
     """TYPE: MESSAGE at FILE:LINE, and in which action, as far as it is known."""
-    said = ": ".join(part for part in (error.type, error.message) if part) or "it is not known why"
+    text = ": ".join(part for part in (error.type, error.message) if part) or "it is not known why"
     at = f" at {error.frame}" if error.frame else ""
     action = ""
     if isinstance(error, ApplicationError) and error.node_id is not None:
         number = error.node_id.rpartition("#")[2]
         action = f", in {number} {error.name}" + (f" ({error.call_site})" if error.call_site else "")
-    return f"{said}{at}{action}"
+    return f"{text}{at}{action}"
 
 
 def plain(text: str | None, style: str = "") -> Text:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
 from lineage_service.cli.query.records import line_of
-from lineage_service.cli.query.start import add_application, add_page_flags, asking, whole_number
+from lineage_service.cli.query.start import add_application, add_page_flags, store_queries, whole_number
 from lineage_service.lineage import RecordPage
 from lineage_service.newest_application import application_named
 from lineage_service.queries import RecordQuery
@@ -46,8 +46,8 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         limit=options.limit,
         cursor=options.cursor,
     )
-    with output.working("reading records"), asking(settings) as questions:
-        page = questions.records(application_named(questions, options.application), query)
+    with output.working("reading records"), store_queries(settings) as queries:
+        page = queries.records(application_named(queries, options.application), query)
     notes = (
         [*page.warnings] if page.next is None else [*page.warnings, f"there are more: --cursor {page.next}"]
     )

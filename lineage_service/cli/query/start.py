@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lineage_service.cli.stores import open_questions
+from lineage_service.cli.stores import open_queries
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.newest_application import LAST, NoApplicationError
 from lineage_service.queries import Queries
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import location_text
 
-__all__ = ["add_application", "add_page_flags", "asking", "start_of", "whole_number"]
+__all__ = ["add_application", "add_page_flags", "start_of", "store_queries", "whole_number"]
 
 MAX_LIMIT = 10_000
 
@@ -36,13 +36,13 @@ def add_page_flags(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 @contextmanager
-def asking(settings: Settings) -> Iterator[Queries]:
-    """The questions of the settings' store, which is not made where it is missing.
+def store_queries(settings: Settings) -> Iterator[Queries]:
+    """The queries of the settings' store, which is not created where it is missing.
 
-    What is unknown is told with the store and the home that were looked at. Raises LineageError.
+    The error about something unknown names the store and the home. Raises LineageError.
     """
     try:
-        yield open_questions(settings, makes_store=False)
+        yield open_queries(settings, makes_store=False)
     except UnknownApplicationError as error:
         raise UnknownApplicationError(error.application_id, location_text(settings)) from None
     except NoApplicationError:

@@ -14,8 +14,8 @@ from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import (
     add_application,
     add_page_flags,
-    asking,
     start_of,
+    store_queries,
     whole_number,
 )
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
@@ -90,17 +90,17 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         **start,
     )
     spent = ""
-    with output.working("tracing"), asking(settings) as questions:
-        application_id = application_named(questions, options.application)
+    with output.working("tracing"), store_queries(settings) as queries:
+        application_id = application_named(queries, options.application)
         try:
             if options.engine == "spark":
                 trace = _traced_in_spark(settings, options, application_id, query)
             else:
-                trace = questions.trace(application_id, query)
+                trace = queries.trace(application_id, query)
         except TimeBudgetError as error:
             if error.next is None:
                 raise
-            trace = questions.trace(application_id, replace(query, cursor=error.next))
+            trace = queries.trace(application_id, replace(query, cursor=error.next))
             spent = f"Not all: {error}, or give it more: --trace-seconds"
     notes = list(_notes(trace)) if not spent else [spent]
     output.give(trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), notes)

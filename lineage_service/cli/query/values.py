@@ -7,7 +7,7 @@ import argparse
 from rich.console import Console
 
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_table, table
-from lineage_service.cli.query.start import add_application, asking
+from lineage_service.cli.query.start import add_application, store_queries
 from lineage_service.lineage import Values
 from lineage_service.newest_application import application_named
 from lineage_service.result_tables import VALUE_COLUMNS, value_lines
@@ -26,9 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
     output = Output(options)
-    with output.working("following the record"), asking(settings) as questions:
-        application_id = application_named(questions, options.application)
-        values = questions.values(application_id, options.record, options.node)
+    with output.working("following the record"), store_queries(settings) as queries:
+        application_id = application_named(queries, options.application)
+        values = queries.values(application_id, options.record, options.node)
     notes = [values.how] if values.how else []
     output.give(values, VALUE_COLUMNS, value_lines(values), lambda console: _show(console, values), notes)
     return 0

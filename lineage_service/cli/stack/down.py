@@ -43,18 +43,18 @@ def stop(home: Path, *, only: str | None = None, reporter: Reporter | None = Non
     with alone(home), usable(home):
         state = read_state(home)
         for server in selected(only):
-            found = running(state, home, server)
-            if found is None:
+            server_process = running(state, home, server)
+            if server_process is None:
                 reporter.say(f"{server.title} does not run")
             else:
                 with reporter.waiting(f"Stopping {server.title}") as tick:
-                    went = process.stop(found, tick=partial(tick, 0))
+                    went = process.stop(server_process, tick=partial(tick, 0))
                 how = (
                     "stopped"
                     if went
                     else f"was killed: it did not stop within {process.STOP_DEADLINE_S:.0f} s"
                 )
-                reporter.say(f"{server.title} {how} (process {found.pid})")
+                reporter.say(f"{server.title} {how} (process {server_process.pid})")
                 stopped.append(server.name)
             state = state.without_server(server.name)
             write_state(home, state)

@@ -1,4 +1,4 @@
-"""`lineage status`: what of the local stack runs, where, with how much memory, and how far it is behind.
+"""`lineage status`: what of the local stack runs, where, with how much memory, and its lag.
 
 Changes nothing, and its exit code speaks of the servers alone.
 """
@@ -96,9 +96,9 @@ def _show_lag(console: Console, settings: Settings) -> None:
 
 def _listens(bootstrap_servers: str) -> bool:
     """True if one of the brokers may answer: spares those whose stack is down the client's waiting."""
-    addresses = [each.strip().rpartition("://")[2] for each in bootstrap_servers.split(",") if each.strip()]
+    parts = (part.strip() for part in bootstrap_servers.split(","))
     try:
-        return any(accepts(each) for each in addresses)
+        return any(accepts(part.rpartition("://")[2]) for part in parts if part)
     except ValueError:  # no port: the client has a default
         return True
 

@@ -28,7 +28,7 @@ from lineage_service.settings import Settings
 from tests.support.flights_and_weather import questions
 
 tracing = types.ModuleType("lineage_service.cli.stores")
-tracing.open_questions = lambda settings: questions()
+tracing.open_queries = lambda settings: questions()
 tracing.open_materializer = lambda settings: None
 sys.modules["lineage_service.cli.stores"] = tracing
 
@@ -66,7 +66,7 @@ def started(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[su
 @pytest.fixture
 def without_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     stores = type(sys)("lineage_service.cli.stores")
-    stores.open_questions = stores.open_materializer = None
+    stores.open_queries = stores.open_materializer = None
     monkeypatch.setitem(sys.modules, "lineage_service.cli.stores", stores)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.completeness import completeness_of
 from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.queries import TraceQuery
@@ -20,6 +19,7 @@ from lineage_service.store import delta_table
 from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.store.maintenance import Maintenance
+from lineage_service.store.maintenance_pass import MaintenanceOptions, one_pass
 from lineage_service.store.tables import TABLES
 from lineage_service.tracing.query.service import LineageQueries
 from spark_agent import contract
@@ -96,7 +96,10 @@ def test_retention_and_compaction_go_on_with_the_others(folder: Path, how: str) 
     store, said = DeltaFlowStore(folder), list[str]()
     with pytest.raises(StoreUnavailableError):
         one_pass(
-            Maintenance(store), Wishes(keep_days=1), said.append, clock=lambda: time.time() + TEN_YEARS_S
+            Maintenance(store),
+            MaintenanceOptions(keep_days=1),
+            said.append,
+            clock=lambda: time.time() + TEN_YEARS_S,
         )
     assert store.files("flows", SOUND) == []
     assert store.files("flows", BROKEN)
@@ -106,7 +109,7 @@ def test_retention_and_compaction_go_on_with_the_others(folder: Path, how: str) 
 def test_what_is_damaged_can_be_deleted(folder: Path) -> None:
     damage(folder, "events", "cut off")
     store = DeltaFlowStore(folder)
-    one_pass(Maintenance(store), Wishes(delete=(BROKEN,)), lambda line: None)
+    one_pass(Maintenance(store), MaintenanceOptions(delete=(BROKEN,)), lambda line: None)
     assert store.applications() == [SOUND]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.decode.batches import event_batch, flow_batch
 from lineage_service.errors import UnavailableError
 from lineage_service.queries import RecordQuery, TraceQuery
@@ -16,6 +15,7 @@ from lineage_service.store.errors import StoreUnavailableError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore
 from lineage_service.store.location import KEEP_COPIES_S, StoreLocation
 from lineage_service.store.maintenance import Maintenance
+from lineage_service.store.maintenance_pass import MaintenanceOptions, one_pass
 from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.tracing.query import open_applications
@@ -171,7 +171,7 @@ def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, 
     store = DeltaFlowStore(StoreLocation(url, tmp_path / "copies"))
     assert state(store) == state(expected)
     said: list[str] = []
-    one_pass(Maintenance(store), Wishes(quiet_hours=1e-9, file_hours=0), said.append)
+    one_pass(Maintenance(store), MaintenanceOptions(quiet_hours=1e-9, file_hours=0), said.append)
     assert state(store) == state(expected)
     assert {table: len(store.files(table, APP)) for table in TABLES} == {
         "events": 0,
@@ -180,7 +180,7 @@ def test_processes_share_a_store_in_s3_and_maintenance_works_on_it(bucket: str, 
         "records": 0,
     }
     assert said[-1] == "20 files that nothing named any more are removed"
-    one_pass(Maintenance(store), Wishes(delete=(APP,), file_hours=0), said.append)
+    one_pass(Maintenance(store), MaintenanceOptions(delete=(APP,), file_hours=0), said.append)
     assert state(store) == {}
     assert said[-1] == "2 files that nothing named any more are removed"
 

@@ -16,12 +16,12 @@ import pytest
 from deltalake import DeltaTable
 
 from lineage_service.cli import main, maintain
-from lineage_service.cli.maintain import Wishes, one_pass
 from lineage_service.graph.graph_store import GraphUnavailableError
 from lineage_service.store import delta_table, maintenance
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.store.maintenance import Maintenance
+from lineage_service.store.maintenance_pass import MaintenanceOptions, one_pass
 from lineage_service.store.tables import TABLES
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.graph import MemoryGraph
@@ -80,9 +80,9 @@ def files(store: DeltaFlowStore, application_id: str = APP) -> dict[str, int]:
     return {name: len(store.files(name, application_id)) for name in TABLES}
 
 
-def run_pass(store: DeltaFlowStore, graph: MemoryGraph | None = None, **wishes: Any) -> list[str]:
+def run_pass(store: DeltaFlowStore, graph: MemoryGraph | None = None, **options: Any) -> list[str]:
     said: list[str] = []
-    one_pass(Maintenance(store, graph), Wishes(**wishes), said.append)
+    one_pass(Maintenance(store, graph), MaintenanceOptions(**options), said.append)
     return said
 
 
@@ -160,7 +160,12 @@ def test_an_application_that_runs_is_left_alone_until_it_is_quiet(folder: Path) 
     assert run_pass(store) == []
     assert files(store)["flows"] == BATCHES
     said: list[str] = []
-    one_pass(Maintenance(store), Wishes(quiet_hours=2), said.append, clock=lambda: time.time() + 3 * 3600)
+    one_pass(
+        Maintenance(store),
+        MaintenanceOptions(quiet_hours=2),
+        said.append,
+        clock=lambda: time.time() + 3 * 3600,
+    )
     assert len(said) == 1
     assert files(store)["flows"] == 1
 
@@ -255,7 +260,7 @@ def _undisturbed(monkeypatch: pytest.MonkeyPatch, first: Maintenance) -> None:
 # -- crashes ------------------------------------------------------------------------------------------
 
 
-def _maintain_and_die(folder: Path, at: int, *, is_after: bool, wishes: Wishes) -> None:
+def _maintain_and_die(folder: Path, at: int, *, is_after: bool, options: MaintenanceOptions) -> None:
     """In a process of its own: killed before or after its commit number `at`."""
     commits = count()
 
@@ -278,12 +283,12 @@ def _maintain_and_die(folder: Path, at: int, *, is_after: bool, wishes: Wishes) 
     delta_table.write_deltalake = dying(delta_table.write_deltalake)
     DeltaTable.delete = dying(DeltaTable.delete)  # type: ignore[method-assign]
     DeltaTable.vacuum = dying(DeltaTable.vacuum)  # type: ignore[method-assign]
-    one_pass(Maintenance(DeltaFlowStore(folder)), wishes, print)
+    one_pass(Maintenance(DeltaFlowStore(folder)), options, print)
 
 
-def _kill(folder: Path, at: int, *, is_after: bool, wishes: Wishes) -> None:
+def _kill(folder: Path, at: int, *, is_after: bool, options: MaintenanceOptions) -> None:
     process = CONTEXT.Process(
-        target=_maintain_and_die, args=(folder, at), kwargs={"is_after": is_after, "wishes": wishes}
+        target=_maintain_and_die, args=(folder, at), kwargs={"is_after": is_after, "options": options}
     )
     process.start()
     process.join(120)
@@ -298,7 +303,7 @@ def test_a_compaction_that_is_killed_loses_and_doubles_nothing(folder: Path, at:
     fill(store)
     fill(store, "app-2", prefix="b")
     # Commits 0 to 3 are the tables of app-1, 4 and 5 the first of app-2.
-    _kill(folder, at, is_after=is_after, wishes=Wishes())
+    _kill(folder, at, is_after=is_after, options=MaintenanceOptions())
     assert state(store) == state(DeltaFlowStore(folder)) == oracle(APP, "app-2")
     run_pass(store, file_hours=0)
     assert files(store) == files(store, "app-2") == dict.fromkeys(TABLES, 1)
@@ -315,7 +320,7 @@ def test_a_removal_of_old_files_that_is_killed_loses_nothing(
     store = DeltaFlowStore(folder)
     fill(store)
     # Commits 0 to 3 compact; then each table is asked what may go, and rid of it.
-    _kill(folder, 5 + 2 * table, is_after=is_after, wishes=Wishes(file_hours=0))
+    _kill(folder, 5 + 2 * table, is_after=is_after, options=MaintenanceOptions(file_hours=0))
     assert state(store) == state(DeltaFlowStore(folder)) == oracle(APP)
     run_pass(store, file_hours=0)
     assert state(store) == oracle(APP)
@@ -331,7 +336,7 @@ def test_a_deletion_that_is_killed_is_finished_by_the_next_pass(
     store = DeltaFlowStore(folder)
     fill(store)
     fill(store, "app-2", prefix="b")
-    _kill(folder, at, is_after=is_after, wishes=Wishes(delete=(APP,)))
+    _kill(folder, at, is_after=is_after, options=MaintenanceOptions(delete=(APP,)))
     is_wanted = (at, is_after) != (0, False)  # before the mark nobody can know
     assert store.deleted([APP]) == ({APP} if is_wanted else set())
     assert not store.events(APP) or files(store)["flows"] == BATCHES  # no answer from a part of it
@@ -369,7 +374,7 @@ def _again(work: Callable[[], object]) -> None:
 def _maintain(folder: Path, seconds: float, file_hours: int) -> None:
     maintained, until = Maintenance(DeltaFlowStore(folder)), time.monotonic() + seconds
     while time.monotonic() < until:
-        one_pass(maintained, Wishes(quiet_hours=1e-9, file_hours=file_hours), print)
+        one_pass(maintained, MaintenanceOptions(quiet_hours=1e-9, file_hours=file_hours), print)
 
 
 @pytest.mark.thorough
@@ -476,8 +481,10 @@ def test_retention_takes_the_oldest_that_ended_and_never_one_that_runs(folder: P
             body = event(contract.APPLICATION_ENDED, application_id=application_id, time=ended * 86_400_000)
             store.write_events(events(body, source=f"g/node-{number}"))
 
-    def passed(**wishes: Any) -> list[str]:
-        one_pass(Maintenance(store), Wishes(**wishes), lambda _line: None, clock=lambda: 4.5 * 86_400)
+    def passed(**options: Any) -> list[str]:
+        one_pass(
+            Maintenance(store), MaintenanceOptions(**options), lambda _line: None, clock=lambda: 4.5 * 86_400
+        )
         return store.applications()
 
     assert passed(keep_days=3.9) == ["app-0", "app-1", "app-2", "app-3"]
@@ -504,7 +511,7 @@ def test_the_command_maintains_the_store_that_is_named(
 @pytest.mark.parametrize(
     "argv", [["--delete", "no/id"], ["--every", "soon"], ["--every", "0"], ["--keep-bytes=-1"]]
 )
-def test_wishes_that_cannot_be_understood_exit_with_2(
+def test_options_that_cannot_be_understood_exit_with_2(
     argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main.main(["maintain", *argv]) == 2

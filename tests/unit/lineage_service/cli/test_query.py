@@ -50,7 +50,7 @@ SAME = {
 @pytest.fixture(autouse=True)
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryQueries:
     found = questions()
-    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: found)
+    monkeypatch.setattr(start, "open_queries", lambda _settings, makes_store: found)
     return found
 
 
@@ -165,7 +165,7 @@ def test_last_is_the_newest_application(capsys: pytest.CaptureFixture[str]) -> N
 def test_last_of_no_applications_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: MemoryQueries())
+    monkeypatch.setattr(start, "open_queries", lambda _settings, makes_store: MemoryQueries())
     assert main.main(["graph", "last", "--home", "/h"]) == 1
     assert "no applications in /h/flows (home /h): run a job" in capsys.readouterr().err
     assert said(capsys, "apps", "--home", "/h", "--store", "/s") == "no applications in /s (home /h)\n"
@@ -175,7 +175,7 @@ def test_an_application_that_is_called_last_is_the_one_that_is_meant(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = with_an_old_one_called_last()
-    monkeypatch.setattr(start, "open_questions", lambda _settings, makes_store: found)
+    monkeypatch.setattr(start, "open_queries", lambda _settings, makes_store: found)
     assert json.loads(said(capsys, "graph", "last", "--json"))["application_id"] == "last"
 
 

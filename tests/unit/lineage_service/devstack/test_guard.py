@@ -27,10 +27,10 @@ def test_a_second_process_is_told_who_holds_the_stack(tmp_path: Path) -> None:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(BusyError, match=rf"stack in {home} \(process {holder.pid}\)"):
-            with alone(home, patience_s=0.1):
+            with alone(home, wait_s=0.1):
                 pass
         holder.kill()
-    with alone(home, patience_s=0):  # the kernel let go of it
+    with alone(home, wait_s=0):  # the kernel let go of it
         pass
 
 
@@ -38,7 +38,7 @@ def test_the_stack_is_free_again_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         with alone(tmp_path):
             raise ZeroDivisionError
-    with alone(tmp_path, patience_s=0):
+    with alone(tmp_path, wait_s=0):
         pass
 
 
