@@ -59,7 +59,7 @@ def start(
     jars: Path | None = None,
     reporter: Reporter | None = None,
 ) -> StackState:
-    """Starts what does not run yet, waits until it answers, makes the topics, and returns what runs where.
+    """Starts what does not run yet, waits until it answers, creates the topics, and returns what runs where.
 
     `only` is `kafka` or `neo4j`; `jars` the folder that keeps the downloaded jars, by default `jars` in the
     home. Raises StackError: no Java, no network, no free port, another `up` at work, a server that does not
@@ -69,49 +69,65 @@ def start(
     reporter = reporter or Quiet()
     _check_name(home)
     with alone(home), usable(home):
-        state = read_state(home)
-        down = [server for server in selected(only) if running(state, home, server) is None]
-        starting: list[_Starting] = []
-        files: dict[str, list[Path]] = {}
-
-        def begin(server: Server) -> None:
-            nonlocal state
-            begun = _spawn(server, java, files[server.name], home, state, reporter)
-            # Written before the wait: if this process is killed now, the next `up` still knows the server.
-            state = state.with_server(begun.started)
-            starting.append(begun)
-            write_state(home, state)
-
+        startup = _Startup(home, read_state(home), reporter)
+        down = [server for server in selected(only) if running(startup.state, home, server) is None]
         try:
             if down:
                 # 1. What every server needs, before any is started.
-                java = find_java()
-                files = _fetch(down, jars or home / "jars", settings, reporter)
+                startup.java = find_java()
+                startup.files = _fetch(down, jars or home / "jars", settings, reporter)
                 # 2. All processes at once: Neo4j's start is long enough to hide Kafka's.
                 for server in down:
-                    begin(server)
+                    startup.begin(server)
             # 3. Each is up when it answers a real request, also one that an earlier `up` left starting.
             for server in selected(only):
-                for tries_left in reversed(range(_PORT_TRIES if server in down else 1)):
-                    try:
-                        _wait_until_ready(server, state, home, reporter)
-                        break
-                    except _PortLostError:
-                        # Another program, perhaps another home's `up`, took it between choice and start.
-                        if not tries_left:
-                            raise
-                        begin(server)
+                startup.wait_for(server, tries=_PORT_TRIES if server in down else 1)
                 if server.name == "kafka":
-                    _create_topics(state, settings, reporter)
-                is_new = any(begun.started.name == server.name for begun in starting)
-                reporter.say(_sentence(server, state.servers[server.name], is_new))
+                    _create_topics(startup.state, settings, reporter)
+                started = startup.state.servers[server.name]
+                reporter.say(_sentence(server, started, is_new=server in down))
         except BaseException:
-            for begun in starting:
-                process.stop(begun.process)
-                state = state.without_server(begun.started.name)
-            write_state(home, state)
+            startup.undo()
             raise
-    return state
+    return startup.state
+
+
+class _Startup:
+    """The servers that one `lineage up` begins, and the state of the stack meanwhile."""
+
+    def __init__(self, home: Path, state: StackState, reporter: Reporter) -> None:
+        self.state = state
+        self.java = Path()
+        self.files: dict[str, list[Path]] = {}  # the class path of each server
+        self._home = home
+        self._reporter = reporter
+        self._starting: list[_Starting] = []
+
+    def begin(self, server: Server) -> None:
+        begun = _spawn(server, self.java, self.files[server.name], self._home, self.state, self._reporter)
+        # Written before the wait: if this process is killed now, the next `up` still knows the server.
+        self.state = self.state.with_server(begun.started)
+        self._starting.append(begun)
+        write_state(self._home, self.state)
+
+    def wait_for(self, server: Server, *, tries: int) -> None:
+        """Until it answers. Raises ServerError."""
+        for tries_left in reversed(range(tries)):
+            try:
+                _wait_until_ready(server, self.state, self._home, self._reporter)
+                return
+            except _PortLostError:
+                # Another program, perhaps another home's `up`, took it between choice and start.
+                if not tries_left:
+                    raise
+                self.begin(server)
+
+    def undo(self) -> None:
+        """Stop what was begun."""
+        for begun in self._starting:
+            process.stop(begun.process)
+            self.state = self.state.without_server(begun.started.name)
+        write_state(self._home, self.state)
 
 
 def _check_name(home: Path) -> None:
@@ -212,10 +228,10 @@ def _create_topics(state: StackState, settings: Settings, reporter: Reporter) ->
 
     created = create_topics(state.servers["kafka"].addresses["bootstrap_servers"], topic_partitions(settings))
     if created:
-        reporter.say(f"Made the topics {', '.join(created)}")
+        reporter.say(f"Created the topics {', '.join(created)}")
 
 
-def _sentence(server: Server, started: Started, is_new: bool) -> str:
+def _sentence(server: Server, started: Started, *, is_new: bool) -> str:
     where = started.addresses.get("bootstrap_servers") or started.addresses["bolt"]
     browser = started.addresses.get("browser")
     beside = f", Neo4j Browser at {browser}" if browser else ""
