@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from lineage_service.cli import main, maintain
+from lineage_service.cli import main
 from lineage_service.graph.graph_store import GraphUnavailableError
-from lineage_service.store import delta_table, maintenance
+from lineage_service.store import delta_table, maintenance, maintenance_pass
 from lineage_service.store.errors import StoreConflictError
 from lineage_service.store.flow_store import DeltaFlowStore, FlowStore, Written
 from lineage_service.store.maintenance import Maintenance
@@ -133,7 +133,7 @@ def test_events_of_an_application_that_still_runs_are_compacted_once_they_are_in
     store = DeltaFlowStore(folder)
     fill(store, is_ended=False)
     assert run_pass(store, quiet_hours=1) == []
-    monkeypatch.setattr(maintain, "MAX_EVENT_FILES", 6)
+    monkeypatch.setattr(maintenance_pass, "MAX_EVENT_FILES", 6)
     [said] = run_pass(store, quiet_hours=1)
     assert said.startswith("app-1: compacted events: 7 files to 1")
     assert files(store) == {"events": 1, "blocks": 6, "flows": 6, "records": 6}
