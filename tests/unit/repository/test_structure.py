@@ -31,17 +31,7 @@ CLEAN = (
     "lineage_service/tracing/",
     "perf/",
     "scripts/",
-    "spark_agent/__init__.py",
-    "spark_agent/agent.py",
-    "spark_agent/client/",
-    "spark_agent/contract/",
-    "spark_agent/delivery/",
-    "spark_agent/driver/",
-    "spark_agent/emitter/",
-    "spark_agent/hook.py",
-    "spark_agent/switch.py",
-    "spark_agent/watchers.py",
-    "spark_agent/worker/",
+    "spark_agent/",
     "ui/",
 )
 
