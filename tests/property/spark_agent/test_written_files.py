@@ -13,8 +13,8 @@ from spark_agent.sql.files import written_files
 PLACES = [("p=a", -1), ("p=a", 0), ("p=b/q=ü", 0), ("p=b/q=ü", 2)]
 
 
-def told(rows: list[tuple[str, int]]) -> dict[str, object]:
-    """As the tap tells it: where the place of a row is another than that of the one before."""
+def report_of(rows: list[tuple[str, int]]) -> dict[str, object]:
+    """As the tap reports it: where the place of a row is another than that of the one before."""
     runs, at = [], 0
     for place, same in groupby(rows):
         runs += [at, PLACES.index(place)]
@@ -25,19 +25,19 @@ def told(rows: list[tuple[str, int]]) -> dict[str, object]:
 def played(rows: list[tuple[str, int]], most: int) -> list[tuple[str, written_files.File, int]]:
     """(folder, file, row of it) of each row, where a place has a file open until it is full."""
     states: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
-    found = []
+    written = []
     for folder, bucket in rows:
         state = states[folder, bucket]
         if most and state[1] == most:
             state[:] = [state[0] + 1, 0]
-        found.append((folder, written_files.File(7, bucket, state[0]), state[1]))
+        written.append((folder, written_files.File(7, bucket, state[0]), state[1]))
         state[1] += 1
-    return found
+    return written
 
 
 @given(rows=st.lists(st.sampled_from(PLACES), max_size=60), most=st.integers(0, 7))
 def test_every_row_is_in_the_piece_that_a_writer_puts_it_into(rows: list[tuple[str, int]], most: int) -> None:
-    pieces = written_files.pieces(7, len(rows), told(rows), most)
+    pieces = written_files.pieces(7, len(rows), report_of(rows), most)
     assert pieces is not None
     ends = [*(piece.first for piece in pieces[1:]), len(rows)]
     assert played(rows, most) == [
@@ -49,5 +49,5 @@ def test_every_row_is_in_the_piece_that_a_writer_puts_it_into(rows: list[tuple[s
 
 @given(rows=st.integers(0, 50), most=st.integers(0, 9))
 def test_a_task_of_one_folder_needs_no_places(rows: int, most: int) -> None:
-    there = written_files.pieces(7, rows, {"of": [["", -1]], "runs": [0, 0] if rows else []}, most)
-    assert written_files.pieces(7, rows, None, most) == there
+    with_report = written_files.pieces(7, rows, {"of": [["", -1]], "runs": [0, 0] if rows else []}, most)
+    assert written_files.pieces(7, rows, None, most) == with_report

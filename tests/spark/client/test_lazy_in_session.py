@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from spark_agent import TraceError, trace
 from spark_agent.client.http import ApiClient
 from tests.support.spark.application import part_rows
-from tests.support.spark.sessions import Servers, found, session
+from tests.support.spark.sessions import Servers, rows_of_files, session
 from tests.support.spark.shop import write_text as write
 
 pytestmark = pytest.mark.timeout(2700)
@@ -72,8 +72,8 @@ def with_word(word: str) -> set[tuple[str, int, int, str]]:
 def test_a_word_goes_back_to_its_lines(ran: Ran, word: str) -> None:
     quoted = {'"q"': '"\\"q\\""', "a,b": '"a,b"'}.get(word, word)
     ((part, row, _),) = [row for row in rows_of(ran, "counts") if row[2].rpartition(",")[0] == quoted]
-    assert found(trace(part).backward(row=row)) == with_word(word)
-    assert found(trace(part).row(row).go_back_all().rows()) == with_word(word)
+    assert rows_of_files(trace(part).backward(row=row)) == with_word(word)
+    assert rows_of_files(trace(part).row(row).go_back_all().rows()) == with_word(word)
 
 
 @pytest.mark.parametrize("output", ["lines", "objects", "copy"])
@@ -81,7 +81,7 @@ def test_a_line_of_each_text_format_is_found_as_it_was_written(ran: Ran, output:
     """What differs in spaces and quotes alone is told apart wherever its text is."""
     for part, row, text in rows_of(ran, output):
         if "twice" not in text and text.strip('" ') not in ("", "a,b"):
-            (source,) = found(trace(part).backward(row=row))
+            (source,) = rows_of_files(trace(part).backward(row=row))
             assert source[3].strip() in text.replace("\\", "")
 
 
@@ -91,7 +91,7 @@ def test_rows_with_the_same_values_are_a_bound(ran: Ran) -> None:
         pytest.warns(UserWarning, match="2 rows of the query have the values of row"),
         pytest.warns(UserWarning, match="it has all records that it should, and may have others"),
     ):
-        assert found(trace(part).backward(row=row)) == with_word("twice")
+        assert rows_of_files(trace(part).backward(row=row)) == with_word("twice")
     api = ApiClient(trace(part)._application.client.address)
     graph = api.get("applications", ran.context.applicationId, "graph")
     reasons = [node["reason"] for node in graph["nodes"] if node["name"] == "row found again"]
@@ -112,7 +112,7 @@ def test_a_trace_over_inputs_that_have_changed_is_refused(ran: Ran, name: str) -
     output = ran.folder / f"from {name}"
     ran.lines(name).write.text(str(output))
     (part, row, _) = next(part_row for part_row in part_rows(output) if part_row[2] == "not to be")
-    assert found(trace(part).backward(row=row)) == {("one.txt", 1, 2, "not to be")}
+    assert rows_of_files(trace(part).backward(row=row)) == {("one.txt", 1, 2, "not to be")}
     change(ran.folder / name)
     with pytest.raises(TraceError, match=said):
         trace(part).row(row)

@@ -18,7 +18,7 @@ from spark_agent.client import frames
 from spark_agent.driver.session import Session
 from tests.support.spark.application import part_rows
 from tests.support.spark.pipelines import write
-from tests.support.spark.sessions import Servers, found, session
+from tests.support.spark.sessions import Servers, rows_of_files, session
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -61,15 +61,15 @@ def test_an_rdd_goes_back_to_the_rows_it_was_made_of(ran: Ran) -> None:
     before = agent.active().session.events.committed_runs  # type: ignore[union-attr]
     rows = trace(ran.sums).key("North").go_back_all().rows()
     assert rows.columns == ["path", "row", "line", "text"]
-    assert found(rows) == NORTH
-    assert found(trace(ran.sums).backward(key="North")) == NORTH
+    assert rows_of_files(rows) == NORTH
+    assert rows_of_files(trace(ran.sums).backward(key="North")) == NORTH
     assert agent.active().session.events.committed_runs == before  # type: ignore[union-attr] # asking is no part of the job
 
 
 def test_an_output_folder_is_chosen_from_by_its_rows(ran: Ran) -> None:
     lineage = trace(ran.folder / "sums")
     assert lineage.count() == 3
-    assert found(lineage.backward(lambda text: text.startswith("North"))) == NORTH
+    assert rows_of_files(lineage.backward(lambda text: text.startswith("North"))) == NORTH
     assert lineage.filter(lambda text: "nobody" in text).go_back_all().count() == 0
 
 
@@ -77,13 +77,13 @@ def test_rows_of_files_go_both_ways(ran: Ran) -> None:
     part, row, _ = next(
         part_row for part_row in part_rows(ran.folder / "sums") if part_row[2].startswith("North")
     )
-    assert found(trace(str(part)).backward(row=row)) == NORTH
+    assert rows_of_files(trace(str(part)).backward(row=row)) == NORTH
     orders = trace((ran.folder / "orders.csv").as_uri())
     assert orders.count() == len(ORDERS)
-    assert found(orders.forward(row=1)) == {(part.name, row, row + 1, "North,15")}
-    assert found(orders.forward(row=3)) == set()
+    assert rows_of_files(orders.forward(row=1)) == {(part.name, row, row + 1, "North,15")}
+    assert rows_of_files(orders.forward(row=3)) == set()
     siblings = orders.row(1).go_next_all().go_back_all()
-    assert found(siblings.rows()) == NORTH
+    assert rows_of_files(siblings.rows()) == NORTH
 
 
 def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +99,7 @@ def test_it_goes_step_by_step(ran: Ran, capsys: pytest.CaptureFixture[str]) -> N
 def test_many_rows_are_read_by_spark_where_they_stand(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "ROWS_FROM_DRIVER", 0)
     rows = trace(ran.sums).key("North").go_back_all().rows()
-    assert found(rows) == NORTH
+    assert rows_of_files(rows) == NORTH
     folder = ran.folder / "long [1]"
     folder.mkdir()
     long = write(folder / "a b.txt", [f"{i} {'x' * 50}" for i in range(2_000)])

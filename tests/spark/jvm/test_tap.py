@@ -44,9 +44,9 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def taps(jar: Path, spark: SparkSession, kafka: Any) -> Taps:
-    made = Taps(spark, kafka.bootstrap_servers)
-    kafka.create_topic(made.topic, PARTITIONS)
-    return made
+    of_test = Taps(spark, kafka.bootstrap_servers)
+    kafka.create_topic(of_test.topic, PARTITIONS)
+    return of_test
 
 
 @pytest.fixture(params=["generated", "interpreted"])

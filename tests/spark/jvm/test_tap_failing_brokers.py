@@ -27,8 +27,8 @@ def broker(
     tmp_path_factory: pytest.TempPathFactory, jar_folder: Path, cannot_have: Callable[[str], NoReturn]
 ) -> Iterator[Broker]:
     try:
-        with Broker(tmp_path_factory.mktemp("broker"), jar_folder, bytes_per_second=100) as made:
-            yield made
+        with Broker(tmp_path_factory.mktemp("broker"), jar_folder, bytes_per_second=100) as broker:
+            yield broker
     except (DownloadError, JavaError) as error:
         cannot_have(f"no kafka: {error}")
 
@@ -55,7 +55,7 @@ def queried(taps: Taps, rows: int = 200_000) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("topic", "config", "told"),
+    ("topic", "config", "problem"),
     [
         (NO_WRITE, {}, r"write to topic no-write-.+: grant its user Write"),
         ("small-", {"max.message.bytes": "100"}, r"refuses messages as too large: set the topic's max\.mess"),
@@ -63,7 +63,7 @@ def queried(taps: Taps, rows: int = 200_000) -> list[dict[str, Any]]:
     ],
 )
 def test_a_broker_that_refuses_is_named_with_what_to_do(
-    topic: str, config: dict[str, str] | None, told: str, spark: SparkSession, broker: Broker
+    topic: str, config: dict[str, str] | None, problem: str, spark: SparkSession, broker: Broker
 ) -> None:
     name = f"{topic}{uuid.uuid4().hex[:8]}"
     if config is not None:
@@ -75,7 +75,7 @@ def test_a_broker_that_refuses_is_named_with_what_to_do(
     for run in runs:
         assert run["dropped"] == run["blocks"] > 0
         assert broker.servers in run["problem"]
-    assert any(re.search(told, run["problem"]) for run in runs), {run["problem"] for run in runs}
+    assert any(re.search(problem, run["problem"]) for run in runs), {run["problem"] for run in runs}
 
 
 def test_a_loss_fails_the_query_where_the_user_asks_for_that(spark: SparkSession, broker: Broker) -> None:

@@ -24,8 +24,8 @@ def raises(walk: Walk, plan: Plan) -> Rewritten:
 def loses_the_ids(walk: Walk, plan: Plan) -> Rewritten:
     """Spark would find out in the code that it generates, and the query would fail."""
     below = walk.child(plan)
-    made = walk.catalyst.with_children(plan, [walk.catalyst.project(plan.child().output(), below.plan)])
-    return Rewritten(made, below.ids, below.node)
+    rewritten = walk.catalyst.with_children(plan, [walk.catalyst.project(plan.child().output(), below.plan)])
+    return Rewritten(rewritten, below.ids, below.node)
 
 
 def loses_a_column(walk: Walk, plan: Plan) -> Rewritten:

@@ -46,8 +46,8 @@ def test_each_operator_has_the_line_that_made_its_dataframe(run: Run, tmp_path: 
         ordered = doubled.orderBy("sum")  # sort
         return len(ordered.collect())  # collect
 
-    found, application = run(job)
-    assert found == 5
+    result, application = run(job)
+    assert result == 5
     assert sorted(places(application, "Scan csv")) == sorted((line("read rows"), line("read names")))
     for name in ("filter", "aggregate", "join", "sort", "collect"):
         shown = name if name == "collect" else name.title()
@@ -84,8 +84,8 @@ def test_both_sides_of_a_self_join_keep_their_lines(run: Run) -> None:
         third = odd.withColumn("third", F.col("id") % 3)  # third
         return len(odd.join(third, "id").collect())
 
-    found, application = run(job)
-    assert found == 10
+    result, application = run(job)
+    assert result == 10
     assert line("odd") in places(application, "Filter")
     assert set(places(application, "Project")) >= {line("third")}
 
@@ -98,8 +98,8 @@ def test_one_column_in_two_dataframes_gives_neither_a_wrong_line(run: Run) -> No
         another = rows.where(is_large)  # another
         return len(one.collect()) + len(another.collect())  # both
 
-    found, application = run(job)
-    assert found == 20
+    result, application = run(job)
+    assert result == 20
     filters = places(application, "Filter")
     assert filters in ([line("one"), line("another")], [line("both"), line("both")])
 

@@ -72,10 +72,10 @@ def check(application: Application, output: Path, expected: r.Data) -> None:
     }
     assert Counter(row for row, _ in traced.values()) == Counter(row for row, _ in expected)
     assert all(trace.exact and trace.complete for _, trace in traced.values())
-    found = {place: (repr(row), rows_of_sources(trace)) for place, (row, trace) in traced.items()}
-    check_sources(found.values(), expected)
+    sources = {place: (repr(row), rows_of_sources(trace)) for place, (row, trace) in traced.items()}
+    check_sources(sources.values(), expected)
     sinks = {trace.start_node for _, trace in traced.values()}
-    check_forward(application, sinks, output, {place: rows for place, (_, rows) in found.items()})
+    check_forward(application, sinks, output, {place: rows for place, (_, rows) in sources.items()})
 
 
 @pytest.mark.parametrize("stage", ["map", "reduce"])

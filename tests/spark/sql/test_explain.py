@@ -22,10 +22,10 @@ _NUMBERS = re.compile(r"#\d+L?|plan_id=\d+|GeneratedIteratorForCodegenStage\d+|x
 
 
 def shown(frame: Any, **how: Any) -> str:
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         frame.explain(**how)
-    return _NUMBERS.sub("", told.getvalue())
+    return _NUMBERS.sub("", output.getvalue())
 
 
 def test_a_plan_is_shown_as_it_is_without_lineage(

@@ -54,7 +54,7 @@ def cache_of_a_cache(frame: DataFrame) -> DataFrame:
 
 
 CASES: Mapping[str, Kept] = {
-    **{each.__name__: each for each in (chosen, window, two_groups, joined, cache_of_a_cache)}
+    **{case.__name__: case for case in (chosen, window, two_groups, joined, cache_of_a_cache)}
 }
 #: And those in which an RDD is cached that a DataFrame was made of, or is below the cache of one.
 NAMES = (*CASES, "checkpointed", "rdd", "given", "below", "grouped below")
@@ -91,12 +91,12 @@ def ran(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Applicati
             kept.unpersist()
         below = spark.createDataFrame(records(context, folder), "rows array<int>").cache()
         kept = records(context, folder).cache()
-        given = spark.createDataFrame(kept, "rows array<int>")
+        of_list = spark.createDataFrame(kept, "rows array<int>")
         numbered = spark.createDataFrame(records(context, folder), "rows array<int>")
         grouped = two_groups(numbered.selectExpr("rows[0] as a")).cache()
-        for name, each in (("below", below), ("given", given), ("grouped below", grouped)):
-            fails(each)
-            write(each, folder / name)
+        for name, cached in (("below", below), ("given", of_list), ("grouped below", grouped)):
+            fails(cached)
+            write(cached, folder / name)
         again = chosen(frame).localCheckpoint(eager=False)
         fails(again)
         write(again, folder / "checkpointed")
@@ -168,13 +168,13 @@ def test_what_an_attempt_cached_that_was_made_again_is_known(
 def test_where_no_task_could_tell_nothing_is_said_to_be_exact(ran: tuple[Application, Path]) -> None:
     application, folder = ran
     untold = without_kept(application)
-    known = []
+    exactness = []
     for part, row, line in (part_row for name in NAMES for part_row in part_rows(folder / name)):
         trace = untold.trace(direction="backward", path=str(part), row=row)
-        known.append(trace.exact)
+        exactness.append(trace.exact)
         if trace.exact:
             assert rows_at(trace, "source") == {source(row) for row in json.loads(line)["rows"]}
-    assert not all(known)
+    assert not all(exactness)
 
 
 def test_a_failed_task_that_fills_no_cache_says_nothing(
@@ -202,6 +202,6 @@ def test_a_failed_task_that_fills_no_cache_says_nothing(
     events = [row.event for row in application.store.event_rows]
     committed = {event["run"] for event in events if event["type"] == contract.RUN_COMMITTED}
     assert described.counters["runs"] == len(committed)
-    told = {event["run"] for event in events if event["type"] == contract.RUN_KEPT}
-    assert told
-    assert told <= committed
+    reported = {event["run"] for event in events if event["type"] == contract.RUN_KEPT}
+    assert reported
+    assert reported <= committed

@@ -73,14 +73,14 @@ def edges_into(graph: Graph, output: str) -> Edges:
         if node.kind == "sink" and node.dataset is not None and node.dataset.name.endswith(f"/{output}")
     ]
     names = {node.node_id: node.name for node in graph.nodes}
-    found, left = defaultdict(list), [sink]
+    edges, left = defaultdict(list), [sink]
     while left:
         target = left.pop()
         for edge in graph.edges:
             if edge.target == target:
                 left.append(edge.source)
-                found[names[edge.source], names[target]].append((edge.flows, edge.shuffle))
-    return found
+                edges[names[edge.source], names[target]].append((edge.flows, edge.shuffle))
+    return edges
 
 
 def test_rows_are_counted_where_they_meet_and_along_operators_that_keep_them(graph: Graph) -> None:
@@ -104,7 +104,7 @@ def test_a_side_that_is_brought_to_the_other_one_changes_tasks(graph: Graph) -> 
 def test_a_repartition_is_a_shuffle(graph: Graph) -> None:
     into = edges_into(graph, "delays")
     assert {flows for edges in into.values() for flows, _ in edges} == {FLIGHTS}
-    assert {target for (_, target), edges in into.items() if any(each for _, each in edges)} == {
+    assert {target for (_, target), edges in into.items() if any(is_shuffle for _, is_shuffle in edges)} == {
         "Repartition"
     }
 
@@ -121,7 +121,7 @@ def test_each_side_of_a_union_counts_its_own(graph: Graph) -> None:
 
 
 def test_commands_that_read_no_rows_are_no_operators(graph: Graph) -> None:
-    known = {"csv", "json", "parquet", "union", "parallelize", "saveAsTextFile"}
-    known |= {"Scan csv", "Scan parquet", "Filter", "Project", "Aggregate", "Join", "Sort", "Repartition"}
-    known |= {"LocalRelation", "sql"}  # of what the view keeps
-    assert {node.name for node in graph.nodes} <= known
+    names = {"csv", "json", "parquet", "union", "parallelize", "saveAsTextFile"}
+    names |= {"Scan csv", "Scan parquet", "Filter", "Project", "Aggregate", "Join", "Sort", "Repartition"}
+    names |= {"LocalRelation", "sql"}  # of what the view keeps
+    assert {node.name for node in graph.nodes} <= names

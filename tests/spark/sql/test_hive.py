@@ -117,8 +117,8 @@ def hive(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, An
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_of_files_of_hive_are_traced(name: str, hive: tuple[Path, Any]) -> None:
     folder, application = hive
-    at, (_, place, wanted) = list(TABLES).index(name), TABLES[name]
-    found = []
+    at, (_, place, expected) = list(TABLES).index(name), TABLES[name]
+    numbers = []
     for part in sorted(
         (folder / f"at-{at}" / place if place else folder / "warehouse" / f"t{at}").rglob("*part-*")
     ):
@@ -130,5 +130,5 @@ def test_rows_of_files_of_hive_are_traced(name: str, hive: tuple[Path, Any]) -> 
             ((file, source),) = rows_of_sources(trace)
             n = int(str(values[0]).split("\x01")[0])
             assert (file, source) == ("new.parquet", n)
-            found.append(n)
-    assert sorted(found) == sorted(wanted)
+            numbers.append(n)
+    assert sorted(numbers) == sorted(expected)

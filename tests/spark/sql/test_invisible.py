@@ -93,21 +93,21 @@ def pruned(t: Tables) -> Any:
     conf = {"spark.sql.adaptive.enabled": "false"}
     with conf_of(t.spark, conf):
         # With lineage the small side is scanned once more, to find the partitions.
-        found = [each for each in pushed(plan(frame)) if "dynamicpruning" in each]
-    assert found
-    return rows(frame), found
+        filters = [line for line in pushed(plan(frame)) if "dynamicpruning" in line]
+    assert filters
+    return rows(frame), filters
 
 
 def beside_a_subquery(t: Tables) -> Any:
     text = query("select id from orders where amount > (select avg(weight) from labels) and id = 3", **OFF)(t)
-    found = [each for each in pushed(text) if each.startswith("PushedFilters")]
-    assert any("EqualTo(id,3)" in each for each in found), found
-    return found
+    filters = [line for line in pushed(text) if line.startswith("PushedFilters")]
+    assert any("EqualTo(id,3)" in line for line in filters), filters
+    return filters
 
 
 def without_the_first(t: Tables) -> Any:
     """On the driver, in the order of the partitions."""
-    found = []
+    results = []
     for text in (
         "offset 3",
         "limit 9 offset 3",
@@ -115,8 +115,8 @@ def without_the_first(t: Tables) -> Any:
         "order by amount limit 9 offset 3",
     ):
         frame = t.spark.sql(f"select id from orders {text}")
-        found.append([text, rows(frame), sorted(map(repr, operators(plan(frame)).items()))])
-    return found
+        results.append([text, rows(frame), sorted(map(repr, operators(plan(frame)).items()))])
+    return results
 
 
 def lines_of(t: Tables, format: str, **options: str) -> DataFrame:
@@ -131,17 +131,17 @@ def strict(t: Tables) -> Any:
 
 
 def in_threads(t: Tables) -> Any:
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
 
     def work(number: int) -> None:
-        found[number] = rows(t.orders.where(F.col("amount") > number).groupBy("tag").count().orderBy("tag"))
+        results[number] = rows(t.orders.where(F.col("amount") > number).groupBy("tag").count().orderBy("tag"))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in (3, 9, 20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sorted(found.items())
+    return sorted(results.items())
 
 
 def streamed(t: Tables) -> Any:
@@ -160,9 +160,9 @@ def streamed(t: Tables) -> Any:
 
 def cached(t: Tables) -> Any:
     frame = t.orders.where("amount > 3").cache()
-    given = [frame.is_cached, str(frame.storageLevel), rows(frame), frame.count(), rows(frame.select("id"))]
+    states = [frame.is_cached, str(frame.storageLevel), rows(frame), frame.count(), rows(frame.select("id"))]
     frame.unpersist(blocking=True)
-    return [*given, frame.is_cached, rows(frame.limit(3))]
+    return [*states, frame.is_cached, rows(frame.limit(3))]
 
 
 ROWS: dict[str, Job] = {
@@ -502,20 +502,20 @@ def operators(text: str) -> Counter[tuple[str, bool]]:
     )
 
 
-def named(found: Counter[tuple[str, bool]]) -> Counter[str]:
-    return sum((Counter({name: number}) for (name, _), number in found.items()), Counter())
+def named(counts: Counter[tuple[str, bool]]) -> Counter[str]:
+    return sum((Counter({name: number}) for (name, _), number in counts.items()), Counter())
 
 
-def compiled(found: Counter[tuple[str, bool]]) -> Counter[str]:
-    return Counter({name: number for (name, is_compiled), number in found.items() if is_compiled})
+def compiled(counts: Counter[tuple[str, bool]]) -> Counter[str]:
+    return Counter({name: number for (name, is_compiled), number in counts.items() if is_compiled})
 
 
 def pushed(text: str) -> list[str]:
     """What the scans are asked to filter by."""
-    found = re.findall(
+    filters = re.findall(
         r"(?:PushedFilters|PartitionFilters|DataFilters): \[.*?\](?=, \w+:|$)", text, re.MULTILINE
     )
-    return sorted(re.sub(r"#\d+L?", "", each) for each in found)
+    return sorted(re.sub(r"#\d+L?", "", line) for line in filters)
 
 
 Outcomes = Mapping[str, Any]
@@ -539,13 +539,15 @@ def outcomes(kafka: Any, folder: Path, *, lineage: bool) -> Outcomes:
         tables = Tables(SparkSession.builder.getOrCreate(), shop)
         for name in ("orders", "customers", "labels", "baskets"):
             getattr(tables, name).createOrReplaceTempView(name)
-        given: dict[str, Any] = {name: error_of(lambda job=job: job(tables)) for name, job in ERRORS.items()}
+        results: dict[str, Any] = {
+            name: error_of(lambda job=job: job(tables)) for name, job in ERRORS.items()
+        }
         for name, job in {**ROWS, **PLANS}.items():
             try:
-                given[name] = job(tables)
+                results[name] = job(tables)
             except Exception as error:  # noqa: BLE001 - the test of this job reports it
-                given[name] = error
-        return given
+                results[name] = error
+        return results
 
     conf = {
         "spark_sql_shuffle_partitions": "3",
@@ -553,17 +555,17 @@ def outcomes(kafka: Any, folder: Path, *, lineage: bool) -> Outcomes:
         "spark_sql_session_timeZone": "UTC",
         "spark_sql_maxMetadataStringLength": "1000",  # else the filters of a scan end in three dots
     }
-    given, seen = run_application(kafka.bootstrap_servers, folder / "store", job, lineage=lineage, **conf)
+    results, seen = run_application(kafka.bootstrap_servers, folder / "store", job, lineage=lineage, **conf)
     if seen is not None:
         counters = seen.questions.application(seen.application_id).counters
         assert counters["queries_failed"] == 0  # what is not rewritten is the same for no reason
-    return {name: without_folder(value, str(folder)) for name, value in given.items()}
+    return {name: without_folder(value, str(folder)) for name, value in results.items()}
 
 
 def without_folder(value: Any, folder: str) -> Any:
     if isinstance(value, str):
         return value.replace(folder, "")
-    return [without_folder(each, folder) for each in value] if isinstance(value, list) else value
+    return [without_folder(item, folder) for item in value] if isinstance(value, list) else value
 
 
 def test_no_two_jobs_have_one_name() -> None:

@@ -126,12 +126,12 @@ def lazy(kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Lazy:
         active.spark_sessions.flush()
         rows = written(output, header=CASES[name].header)
         asked[name] = [Asked(*rows[len(rows) // 2])] if rows else []
-        for each in asked[name]:
-            file, at = each.place
+        for row in asked[name]:
+            file, at = row.place
             try:
-                each.node, each.bound = active.spark_sessions.rerun(str(output / file), at)
+                row.node, row.bound = active.spark_sessions.rerun(str(output / file), at)
             except CannotRerunError as error:
-                each.error = str(error)
+                row.error = str(error)
 
     conf = {
         "spark_lineage_dataframes_level": "lazy",
@@ -149,24 +149,24 @@ def test_a_row_is_traced_by_running_its_query_again(name: str, lazy: Lazy) -> No
     lazy.ran.check_rows(name)
     if name in REFUSED:
         assert lazy.asked[name]
-        assert all(REFUSED[name] in each.error for each in lazy.asked[name]), lazy.asked[name]
+        assert all(REFUSED[name] in rerun.error for rerun in lazy.asked[name]), lazy.asked[name]
         return
     least = case.oracle(lazy.ran.shop)
-    for each in lazy.asked[name]:
-        assert not each.error, each.error
-        wanted = [(row, sources) for row, sources in least if repr(row) == repr(each.row)]
-        wanted = wanted[:1] if name in OF_TWO_QUERIES else wanted
-        found = sources_found(application, each, None if case.exact is None else case.exact)
-        assert bool(each.bound) == (len(found) > 1)
+    for rerun in lazy.asked[name]:
+        assert not rerun.error, rerun.error
+        expected = [(row, sources) for row, sources in least if repr(row) == repr(rerun.row)]
+        expected = expected[:1] if name in OF_TWO_QUERIES else expected
+        traced = sources_found(application, rerun, None if case.exact is None else case.exact)
+        assert bool(rerun.bound) == (len(traced) > 1)
         if case.bound is None:
-            check_sources([(repr(each.row), sources) for sources in found], wanted)
+            check_sources([(repr(rerun.row), sources) for sources in traced], expected)
         else:
-            check_bounds([(repr(each.row), sources) for sources in found], least, case.bound(lazy.ran.shop))
+            check_bounds([(repr(rerun.row), sources) for sources in traced], least, case.bound(lazy.ran.shop))
 
 
 def sources_found(application: Application, asked: Asked, is_exact: bool | None) -> list[r.Sources]:
     """The sources of each row that has the values of the one that was asked for."""
-    node, found = f"{application.application_id}#{asked.node}", []
+    node, sources = f"{application.application_id}#{asked.node}", []
     for record in records_of(application, node):
         trace = application.trace(
             direction="backward", node=node, partition=record.partition, offset=record.offset
@@ -174,8 +174,8 @@ def sources_found(application: Application, asked: Asked, is_exact: bool | None)
         assert trace.complete
         if is_exact is not None:
             assert trace.exact == (is_exact and not asked.bound)
-        found.append(rows_of_sources(trace))
-    return found
+        sources.append(rows_of_sources(trace))
+    return sources
 
 
 # -- inputs of several tasks ---------------------------------------------------------------------------
@@ -258,5 +258,5 @@ def test_a_row_of_several_splits_has_all_its_records(
 ) -> None:
     application, asked = spread
     for row, word in (COUNTS if name == "count of counts" else dict(zip(WORDS, WORDS, strict=True))).items():
-        (found,) = sources_found(application, asked[name, row], True)
-        assert found == lines_with(word)
+        (sources,) = sources_found(application, asked[name, row], True)
+        assert sources == lines_with(word)

@@ -45,13 +45,13 @@ def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
 
 
 def test_a_row_of_values_comes_from_a_record_of_its_own(traced: Ran) -> None:
-    found = []
+    origins = []
     for (part, row), _ in traced.written("VALUES"):
         trace = traced.backward(traced.output("VALUES") / part, row)
-        found += [
+        origins += [
             record.record_id for node in trace.nodes if node.kind == "source" for record in node.records
         ]
-    assert len(found) == len(set(found)) == 3
+    assert len(origins) == len(set(origins)) == 3
 
 
 # -- actions: each reads a file of its own, which tells its sink --------------------------------------
@@ -130,27 +130,27 @@ def acted(
         }
 
     store = folder / "store"
-    given, application = run_application(
+    results, application = run_application(
         kafka.bootstrap_servers, store, job, spark_sql_shuffle_partitions="3"
     )
     assert application is not None
     plain, _ = run_application(
         kafka.bootstrap_servers, store, job, lineage=False, spark_sql_shuffle_partitions="3"
     )
-    return application, given, plain
+    return application, results, plain
 
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_an_action_gives_what_it_gives_without_lineage(name: str, acted: Any) -> None:
-    _, given, plain = acted
-    assert given[name] == plain[name]
+    _, results, plain = acted
+    assert results[name] == plain[name]
 
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
     application, _, _ = acted
     sink = sink_of(application, name)
-    found = [
+    traced = [
         sorted(row for _, row in sources)
         for record in sorted(
             records_of(application, sink), key=lambda record: (record.partition, record.offset)
@@ -158,16 +158,16 @@ def test_each_row_that_an_action_gave_is_traced(name: str, acted: Any) -> None:
         for sources in [sources_of(application, sink, record, is_exact=name not in BOUNDS)]
         if sources  # a count that is zero, of a partition without rows, comes from nothing
     ]
-    wanted = ACTIONS[name][1]
+    expected = ACTIONS[name][1]
     # Some read more than they give: what was given is what counts.
-    assert (found[-len(wanted) :] if name in BOUNDS else found[: len(wanted)]) == wanted
+    assert (traced[-len(expected) :] if name in BOUNDS else traced[: len(expected)]) == expected
 
 
 @pytest.mark.parametrize("name", ["collect", "first", "toPandas", "toPandas by way of Arrow", "toArrow"])
 def test_a_sink_is_called_what_the_program_called_and_where(name: str, acted: Any) -> None:
     application, _, _ = acted
-    wanted = sink_of(application, name)
-    [sink] = [sink for sink in application.sinks() if sink.node_id == wanted]
+    node_id = sink_of(application, name)
+    [sink] = [sink for sink in application.sinks() if sink.node_id == node_id]
     line = next(
         number
         for number, text in enumerate(Path(__file__).read_text().splitlines(), 1)
@@ -180,14 +180,14 @@ def sink_of(application: Application, name: str) -> str:
     """The sink behind the scan of the file of an action, the last one if there are several."""
     graph = graph_of(application)
     file = f"action-{list(ACTIONS).index(name)}.parquet"
-    found = [
+    sinks = [
         sink.node_id
         for sink in application.sinks()
         for node in upstream(graph, sink.node_id)
         if node.kind == "source" and reads(application, node.node_id, file)
     ]
-    assert found, f"no sink of {name}"
-    return found[-1]
+    assert sinks, f"no sink of {name}"
+    return sinks[-1]
 
 
 def reads(application: Application, source: str, file: str) -> bool:
@@ -222,9 +222,9 @@ def test_show_prints_what_it_prints_without_lineage(
     assert capsys.readouterr().out == plain
     assert application is not None
     (sink,) = application.sinks()
-    found = Counter(
+    counts = Counter(
         sources_of(application, sink.node_id, record) for record in records_of(application, sink.node_id)
     )
     shown = [frozenset({("shown.parquet", row)}) for row in (0, 2, 5, 6)]
-    assert set(shown) <= set(found)
-    assert max(found.values()) == 1
+    assert set(shown) <= set(counts)
+    assert max(counts.values()) == 1

@@ -229,9 +229,9 @@ TABLES: dict[str, Case] = {
         overwritten_by_partition,
         oracle=lambda s: r.select(
             [
-                each
-                for each in kept(s)
-                if each[0].id > 9 or each[0].tag not in {row.tag for row, _ in late(s)}
+                pair
+                for pair in kept(s)
+                if pair[0].id > 9 or pair[0].tag not in {row.tag for row, _ in late(s)}
             ],
             two,
         ),
@@ -324,11 +324,11 @@ def test_rows_whose_place_in_files_is_not_known_are_known_in_the_query(
     for sink in application.sinks():
         records = list(records_of(application, sink.node_id))
         assert [record.source for record in records] == [None] * 12
-        found = [
+        traces = [
             application.trace(direction="backward", node=sink.node_id, partition=0, offset=record.offset)
             for record in records
         ]
-        assert [rows_of_sources(trace) for trace in found] == [{("n.parquet", row)} for row in range(12)]
+        assert [rows_of_sources(trace) for trace in traces] == [{("n.parquet", row)} for row in range(12)]
     for part in tmp_path.rglob("part-*"):
         with pytest.raises(NotFoundError):
             application.trace(direction="backward", path=str(part), row=0)

@@ -35,8 +35,8 @@ CONFS = [
 def case_of(seed: int) -> Case:
     def query(tables: Tables) -> DataFrame:
         random_queries.begin(tables)
-        made = tables.spark.sql(random_queries.make(seed, tables.shop).text)
-        return made.cache() if seed % 6 == 0 else made.repartition(2) if seed % 6 == 1 else made
+        frame = tables.spark.sql(random_queries.make(seed, tables.shop).text)
+        return frame.cache() if seed % 6 == 0 else frame.repartition(2) if seed % 6 == 1 else frame
 
     def oracle(shop: Shop) -> Data:
         return random_queries.make(seed, shop).data
@@ -63,14 +63,14 @@ def test_traces_are_exact_or_hold_all(name: str, plain: Ran, traced: Ran) -> Non
             (part, at): (repr(row), traced.backward(output / part, at))
             for (part, at), row in traced.written(name)
         }
-        found: dict[str, list[tuple[Sources, bool]]] = defaultdict(list)
+        traced_rows: dict[str, list[tuple[Sources, bool]]] = defaultdict(list)
         for row, trace in traces.values():
-            found[row].append((rows_of_sources(trace), trace.exact))
-        wanted: dict[str, list[Sources]] = defaultdict(list)
+            traced_rows[row].append((rows_of_sources(trace), trace.exact))
+        expected: dict[str, list[Sources]] = defaultdict(list)
         for values, sources in query.data:
-            wanted[repr(values)].append(sources)
-        for row, given in found.items():
-            assert can_be(given, wanted[row]), f"{row}: {given} of {wanted[row]}"
+            expected[repr(values)].append(sources)
+        for row, of_row in traced_rows.items():
+            assert can_be(of_row, expected[row]), f"{row}: {of_row} of {expected[row]}"
         sinks = {trace.start_node for _, trace in traces.values()}
         backward = {place: rows_of_sources(trace) for place, (_, trace) in traces.items()}
         assert traced.application is not None
@@ -97,13 +97,13 @@ def is_covered(name: str, traced: Ran) -> bool:
     return True
 
 
-def can_be(given: Sequence[tuple[Sources, bool]], wanted: Sequence[Sources]) -> bool:
+def can_be(traces: Sequence[tuple[Sources, bool]], expected: Sequence[Sources]) -> bool:
     """May these be the traces of rows that look alike, each of one: the same if exact, else at least it?"""
     taken: dict[int, int] = {}
 
     def is_placed(one: int, seen: set[int]) -> bool:
-        sources, is_exact = given[one]
-        for at, least in enumerate(wanted):
+        sources, is_exact = traces[one]
+        for at, least in enumerate(expected):
             if at not in seen and (sources == least if is_exact else sources >= least):
                 seen.add(at)
                 if at not in taken or is_placed(taken[at], seen):
@@ -111,7 +111,7 @@ def can_be(given: Sequence[tuple[Sources, bool]], wanted: Sequence[Sources]) -> 
                     return True
         return False
 
-    return len(given) == len(wanted) and all(is_placed(one, set()) for one in range(len(given)))
+    return len(traces) == len(expected) and all(is_placed(one, set()) for one in range(len(traces)))
 
 
 def test_most_queries_are_looked_at_and_exact(plain: Ran, traced: Ran) -> None:

@@ -84,15 +84,15 @@ def test_the_trace_on_spark_gives_the_same_answers(traced: Ran) -> None:
             "joined with itself",
         ):
             (part, row), _ = traced.written(name)[0]
-            there = agreed(direction="backward", path=str(traced.output(name) / part), row=row)
-            source = next(node for node in there.nodes if node.kind == "source")
+            trace = agreed(direction="backward", path=str(traced.output(name) / part), row=row)
+            source = next(node for node in trace.nodes if node.kind == "source")
             record = source.records[0]
             back = agreed(
                 direction="forward",
                 node=source.node_id,
                 partition=record.partition,
                 offset=record.offset,
-                to=there.start_node,
+                to=trace.start_node,
             )
             assert back.nodes[-1].records
 
@@ -104,7 +104,7 @@ Run = Callable[..., tuple[Any, Application]]
 
 def sinks_of(application: Application) -> list[tuple[str, list[frozenset[Any]]]]:
     """Each sink with the rows of the files that each of its records comes from."""
-    found = []
+    sinks = []
     for sink in application.sinks():
         records = sorted(
             records_of(application, sink.node_id), key=lambda record: (record.partition, record.offset)
@@ -116,8 +116,8 @@ def sinks_of(application: Application) -> list[tuple[str, list[frozenset[Any]]]]
             for record in records
         ]
         assert all(trace.exact for trace in traces)
-        found.append((sink.name, [frozenset(row for _, row in rows_of_sources(trace)) for trace in traces]))
-    return found
+        sinks.append((sink.name, [frozenset(row for _, row in rows_of_sources(trace)) for trace in traces]))
+    return sinks
 
 
 def numbers(folder: Path) -> Path:
@@ -136,8 +136,8 @@ def test_actions_on_what_a_dataframe_is_read_as_are_traced(run: Run, tmp_path: P
         frame.foreach(lambda row: None)
         return [few, frame.rdd.count(), [row.value for row in frame.collect()]]
 
-    given, application = run(job)
-    assert given == [["3", "4", "9"], 5, ["3", "4", "9", "2", "6"]]
+    results, application = run(job)
+    assert results == [["3", "4", "9"], 5, ["3", "4", "9", "2", "6"]]
     every = [frozenset({row}) for row in (0, 2, 5, 6, 7)]
     assert sinks_of(application) == [
         ("take", every[:3]),
@@ -155,8 +155,8 @@ def test_a_schema_that_is_inferred_leaves_no_sink_behind(run: Run, tmp_path: Pat
         pairs = context.textFile(str(path), 2).map(lambda text: (int(text), None if int(text) < 9 else text))
         return [tuple(row) for row in spark.createDataFrame(pairs, ["n", "text"]).where("n > 4").collect()]
 
-    given, application = run(job)
-    assert given == [(9, "9"), (6, None)]
+    results, application = run(job)
+    assert results == [(9, "9"), (6, None)]
     assert sinks_of(application) == [("collect", [frozenset({5}), frozenset({7})])]
 
 
@@ -169,8 +169,8 @@ def test_the_records_of_a_border_are_those_of_its_whole_partitions(run: Run, tmp
         rows.first()
         return rows.count()
 
-    given, application = run(job)
-    assert given == 8
+    count, application = run(job)
+    assert count == 8
     [rows] = [node for node in graph_of(application).nodes if node.name == "rdd"]
     assert rows.records == 8
 
@@ -213,13 +213,13 @@ def test_borders_hold_on_a_cluster_where_a_task_is_tried_again(run: Run, tmp_pat
         as_text(counted.rdd.map(lambda row: (fails(row.word), row["count"])), str(output))
 
     _, application = run(job, **CLUSTER)
-    found = Counter[Any]()
+    rows = Counter[Any]()
     backward = {}
     for (part, at), (text,) in written(output):
         trace = application.trace(direction="backward", path=str(output / part), row=at)
         assert trace.exact
         backward[part, at] = rows_of_sources(trace)
-        found[repr((text,)), backward[part, at]] += 1
-    check_sources(found.elements(), r.select(counted_words(shop), lambda row: (" ".join(map(str, row)),)))
+        rows[repr((text,)), backward[part, at]] += 1
+    check_sources(rows.elements(), r.select(counted_words(shop), lambda row: (" ".join(map(str, row)),)))
     sinks = [sink.node_id for sink in application.sinks()]
     check_forward(application, sinks, output, backward)

@@ -67,8 +67,8 @@ CONFS: dict[str, dict[str, str]] = {
 
 def placed(frame: DataFrame) -> DataFrame:
     """Each row, its partition and its place there."""
-    made = frame.select("*", F.spark_partition_id(), F.monotonically_increasing_id())
-    return made.toDF(*(f"c{at}" for at in range(len(made.columns))))
+    numbered = frame.select("*", F.spark_partition_id(), F.monotonically_increasing_id())
+    return numbered.toDF(*(f"c{at}" for at in range(len(numbered.columns))))
 
 
 def of_a_million(t: Tables) -> DataFrame:

@@ -22,7 +22,7 @@ MOST_CALLS = 150
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often the JVM was asked for each plan that was rewritten."""
-    found: list[int] = []
+    counts: list[int] = []
     asked: list[int] = []
     send, rewrite = ClientServerConnection.send_command, Queries.rewrite
 
@@ -32,14 +32,14 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def rewritten(self: Queries, plan: Any, entry: str) -> Any:
         asked.clear()
-        made = rewrite(self, plan, entry)
-        if made is not None:
-            found.append(asked.count(threading.get_ident()))
-        return made
+        result = rewrite(self, plan, entry)
+        if result is not None:
+            counts.append(asked.count(threading.get_ident()))
+        return result
 
     monkeypatch.setattr(ClientServerConnection, "send_command", sent)
     monkeypatch.setattr(Queries, "rewrite", rewritten)
-    return found
+    return counts
 
 
 def test_rewriting_asks_the_jvm_no_more_for_more_columns(

@@ -103,10 +103,10 @@ def written_by(tmp_path_factory: pytest.TempPathFactory, kafka: Any) -> tuple[Pa
         twice = str(folder / "in" / "twice.parquet")
         write(spark.read.parquet(twice, twice).select("id"), "twice")
         write(spark.read.parquet(str(folder / "in" / "named.parquet")).where("id > 0"), "named")
-        known = spark.read.parquet(str(folder / "in" / "known.parquet"))
-        write(known.select("id", "_metadata.file_name", "_metadata.file_size").where("id <> 1"), "known")
-        write(known.select("id", "_metadata"), "whole")
-        pretty = known.withColumn("twice", F.col("id") * 2).coalesce(1).write.option("pretty", True)
+        rows = spark.read.parquet(str(folder / "in" / "known.parquet"))
+        write(rows.select("id", "_metadata.file_name", "_metadata.file_size").where("id <> 1"), "known")
+        write(rows.select("id", "_metadata"), "whole")
+        pretty = rows.withColumn("twice", F.col("id") * 2).coalesce(1).write.option("pretty", True)
         pretty.json(str(folder / "out" / "pretty"))
 
     _, application = run_application(kafka.bootstrap_servers, folder / "store", job)
@@ -116,12 +116,12 @@ def written_by(tmp_path_factory: pytest.TempPathFactory, kafka: Any) -> tuple[Pa
 
 def traced(folder: Path, application: Application, name: str) -> list[tuple[Any, ...]]:
     """(columns, its sources) of each row of an output."""
-    found = []
+    traces = []
     for (part, at), row in written(folder / "out" / name):
         path = folder / "out" / name / part
         trace = application.trace(direction="backward", path=str(path), row=at)
-        found.append((row, trace))
-    return found
+        traces.append((row, trace))
+    return traces
 
 
 @pytest.mark.parametrize("name", UNLIKE_LINES)

@@ -143,9 +143,9 @@ def read_application(bootstrap_servers: str, topics: Mapping[str, str], folder: 
     nodes, flows = (messages_of(bootstrap_servers, topics[name]) for name in ("node", "flow"))
     application = application_of(nodes, flows, folder)
     application.topics = topics
-    found = completeness(application.events, [(block.run, block.seq) for block in application.blocks])
-    application.gaps = found.gaps
-    assert replace(found, gaps=()).is_complete, found.describe()
+    completed = completeness(application.events, [(block.run, block.seq) for block in application.blocks])
+    application.gaps = completed.gaps
+    assert replace(completed, gaps=()).is_complete, completed.describe()
     check_gaps(application)
     return application
 
@@ -155,11 +155,11 @@ def check_gaps(application: Application) -> None:
     nodes = {
         event["node"]: event for event in application.events if event["type"] == contract.NODE_REGISTERED
     }
-    told = [event for event in application.events if event["type"] == contract.GAP]
+    gaps = [event for event in application.events if event["type"] == contract.GAP]
     ended = next(event for event in application.events if event["type"] == contract.APPLICATION_ENDED)
     unfollowed = [node for node in nodes.values() if UNFOLLOWED in (node.get("reason") or "")]
-    assert bool(told) >= bool(unfollowed or ended["counters"]["queries_failed"]), unfollowed
-    for gap in told:
+    assert bool(gaps) >= bool(unfollowed or ended["counters"]["queries_failed"]), unfollowed
+    for gap in gaps:
         assert gap["node"] is None or nodes[gap["node"]]["reason"], gap
 
 
@@ -195,7 +195,7 @@ def fill_and_fail(context: SparkContext, cached: Any, splits: Sequence[int]) -> 
         raise ValueError(list(records))
 
     def filled() -> int:
-        return sum(each.numCachedPartitions() for each in context._jsc.sc().getRDDStorageInfo())
+        return sum(info.numCachedPartitions() for info in context._jsc.sc().getRDDStorageInfo())
 
     for done, split in enumerate(splits):
         while filled() == done:  # a task may be ended before what it read is kept
@@ -269,9 +269,9 @@ def check_against(
     backward = {
         (part.name, row): (text, application.sources_of(part, row)) for part, row, text in part_rows(output)
     }
-    found = Counter(backward.values())
-    assert found == expected, f"only traced: {found - expected}; only expected: {expected - found}"
+    traced = Counter(backward.values())
+    assert traced == expected, f"only traced: {traced - expected}; only expected: {expected - traced}"
     for path in inputs:
         for row in range(0, len(path.read_text(encoding="utf-8").splitlines()), 3):
-            wanted = {place for place, (_, sources) in backward.items() if (path.name, row) in sources}
-            assert application.outputs_of(path, row, output=output) == wanted, f"{path.name} row {row}"
+            reached = {place for place, (_, sources) in backward.items() if (path.name, row) in sources}
+            assert application.outputs_of(path, row, output=output) == reached, f"{path.name} row {row}"

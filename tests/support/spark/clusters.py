@@ -43,19 +43,19 @@ CLUSTER = {
 }
 
 
-def dies_at(wanted: Any, folder: Path) -> Callable[[Any], Any]:
+def dies_at(deadly: Any, folder: Path) -> Callable[[Any], Any]:
     def maybe(value: Any) -> Any:
-        if value == wanted and once(folder, "killed"):
+        if value == deadly and once(folder, "killed"):
             kill_executor()
         return value
 
     return maybe
 
 
-def fails_at(wanted: Any) -> Callable[[Any], Any]:
+def fails_at(bad: Any) -> Callable[[Any], Any]:
     def maybe(value: Any) -> Any:
-        if value == wanted and TaskContext.get().attemptNumber() == 0:
-            raise ValueError(f"the first attempt at {wanted}")
+        if value == bad and TaskContext.get().attemptNumber() == 0:
+            raise ValueError(f"the first attempt at {bad}")
         return value
 
     return maybe

@@ -138,8 +138,8 @@ class Ran:
     def check_rows(self, name: str, plain: Ran | None = None) -> None:
         """The rows are the oracle's, and those of a run without lineage."""
         rows = self.rows(name)
-        wanted = Counter(repr(row) for row, _ in self.expected(name))
-        assert rows == wanted, f"only written: {rows - wanted}; only expected: {wanted - rows}"
+        expected = Counter(repr(row) for row, _ in self.expected(name))
+        assert rows == expected, f"only written: {rows - expected}; only expected: {expected - rows}"
         if plain is not None and name in plain.cases:
             assert rows == plain.rows(name)
 
@@ -158,15 +158,17 @@ class Ran:
             says = {trace.exact for _, trace in traced.values()}
             assert says <= {case.exact}, f"traces say exact: {says}"
         sinks = {trace.start_node for _, trace in traced.values()}
-        found = {place: (repr(row), rows_of_sources(trace)) for place, (row, trace) in traced.items()}
+        sources_of = {place: (repr(row), rows_of_sources(trace)) for place, (row, trace) in traced.items()}
         least = self.expected(name)
         if case.bound is None:
-            check_sources(found.values(), least)
+            check_sources(sources_of.values(), least)
         else:
-            exact = [found[place] for place, (_, trace) in traced.items() if trace.exact]
+            exact = [sources_of[place] for place, (_, trace) in traced.items() if trace.exact]
             check_bounds(exact, least, least)
-            check_bounds(found.values(), least, case.bound(self.shop))
-        check_forward(self.application, sinks, output, {place: rows for place, (_, rows) in found.items()})
+            check_bounds(sources_of.values(), least, case.bound(self.shop))
+        check_forward(
+            self.application, sinks, output, {place: rows for place, (_, rows) in sources_of.items()}
+        )
 
     def backward(self, path: Path, row: int) -> Trace:
         assert self.application is not None
@@ -176,15 +178,15 @@ class Ran:
         return trace
 
 
-def check_sources(found: Iterable[tuple[str, Sources]], expected: Data) -> None:
-    have, want = Counter(found), Counter((repr(row), sources) for row, sources in expected)
+def check_sources(traced: Iterable[tuple[str, Sources]], expected: Data) -> None:
+    have, want = Counter(traced), Counter((repr(row), sources) for row, sources in expected)
     assert have == want, f"only traced: {show(have - want)}\nonly expected: {show(want - have)}"
 
 
-def check_bounds(found: Iterable[tuple[str, Sources]], least: Data, most: Data) -> None:
+def check_bounds(traced: Iterable[tuple[str, Sources]], least: Data, most: Data) -> None:
     """What is not exact holds all that it must, and nothing from elsewhere. All rows are different."""
     low, high = ({repr(row): sources for row, sources in data} for data in (least, most))
-    for row, sources in found:
+    for row, sources in traced:
         assert low[row] <= sources <= high[row], f"{row}: {low[row]} <= {sources} <= {high[row]}"
 
 
@@ -265,12 +267,12 @@ def check_forward(
                 assert not trace.truncated
                 row = Path(record.source.path).name, record.source.row
                 reached[row] |= places_in(trace, sink, output)
-    wanted: dict[Row, set[Place]] = defaultdict(set)
+    expected: dict[Row, set[Place]] = defaultdict(set)
     for place, rows in backward.items():
         for row in rows:
-            wanted[row].add(place)
-    for row in {*reached, *wanted}:
-        assert reached[row] == wanted[row], f"forward of {row}"
+            expected[row].add(place)
+    for row in {*reached, *expected}:
+        assert reached[row] == expected[row], f"forward of {row}"
 
 
 def places_in(trace: Trace, sink: str, output: Path) -> set[Place]:

@@ -27,7 +27,7 @@ def filter_(data: Data, function: Callable[[Any], bool]) -> Data:
 
 
 def flat_map(data: Data, function: Callable[[Any], Iterable[Any]]) -> Data:
-    return [(made, sources) for value, sources in data for made in function(value)]
+    return [(element, sources) for value, sources in data for element in function(value)]
 
 
 def map_values(data: Data, function: Callable[[Any], Any]) -> Data:

@@ -20,8 +20,8 @@ from tests.support.spark.random_relations import (
     Value,
     condition_of,
     itself,
-    known,
     meeting_of,
+    non_null,
     value_of,
 )
 from tests.support.spark.shop import TEXT_SCHEMA, Shop
@@ -58,33 +58,33 @@ class _Maker:
         self._numbers = itertools.count()
 
     def query(self) -> Relation:
-        made = self.table()
+        relation = self.table()
         for _ in range(self.chance.randint(2, MOST_STEPS)):
-            made = self.step(made)
-        return made
+            relation = self.step(relation)
+        return relation
 
     def other(self) -> Relation:
         """What a query is brought together with."""
-        made = self.table()
+        relation = self.table()
         for _ in range(self.chance.choice([0, 0, 1, 1, 2])):
-            made = self.step(made)
-        return made
+            relation = self.step(relation)
+        return relation
 
     def looked_at(self) -> Relation:
         """The same, of which not all columns are asked for."""
-        while (made := self.other()).needed:
+        while (relation := self.other()).needed:
             pass
-        return made
+        return relation
 
     def step(self, before: Relation) -> Relation:
         for _ in range(20):
-            made = self.chance.choice(_STEPS)(self, before)
+            relation = self.chance.choice(_STEPS)(self, before)
             if (
-                made is not None
-                and len(made.data) <= MOST_ROWS
-                and (made.data or self.chance.random() < 0.05)
+                relation is not None
+                and len(relation.data) <= MOST_ROWS
+                and (relation.data or self.chance.random() < 0.05)
             ):
-                return made
+                return relation
         return before
 
     def name(self, letter: str = "c") -> str:
@@ -106,14 +106,14 @@ class _Maker:
         columns = tuple(replace(column, name=self.name(column.name[0])) for column in inner.columns)
         names = {a.name: b.name for a, b in zip(inner.columns, columns, strict=True)}
         text = self.around(inner, ", ".join(f"{a} as {b}" for a, b in names.items()))
-        return Relation(text, inner.data, columns, needed=frozenset(names[each] for each in inner.needed))
+        return Relation(text, inner.data, columns, needed=frozenset(names[name] for name in inner.needed))
 
     # -- steps -----------------------------------------------------------------------------------------
 
     def project(self, before: Relation) -> Relation:
         chosen = self.chance.sample(before.columns, self.chance.randint(1, len(before.columns)))
         kept = [column for column in before.columns if column in chosen or column.name in before.needed]
-        values = [itself(before, each) for each in kept]
+        values = [itself(before, column) for column in kept]
         values += [value_of(self.chance, before) for _ in range(self.chance.randint(0, 2))]
         names = [*(column.name for column in kept), *(self.name() for _ in values[len(kept) :])]
         selected = ", ".join(f"{value.text} as {name}" for value, name in zip(values, names, strict=True))
@@ -179,8 +179,8 @@ class _Maker:
         rows = before.data if is_denied else r.matched(before.data, other.data, meets)
 
         def is_kept(row: Row) -> bool:
-            found = any(meets(row, each) for each, _ in other.data)
-            return found != is_denied or (not is_alone and bool(beside.of(row)))
+            is_met = any(meets(row, other_row) for other_row, _ in other.data)
+            return is_met != is_denied or (not is_alone and bool(beside.of(row)))
 
         return replace(
             before, text=self.around(before, rest=f"where {condition}"), data=r.where(rows, is_kept)
@@ -196,8 +196,8 @@ class _Maker:
         column, beside = self.chance.choice(columns), condition_of(self.chance, before)
         at, is_alone = other.place(column), _may_be_known(beside) or self.chance.random() < 0.5
 
-        def meets(row: Row, each: Row) -> bool:
-            return r.equal(asked.of(row), each[at])
+        def meets(row: Row, other_row: Row) -> bool:
+            return r.equal(asked.of(row), other_row[at])
 
         text = f"{asked.text} in (select {column.name} from ({other.text}) {self.name('t')})"
         text += "" if is_alone else f" or {beside.text}"
@@ -205,7 +205,8 @@ class _Maker:
         data = r.where(
             rows,
             lambda row: (
-                any(meets(row, each) for each, _ in other.data) or (not is_alone and bool(beside.of(row)))
+                any(meets(row, other_row) for other_row, _ in other.data)
+                or (not is_alone and bool(beside.of(row)))
             ),
         )
         return replace(before, text=self.around(before, rest=f"where {text}"), data=data)
@@ -221,9 +222,9 @@ class _Maker:
         at = other.place(column)
 
         def is_kept(row: Row) -> bool:
-            mine, others = asked.of(row), [each[at] for each, _ in other.data]
+            mine, others = asked.of(row), [value[at] for value, _ in other.data]
             return not others or (
-                mine is not None and not any(each is None or r.equal(mine, each) for each in others)
+                mine is not None and not any(value is None or r.equal(mine, value) for value in others)
             )
 
         text = f"{asked.text} not in (select {column.name} from ({other.text}) {self.name('t')})"
@@ -239,8 +240,8 @@ class _Maker:
             at, name = before.place(column), column.name
             values += [
                 Value(f"sum({name})", lambda rows, at=at: r.total(row[at] for row in rows)),
-                Value(f"max({name})", lambda rows, at=at: max(known(rows, at), default=None)),
-                Value(f"min({name})", lambda rows, at=at: min(known(rows, at), default=None)),
+                Value(f"max({name})", lambda rows, at=at: max(non_null(rows, at), default=None)),
+                Value(f"min({name})", lambda rows, at=at: min(non_null(rows, at), default=None)),
                 Value(
                     f"count(distinct {name})", lambda rows, at=at: r.count_distinct(row[at] for row in rows)
                 ),
@@ -248,11 +249,11 @@ class _Maker:
         for column in before.of("text"):
             at, name = before.place(column), column.name
             values.append(
-                Value(f"max({name})", lambda rows, at=at: max(known(rows, at), default=None), "text")
+                Value(f"max({name})", lambda rows, at=at: max(non_null(rows, at), default=None), "text")
             )
         values = self.chance.sample(values, min(len(values), self.chance.randint(1, 3)))
-        made = tuple(Column(self.name(), value.type) for value in values)
-        selected = [f"{value.text} as {column.name}" for value, column in zip(values, made, strict=True)]
+        results = tuple(Column(self.name(), value.type) for value in values)
+        selected = [f"{value.text} as {column.name}" for value, column in zip(values, results, strict=True)]
         names = [key.name for key in keys]
         places = [before.place(key) for key in keys]
 
@@ -276,7 +277,7 @@ class _Maker:
         rest = f"group by {word}({keyed})" if word else f"group by {keyed}" if names else ""
         text = self.around(before, ", ".join([*names, *selected]), rest)
         is_unique = len(names) == 1 and all(row[0] is not None for row, _ in data)
-        return Relation(text, data, (*keys, *made), names[0] if is_unique else None)
+        return Relation(text, data, (*keys, *results), names[0] if is_unique else None)
 
     def distinct(self, before: Relation) -> Relation:
         return replace(before, text=self.around(before, "distinct *"), data=r.distinct(before.data))
@@ -326,13 +327,13 @@ class _Maker:
             [
                 (f"sum({number.name})", lambda rows: r.total(row[of] for row in rows)),
                 ("count(*)", len),
-                (f"max({number.name})", lambda rows: max(known(rows, of), default=None)),
+                (f"max({number.name})", lambda rows: max(non_null(rows, of), default=None)),
             ]
         )
-        made = Column(self.name("n"), "int")
+        result = Column(self.name("n"), "int")
         data = r.window(before.data, lambda row: row[at], lambda row, rows: (*row, function(rows)))
-        text = self.around(before, f"*, {word} over (partition by {key.name}) as {made.name}")
-        return Relation(text, data, (*before.columns, made), before.unique, before.needed | {made.name})
+        text = self.around(before, f"*, {word} over (partition by {key.name}) as {result.name}")
+        return Relation(text, data, (*before.columns, result), before.unique, before.needed | {result.name})
 
     def explode(self, before: Relation) -> Relation | None:
         columns = before.of(self.chance.choice(["int", "text"]))
@@ -340,10 +341,12 @@ class _Maker:
             return None
         one, other = self.chance.sample(columns, 2)
         places = before.place(one), before.place(other)
-        made = Column(self.name(), one.type)
+        element = Column(self.name(), one.type)
         data = r.explode(before.data, lambda row: [(*row, row[at]) for at in places])
-        view = f"lateral view explode(array({one.name}, {other.name})) {self.name('v')} as {made.name}"
-        return Relation(self.around(before, rest=view), data, (*before.columns, made), needed=before.needed)
+        view = f"lateral view explode(array({one.name}, {other.name})) {self.name('v')} as {element.name}"
+        return Relation(
+            self.around(before, rest=view), data, (*before.columns, element), needed=before.needed
+        )
 
     def scalar(self, before: Relation) -> Relation | None:
         """Rows beside a value of all rows of another query."""
@@ -354,7 +357,7 @@ class _Maker:
         one, asked = self.chance.choice(mine), self.chance.choice(others)
         at, of = before.place(one), other.place(asked)
         word, function = self.chance.choice([("max", max), ("min", min)])
-        value = function(known([row for row, _ in other.data], of), default=None)
+        value = function(non_null([row for row, _ in other.data], of), default=None)
         sources = r.all_of(other.data)
         rows = [(row, place | sources) for row, place in before.data]
         text = f"{one.name} >= (select {word}({asked.name}) from ({other.text}) {self.name('t')})"
@@ -368,19 +371,26 @@ class _Maker:
         pairs = [(a, b) for a in before.columns for b in other.columns if a.type == b.type]
         if not numbers or not pairs:
             return None
-        one, there = self.chance.choice(pairs)
-        at, key, of = before.place(one), other.place(there), other.place(asked := self.chance.choice(numbers))
+        one, other_one = self.chance.choice(pairs)
+        at, key, of = (
+            before.place(one),
+            other.place(other_one),
+            other.place(asked := self.chance.choice(numbers)),
+        )
         word, function = self.chance.choice([("max", max), ("min", min)])
 
-        def meets(row: Row, each: Row) -> bool:
-            return r.equal(row[at], each[key])
+        def meets(row: Row, other_row: Row) -> bool:
+            return r.equal(row[at], other_row[key])
 
-        made = Column(self.name("n"), "int")
+        result = Column(self.name("n"), "int")
         data = [
             (
                 (
                     *row,
-                    function(known([each for each, _ in other.data if meets(row, each)], of), default=None),
+                    function(
+                        non_null([other_row for other_row, _ in other.data if meets(row, other_row)], of),
+                        default=None,
+                    ),
                 ),
                 sources,
             )
@@ -388,14 +398,14 @@ class _Maker:
                 [row for row, _ in before.data], r.matched(before.data, other.data, meets), strict=True
             )
         ]
-        rest = f"where {one.name} = {there.name}"
+        rest = f"where {one.name} = {other_one.name}"
         inner = self.around(other, f"{word}({asked.name})", rest)
         return Relation(
-            self.around(before, f"*, ({inner}) as {made.name}"),
+            self.around(before, f"*, ({inner}) as {result.name}"),
             data,
-            (*before.columns, made),
+            (*before.columns, result),
             before.unique,
-            before.needed | {made.name},
+            before.needed | {result.name},
         )
 
     def first(self, before: Relation) -> Relation | None:
@@ -405,7 +415,7 @@ class _Maker:
         [at] = [at for at, column in enumerate(before.columns) if column.name == before.unique]
         count = self.chance.randint(1, 9)
         is_down = self.chance.random() < 0.5
-        data = sorted(before.data, key=lambda each: each[0][at], reverse=is_down)[:count]
+        data = sorted(before.data, key=lambda pair: pair[0][at], reverse=is_down)[:count]
         rest = f"order by {before.unique}{' desc' if is_down else ''} limit {count}"
         return replace(before, text=self.around(before, rest=rest), data=data)
 

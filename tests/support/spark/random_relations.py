@@ -81,19 +81,19 @@ def value_of(chance: random.Random, of: Relation) -> Value:
 def condition_of(chance: random.Random, of: Relation) -> Value:
     column = chance.choice(of.columns)
     at, name, number = of.place(column), column.name, chance.randint(-2, 6)
-    found = [
+    conditions = [
         Value(f"{name} is null", lambda row: row[at] is None),
         Value(f"{name} is not null", lambda row: row[at] is not None),
     ]
     if column.type == "int":
-        found += [
+        conditions += [
             Value(f"{name} > {number}", lambda row: row[at] is not None and row[at] > number),
             Value(f"{name} in ({number}, 1, 3)", lambda row: row[at] in (number, 1, 3)),
             Value(f"coalesce({name}, 3) < 9", lambda row: (3 if row[at] is None else row[at]) < 9),
         ]
     if column.type == "text":
-        found.append(Value(f"{name} >= 'x'", lambda row: row[at] is not None and row[at] >= "x"))
-    return chance.choice(found)
+        conditions.append(Value(f"{name} >= 'x'", lambda row: row[at] is not None and row[at] >= "x"))
+    return chance.choice(conditions)
 
 
 def meeting_of(
@@ -107,22 +107,24 @@ def meeting_of(
     texts: list[str] = []
     tests: list[Callable[[Row, Row], bool]] = []
     for one, other in chosen:
-        at, there, nulls = left.place(one), right.place(other), chance.choice([0, 0, 0, 1, 2])
+        at, other_at, nulls = left.place(one), right.place(other), chance.choice([0, 0, 0, 1, 2])
         if nulls == 1:
             texts.append(f"{one.name} <=> {other.name}")
-            tests.append(lambda a, b, at=at, there=there: r.same(a[at], b[there]))
+            tests.append(lambda a, b, at=at, other_at=other_at: r.same(a[at], b[other_at]))
         elif nulls == 2 and one.type == "int":
             texts.append(f"coalesce({one.name}, 2) = {other.name}")
-            tests.append(lambda a, b, at=at, there=there: r.equal(2 if a[at] is None else a[at], b[there]))
+            tests.append(
+                lambda a, b, at=at, other_at=other_at: r.equal(2 if a[at] is None else a[at], b[other_at])
+            )
         else:
             texts.append(f"{one.name} = {other.name}")
-            tests.append(lambda a, b, at=at, there=there: r.equal(a[at], b[there]))
+            tests.append(lambda a, b, at=at, other_at=other_at: r.equal(a[at], b[other_at]))
     mine, others = left.of("int"), right.of("int")
     if mine and others and chance.random() < 0.2:
         one, other = chance.choice(mine), chance.choice(others)
-        at, there = left.place(one), right.place(other)
+        at, other_at = left.place(one), right.place(other)
         texts.append(f"{one.name} < {other.name}")
-        tests.append(lambda a, b: a[at] is not None and b[there] is not None and bool(a[at] < b[there]))
+        tests.append(lambda a, b: a[at] is not None and b[other_at] is not None and bool(a[at] < b[other_at]))
     return " and ".join(texts), lambda a, b: all(test(a, b) for test in tests)
 
 
@@ -135,5 +137,5 @@ def _if_known(value: Any, function: Callable[[Any], Any]) -> Any:
     return None if value is None else function(value)
 
 
-def known(rows: Sequence[Row], at: int) -> list[Any]:
+def non_null(rows: Sequence[Row], at: int) -> list[Any]:
     return [row[at] for row in rows if row[at] is not None]

@@ -19,7 +19,7 @@ NOTHING: Sources = frozenset()
 def alike(value: Any) -> Any:
     """Equal for values that SQL puts into one group."""
     if isinstance(value, tuple):
-        return tuple(alike(each) for each in value)
+        return tuple(alike(item) for item in value)
     if isinstance(value, float):
         return ("NaN",) if value != value else value + 0.0
     return value
@@ -43,15 +43,15 @@ def where(data: Data, condition: Callable[[Any], bool | None]) -> Data:
 
 
 def explode(data: Data, function: Callable[[Any], Iterable[Any]]) -> Data:
-    return [(made, sources) for row, sources in data for made in function(row)]
+    return [(element, sources) for row, sources in data for element in function(row)]
 
 
 def groups(data: Data, key: Callable[[Any], Any]) -> Iterator[tuple[Any, Data]]:
     """(key of the first row, rows) of each group."""
-    found: dict[Any, tuple[Any, Data]] = {}
+    grouped: dict[Any, tuple[Any, Data]] = {}
     for row, sources in data:
-        found.setdefault(alike(key(row)), (key(row), []))[1].append((row, sources))
-    yield from found.values()
+        grouped.setdefault(alike(key(row)), (key(row), []))[1].append((row, sources))
+    yield from grouped.values()
 
 
 def aggregate(
@@ -66,7 +66,7 @@ def aggregate(
 
 def positive_zeros(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """What Spark shows of the key of a group."""
-    return tuple(each + 0.0 if isinstance(each, float) else each for each in key)
+    return tuple(value + 0.0 if isinstance(value, float) else value for value in key)
 
 
 def aggregate_all(data: Data, function: Callable[[list[Any]], tuple[Any, ...]]) -> Data:
@@ -87,9 +87,9 @@ def grouping_sets(
     """Keys outside of a set are null. An empty set is a group of all rows, if there are any."""
 
     def of(kept: tuple[int, ...]) -> Callable[[Any], tuple[Any, ...]]:
-        return lambda row: tuple(each if at in kept else None for at, each in enumerate(key(row)))
+        return lambda row: tuple(value if at in kept else None for at, value in enumerate(key(row)))
 
-    return [made for kept in sets for made in aggregate(data, of(kept), function)]
+    return [group for kept in sets for group in aggregate(data, of(kept), function)]
 
 
 def join(
@@ -149,7 +149,7 @@ def copies(
 ) -> Iterator[tuple[Any, Data, Data, int]]:
     """(row, equal ones here, equal ones there, how often it comes out) of each different row."""
     for row, rows in groups(data, lambda row: row):
-        matches = where(other, lambda each, row=row: same(each, row))
+        matches = where(other, lambda other_row, row=row: same(other_row, row))
         yield row, rows, matches, count(len(rows), len(matches))
 
 
@@ -165,7 +165,9 @@ def intersect_all(left: Data, right: Data) -> Data:
 def except_all(left: Data, right: Data) -> Data:
     return [
         (row, all_of(rows))
-        for row, rows, _, times in copies(left, right, lambda here, there: here - there)
+        for row, rows, _, times in copies(
+            left, right, lambda left_times, right_times: left_times - right_times
+        )
         for _ in range(times)
     ]
 
@@ -177,18 +179,18 @@ def window(
     frame: Callable[[Any, Any], bool] = lambda _row, _other: True,
 ) -> Data:
     """function(row, rows of its frame), from these; frame(row, other): other is in the frame of row."""
-    made: Data = []
+    result: Data = []
     for _, rows in groups(data, partition):
         for row, _ in rows:
             framed = where(rows, lambda other, row=row: frame(row, other))
-            made.append((function(row, [each for each, _ in framed]), all_of(framed)))
-    return made
+            result.append((function(row, [framed_row for framed_row, _ in framed]), all_of(framed)))
+    return result
 
 
 def total(values: Iterable[int | None]) -> int | None:
     """As sum(): nulls do not count, and nothing has no sum."""
-    found = [value for value in values if value is not None]
-    return sum(found) if found else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None
 
 
 def count_distinct(values: Iterable[Any]) -> int:

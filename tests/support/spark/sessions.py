@@ -41,7 +41,7 @@ class Servers:
         while not (self.home / "api.json").exists():
             logs = [path.read_text() for path in self.home.glob("*.log")]
             assert time.monotonic() < deadline, logs
-            assert all(each.poll() is None for each in self.started), logs
+            assert all(process.poll() is None for process in self.started), logs
             time.sleep(0.1)
         return str(json.loads((self.home / "api.json").read_text())["url"])
 
@@ -57,5 +57,5 @@ def session(conf: dict[str, str]) -> Iterator[SparkContext]:
         context.stop()
 
 
-def found(rows: Any) -> set[tuple[str, int, int, str]]:
+def rows_of_files(rows: Any) -> set[tuple[str, int, int, str]]:
     return {(Path(row.path).name, row.row, row.line, row.text) for row in rows.collect()}

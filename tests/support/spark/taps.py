@@ -105,30 +105,30 @@ class Taps:
     def frame(self, plan: Any) -> DataFrame:
         sql = self.spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]
         try:
-            made = sql.classic.Dataset.ofRows(self.spark._jsparkSession, plan)
+            dataset = sql.classic.Dataset.ofRows(self.spark._jsparkSession, plan)
         except TypeError:  # PySpark 3.5
-            made = sql.Dataset.ofRows(self.spark._jsparkSession, plan)
-        return DataFrame(made, self.spark)
+            dataset = sql.Dataset.ofRows(self.spark._jsparkSession, plan)
+        return DataFrame(dataset, self.spark)
 
     def manifests(self) -> list[dict[str, Any]]:
         """Those of the tasks that have ended."""
-        found = []
+        manifests = []
         while (line := self.java.manifests.poll(0)) is not None:
-            found.append(json.loads(line))
-        return found
+            manifests.append(json.loads(line))
+        return manifests
 
     def blocks(self) -> dict[int, list[tuple[contract.Block, int | None]]]:
         """By run, in order: each block and the node whose ids it has."""
-        found = defaultdict(list)
+        by_run = defaultdict(list)
         for message in messages_of(self.servers, self.topic):
             head = int.from_bytes(message[6:10], "little")
             block = contract.decode_block(message)
             assert block.application_id == self.application_id
             assert len(message) < contract.MAX_BLOCK_BYTES
-            found[block.run].append((block, json.loads(message[10 : 10 + head]).get("source")))
-        for blocks in found.values():
+            by_run[block.run].append((block, json.loads(message[10 : 10 + head]).get("source")))
+        for blocks in by_run.values():
             blocks.sort(key=lambda entry: entry[0].seq)
-        return found
+        return by_run
 
 
 def attributes(plan: Any) -> dict[str, Any]:
@@ -149,13 +149,15 @@ def said(manifest: Mapping[str, Any], blocks: Sequence[tuple[contract.Block, int
             assert source is not None
             column = ids.setdefault(source, [None] * manifest["inputs"])
             first = block.base_out
-            found = columns["in"]
+            identities = columns["in"]
             if block.relation == "ids":
-                ones = [1] * len(found)
-                spans = zip(found, columns.get("count", ones), columns.get("step", ones), strict=True)
-                found = [block.base_in + at + j * step for at, count, step in spans for j in range(count)]
-            rows = columns.get("out") or range(first, first + len(found))
-            for row, identity in zip(rows, found, strict=True):
+                ones = [1] * len(identities)
+                spans = zip(identities, columns.get("count", ones), columns.get("step", ones), strict=True)
+                identities = [
+                    block.base_in + at + j * step for at, count, step in spans for j in range(count)
+                ]
+            rows = columns.get("out") or range(first, first + len(identities))
+            for row, identity in zip(rows, identities, strict=True):
                 assert column[row] is None
                 column[row] = identity
         elif block.node == CODES:
@@ -170,10 +172,10 @@ def said(manifest: Mapping[str, Any], blocks: Sequence[tuple[contract.Block, int
 
 def task_rows(folder: Path) -> dict[int, list[dict[str, Any]]]:
     """By task: its rows, in order."""
-    found = {}
+    rows = {}
     for path in sorted(folder.glob("part-*.parquet")):
-        found[int(path.name.split("-")[1])] = pq.read_table(path).to_pylist()
-    return found
+        rows[int(path.name.split("-")[1])] = pq.read_table(path).to_pylist()
+    return rows
 
 
 def check_tap(taps: Taps, folder: Path, sources: Mapping[str, int], key: str | None = None) -> list[Any]:
@@ -186,18 +188,18 @@ def check_tap(taps: Taps, folder: Path, sources: Mapping[str, int], key: str | N
     for run in runs:
         assert (run["dropped"], run["unconfirmed"], run["problem"]) == (0, 0, "")
         assert run["nodes"] == ([CODES, KEYS] if key else [])
-        rows, found = tasks.get(run["split"], []), said(run, blocks.get(run["run"], []))
+        rows, written = tasks.get(run["split"], []), said(run, blocks.get(run["run"], []))
         assert run["inputs"] == len(rows)
         for name, source in sources.items():
-            assert found.ids.get(source, [None] * len(rows)) == [row[name] for row in rows]
-        assert found.keys == ([row[key] for row in rows] if key else [])
-        assert run["outputs"] == (len(found.sent) if key else len(rows))
+            assert written.ids.get(source, [None] * len(rows)) == [row[name] for row in rows]
+        assert written.keys == ([row[key] for row in rows] if key else [])
+        assert run["outputs"] == (len(written.sent) if key else len(rows))
     return manifests
 
 
 def rows_by_id(manifests: Sequence[Mapping[str, Any]], node: int) -> dict[int, tuple[str, int]]:
     """Each id of a scan -> (file, row of it): what its manifests say."""
-    found = {}
+    rows = {}
     for manifest in manifests:
         if manifest["input"] != node:
             continue
@@ -206,5 +208,5 @@ def rows_by_id(manifests: Sequence[Mapping[str, Any]], node: int) -> dict[int, t
             path = unquote(urlsplit(part["path"]).path)
             for position in range(part["first"], after):
                 row = part.get("row", 0) + position - part["first"]
-                found[manifest["split"] << 33 | position] = (path, row)
-    return found
+                rows[manifest["split"] << 33 | position] = (path, row)
+    return rows

@@ -144,8 +144,8 @@ TO_RDD: dict[str, Case] = {
             lambda row: [row, row]
         ),
         lambda s: [
-            each
-            for each in r.explode(s.baskets, lambda b: [(b.id, item) for item in b.items or ()])
+            item
+            for item in r.explode(s.baskets, lambda b: [(b.id, element) for element in b.items or ()])
             for _ in range(2)
         ],
     ),

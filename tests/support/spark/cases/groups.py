@@ -46,14 +46,14 @@ def sliding(second: int) -> list[int]:
 
 def sessions(s: Shop, sources: Callable[[r.Data, r.Data], r.Sources]) -> r.Data:
     """Until order 12 all of a tag are one session, then each is one. `sources` gets its and the tag's."""
-    found: r.Data = []
+    with_sources: r.Data = []
     for tag, rows in r.groups(s.orders, lambda o: o.tag):
         early = [row for row in rows if row[0].id < 12]
         late = [[row] for row in rows if row[0].id >= 12]
         for session in ([early] if early else []) + late:
             row = (tag, *count_and_sum([order for order, _ in session]))
-            found.append((row, sources(session, rows)))
-    return found
+            with_sources.append((row, sources(session, rows)))
+    return with_sources
 
 
 GROUPS: dict[str, Case] = {
@@ -292,19 +292,21 @@ def until(row: Order, other: Order) -> bool:
 
 def before(row: Order, frame: list[Any]) -> tuple[int, int | None]:
     """lag(amount)"""
-    found = sorted(by_amount(other) for other in frame)
-    return row.id, found[-2][0] if len(found) > 1 else None
+    ordered = sorted(by_amount(other) for other in frame)
+    return row.id, ordered[-2][0] if len(ordered) > 1 else None
 
 
 def framed(frame: str, holds: Callable[[Order, Order], bool], more: str = "") -> Case:
     """A sum over a frame of values, which need not be all of the partition."""
 
-    def found(s: Shop, *, is_all: bool) -> r.Data:
+    def oracle(s: Shop, *, is_all: bool) -> r.Data:
         return [
             (
                 (
                     row.id,
-                    amounts([each for each, _ in r.where(rows, lambda other, row=row: holds(row, other))]),
+                    amounts(
+                        [matched for matched, _ in r.where(rows, lambda other, row=row: holds(row, other))]
+                    ),
                 )
                 + ((len(rows),) if more else ()),
                 r.all_of(rows if is_all else r.where(rows, lambda other, row=row: holds(row, other))),
@@ -315,8 +317,8 @@ def framed(frame: str, holds: Callable[[Order, Order], bool], more: str = "") ->
 
     return sql(
         f"select id, sum(amount) over (partition by tag order by amount {frame}){more} from orders",
-        lambda s: found(s, is_all=bool(more)),
-        bound=lambda s: found(s, is_all=True),
+        lambda s: oracle(s, is_all=bool(more)),
+        bound=lambda s: oracle(s, is_all=True),
         exact=False,
     )
 
@@ -358,8 +360,8 @@ WINDOWS: dict[str, Case] = {
         "select id, row_number() over (partition by tag order by amount, id) from orders",
         lambda s: r.window(s.orders, by_tag, ranked, until),
         bound=lambda s: r.select(
-            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, each) for each in all))),
-            lambda made: (made[0].id, made[1]),
+            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, other) for other in all))),
+            lambda pair: (pair[0].id, pair[1]),
         ),
         exact=None,
     ),
@@ -369,8 +371,8 @@ WINDOWS: dict[str, Case] = {
         "where n <= 2",
         lambda s: r.where(r.window(s.orders, by_tag, ranked, until), lambda row: row[1] <= 2),
         bound=lambda s: r.select(
-            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, each) for each in all))),
-            lambda made: (made[0].id, made[1]),
+            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, other) for other in all))),
+            lambda pair: (pair[0].id, pair[1]),
         ),
         exact=None,
     ),
@@ -378,14 +380,14 @@ WINDOWS: dict[str, Case] = {
         "select id, lag(amount) over (partition by customer order by amount, id) from orders",
         lambda s: r.select(
             [
-                ((row, before(row, [each for each, _ in rows if until(row, each)])), place)
+                ((row, before(row, [other for other, _ in rows if until(row, other)])), place)
                 for _, rows in r.groups(s.orders, lambda o: o.customer)
                 for row, place in rows
             ],
-            lambda made: made[1],
+            lambda pair: pair[1],
         ),
         bound=lambda s: [
-            (before(row, [each for each, _ in rows if until(row, each)]), r.all_of(rows))
+            (before(row, [other for other, _ in rows if until(row, other)]), r.all_of(rows))
             for _, rows in r.groups(s.orders, lambda o: o.customer)
             for row, _ in rows
         ],
@@ -402,7 +404,7 @@ WINDOWS: dict[str, Case] = {
         "select id, sum(amount) over (partition by tag), count(*) over (partition by customer) from orders",
         lambda s: [
             (
-                (row.id, amounts([each for each, _ in of_tag]), len(of_customer)),
+                (row.id, amounts([other for other, _ in of_tag]), len(of_customer)),
                 r.all_of(of_tag) | r.all_of(of_customer),
             )
             for row, _ in s.orders
@@ -415,10 +417,11 @@ WINDOWS: dict[str, Case] = {
         "(select id, customer, count(*) over (partition by tag) n from orders)",
         lambda s: [
             (
-                (row.id, max(sum(o.tag == each.tag for o, _ in s.orders) for each, _ in of_customer)),
+                (row.id, max(sum(o.tag == other.tag for o, _ in s.orders) for other, _ in of_customer)),
                 r.all_of(
                     r.where(
-                        s.orders, lambda o, tags=frozenset(each.tag for each, _ in of_customer): o.tag in tags
+                        s.orders,
+                        lambda o, tags=frozenset(other.tag for other, _ in of_customer): o.tag in tags,
                     )
                 )
                 | r.all_of(of_customer),

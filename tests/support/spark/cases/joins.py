@@ -301,7 +301,7 @@ SETS: dict[str, Case] = {
         lambda s: (
             r.select(r.where(s.orders, lambda o: o.amount > 10), id_of)
             + r.select(r.where(s.customers, lambda c: (c.key or 0) > 1), lambda c: (c.key,))
-            + r.select(r.where(s.labels, lambda each: each.weight < 3), lambda each: (each.weight,))
+            + r.select(r.where(s.labels, lambda row: row.weight < 3), lambda row: (row.weight,))
             + r.select(r.where(s.orders, lambda o: o.tag == "x"), lambda o: (o.id + 1,))
         ),
     ),
@@ -310,7 +310,7 @@ SETS: dict[str, Case] = {
         "union all select tag from labels where weight > 0) group by tag",
         lambda s: r.aggregate(
             r.select(r.where(s.orders, lambda o: o.amount > 10), lambda o: (o.tag,))
-            + r.select(r.where(s.labels, lambda each: each.weight > 0), lambda each: (each.tag,)),
+            + r.select(r.where(s.labels, lambda row: row.weight > 0), lambda row: (row.tag,)),
             lambda row: row,
             lambda rows: (len(rows),),
         ),

@@ -236,7 +236,7 @@ GENERATORS: dict[str, Case] = {
         lambda s: r.distinct(
             r.explode(
                 r.aggregate(s.orders, by_tag, lambda rows: (rows,)),
-                lambda row: [(each.customer,) for each in row[1] if each.customer is not None],
+                lambda row: [(order.customer,) for order in row[1] if order.customer is not None],
             )
         ),
     ),

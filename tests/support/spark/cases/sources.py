@@ -184,7 +184,7 @@ def bounded(query: Any, oracle: Any, *, of: str = "orders", exact: bool | None =
         query,
         oracle,
         bound=lambda s: [
-            (row, r.all_of(each for name in tables for each in getattr(s, name))) for row, _ in oracle(s)
+            (row, r.all_of(pair for name in tables for pair in getattr(s, name))) for row, _ in oracle(s)
         ],
         exact=exact,
     )
@@ -301,20 +301,20 @@ def by_customer(s: Shop) -> r.Data:
 
 def by_partition_of_customer(s: Shop) -> r.Data:
     """Each group, from the rows of all groups of its partition."""
-    found = by_customer(s)
+    rows = by_customer(s)
     return [
         (
             row,
             frozenset().union(
-                *(sources for other, sources in found if partition_of(other[0]) == partition_of(row[0]))
+                *(sources for other, sources in rows if partition_of(other[0]) == partition_of(row[0]))
             ),
         )
-        for row, _ in found
+        for row, _ in rows
     ]
 
 
 def cogrouped(s: Shop) -> r.Data:
-    sides = [dict(r.groups(each, lambda row: row.tag)) for each in (s.orders, s.labels)]
+    sides = [dict(r.groups(table, lambda row: row.tag)) for table in (s.orders, s.labels)]
     return [
         (
             (tag, *(len(side.get(tag, [])) for side in sides)),

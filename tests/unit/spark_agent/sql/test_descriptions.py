@@ -6,7 +6,7 @@ from spark_agent.sql.rewrite.descriptions import described
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "wanted"),
+    ("text", "name", "description"),
     [
         ("Filter (isnotnull(v#12L) AND (v#12L > 3))", "Filter", "v IS NOT NULL AND (v > 3)"),
         ("Filter atleastnnonnulls(1, cast(v#1 as double))", "Filter", "cast(v as double) IS NOT NULL"),
@@ -28,5 +28,5 @@ from spark_agent.sql.rewrite.descriptions import described
         ("Filter NOT myisnull(a#1)", "Filter", "NOT myisnull(a)"),
     ],
 )
-def test_an_operator_is_described_as_people_write(text: str, name: str, wanted: str) -> None:
-    assert described(text, name) == wanted
+def test_an_operator_is_described_as_people_write(text: str, name: str, description: str) -> None:
+    assert described(text, name) == description

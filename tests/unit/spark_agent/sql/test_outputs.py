@@ -15,9 +15,9 @@ TWO = {"places": {"of": [["p=1", -1], ["p=2", -1]], "runs": [0, 0, 4, 1]}}
 
 
 def output(folder: Path, *, deep: bool = False, **more: Any) -> Output:
-    made = Output(str(folder), {}, **{"output_files": OutputFiles(), **more})
-    made.jobs_before = written_files.jobs_below(str(folder), is_deep=deep)
-    return made
+    output = Output(str(folder), {}, **{"output_files": OutputFiles(), **more})
+    output.jobs_before = written_files.jobs_below(str(folder), is_deep=deep)
+    return output
 
 
 def write(folder: Path, *names: str, job: str = "") -> str:
@@ -30,90 +30,92 @@ def write(folder: Path, *names: str, job: str = "") -> str:
     return job
 
 
-def files_of(told: list[dict[str, Any]]) -> list[tuple[int, str]]:
-    return [(each["split"], each["path"]) for each in told if "path" in each]
+def files_of(partitions: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    return [(partition["split"], partition["path"]) for partition in partitions if "path" in partition]
 
 
-def parts_of(told: list[dict[str, Any]]) -> list[tuple[int, list[tuple[int, str, int]]]]:
+def parts_of(partitions: list[dict[str, Any]]) -> list[tuple[int, list[tuple[int, str, int]]]]:
     return [
-        (each["split"], [(part["first"], part["path"], part["row"]) for part in each["parts"]])
-        for each in told
-        if "parts" in each
+        (partition["split"], [(part["first"], part["path"], part["row"]) for part in partition["parts"]])
+        for partition in partitions
+        if "parts" in partition
     ]
 
 
 def test_each_task_has_its_file(tmp_path: Path) -> None:
-    made = output(tmp_path)
+    written = output(tmp_path)
     job = write(tmp_path, "part-00000-{}-c000.txt", "part-00002-{}-c000.txt")
     for split, rows in ((0, 3), (1, 0), (2, 1)):
-        made.take(split, rows, {})
-    found, told = made.files()
-    assert found == job
-    assert files_of(told) == [(split, f"{tmp_path}/part-0000{split}-{job}-c000.txt") for split in (0, 2)]
+        written.take(split, rows, {})
+    written_job, partitions = written.files()
+    assert written_job == job
+    assert files_of(partitions) == [
+        (split, f"{tmp_path}/part-0000{split}-{job}-c000.txt") for split in (0, 2)
+    ]
 
 
 def test_a_query_of_no_rows_has_a_file_of_no_rows(tmp_path: Path) -> None:
-    made = output(tmp_path)
+    written = output(tmp_path)
     job = write(tmp_path, "part-00000-{}-c000.snappy.parquet")
-    made.take(0, 0, {})
-    assert files_of(made.files()[1]) == [(0, f"{tmp_path}/part-00000-{job}-c000.snappy.parquet")]
+    written.take(0, 0, {})
+    assert files_of(written.files()[1]) == [(0, f"{tmp_path}/part-00000-{job}-c000.snappy.parquet")]
 
 
 def test_rows_of_several_folders_are_told_by_parts(tmp_path: Path) -> None:
-    made = output(tmp_path, output_files=PLACES, most_rows=3, deep=True)
+    written = output(tmp_path, output_files=PLACES, most_rows=3, deep=True)
     names = "p=1/part-00005-{}.c000.orc", "p=1/part-00005-{}.c001.orc", "p=2/part-00005-{}.c000.orc"
     job = write(tmp_path, *names)
-    made.take(5, 6, TWO)
+    written.take(5, 6, TWO)
     first, second, third = (f"{tmp_path}/{name.format(job)}" for name in names)
-    assert parts_of(made.files()[1]) == [(5, [(0, first, 0), (3, second, 0), (4, third, 0)])]
+    assert parts_of(written.files()[1]) == [(5, [(0, first, 0), (3, second, 0), (4, third, 0)])]
 
 
 @pytest.mark.parametrize("is_deep", [True, False])
 def test_files_of_earlier_jobs_are_not_those_of_this_one(tmp_path: Path, *, is_deep: bool) -> None:
     write(tmp_path, "p=1/part-00000-{}.c000.orc", "p=2/part-00000-{}.c000.orc")
-    made = output(tmp_path, output_files=PLACES, deep=is_deep)
+    written = output(tmp_path, output_files=PLACES, deep=is_deep)
     job = write(tmp_path, "p=1/part-00000-{}.c000.orc", "p=2/part-00000-{}.c000.orc")
-    made.take(0, 6, TWO)
-    assert made.files()[0] == (job if is_deep else None)  # else it may be either
+    written.take(0, 6, TWO)
+    assert written.files()[0] == (job if is_deep else None)  # else it may be either
 
 
 def test_a_job_of_which_files_are_missing_is_none(tmp_path: Path) -> None:
-    made = output(tmp_path, output_files=PLACES)
+    written = output(tmp_path, output_files=PLACES)
     write(tmp_path, "p=1/part-00000-{}.c000.orc")
-    made.take(0, 6, TWO)
-    assert made.files() == (None, [])
+    written.take(0, 6, TWO)
+    assert written.files() == (None, [])
 
 
 def test_places_that_are_not_known_are_not_told(tmp_path: Path) -> None:
-    made = output(tmp_path, output_files=PLACES)
+    written = output(tmp_path, output_files=PLACES)
     job = write(tmp_path, *(f"p={p}/part-0000{split}-{{}}.c000.orc" for p in (1, 2) for split in (0, 1)))
-    made.take(0, 6, TWO)
-    made.take(1, 6, {})  # too many runs of them
-    found, told = made.files()
-    assert found == job
-    assert [split for split, _ in parts_of(told)] == [0]
+    written.take(0, 6, TWO)
+    written.take(1, 6, {})  # too many runs of them
+    written_job, partitions = written.files()
+    assert written_job == job
+    assert [split for split, _ in parts_of(partitions)] == [0]
 
 
 def test_a_partition_may_be_elsewhere(tmp_path: Path) -> None:
-    made = output(tmp_path / "table", output_files=PLACES)
-    made.location = lambda folder: f"file:{tmp_path}/else" if folder == "p=2" else None
+    written = output(tmp_path / "table", output_files=PLACES)
+    written.location = lambda folder: f"file:{tmp_path}/else" if folder == "p=2" else None
     job = write(tmp_path, "table/p=1/part-00000-{}.c000.orc", "else/part-00000-{}.c000.orc")
-    made.take(0, 6, TWO)
+    written.take(0, 6, TWO)
     places = [(0, f"{tmp_path}/table/p=1/part-00000-{job}.c000.orc", 0)]
     places.append((4, f"{tmp_path}/else/part-00000-{job}.c000.orc", 0))
-    assert parts_of(made.files()[1]) == [(0, places)]
+    assert parts_of(written.files()[1]) == [(0, places)]
 
 
 def test_a_task_of_too_many_files_is_not_told(tmp_path: Path) -> None:
-    made = output(tmp_path, most_rows=1)
-    made.take(0, written_files.MOST_PIECES + 1, {})
-    assert made.files() == (None, [])
+    written = output(tmp_path, most_rows=1)
+    written.take(0, written_files.MOST_PIECES + 1, {})
+    assert written.files() == (None, [])
 
 
 def test_a_folder_that_cannot_be_listed_tells_nothing() -> None:
-    made = Output("s3a://bucket/out", {}, output_files=PLACES)
-    made.take(0, 6, TWO)
-    assert made.files() == (None, [])
+    written = Output("s3a://bucket/out", {}, output_files=PLACES)
+    written.take(0, 6, TWO)
+    assert written.files() == (None, [])
 
 
 def test_a_query_that_failed_has_no_files(tmp_path: Path) -> None:
@@ -150,8 +152,8 @@ def test_a_job_is_one_query_s(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_one_line_each_are_not_told(tmp_path: Path) -> None:
-    made = output(tmp_path)
+    written = output(tmp_path)
     job = write(tmp_path, "part-00000-{}-c000.txt", "part-00001-{}-c000.txt")
-    made.take(0, 3, {"lines": False})
-    made.take(1, 3, {})
-    assert files_of(made.files()[1]) == [(1, f"{tmp_path}/part-00001-{job}-c000.txt")]
+    written.take(0, 3, {"lines": False})
+    written.take(1, 3, {})
+    assert files_of(written.files()[1]) == [(1, f"{tmp_path}/part-00001-{job}-c000.txt")]

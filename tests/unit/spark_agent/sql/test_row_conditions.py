@@ -48,7 +48,7 @@ def test_a_change_names_the_file(now: dict[str, tuple[int, int]], said: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "texts"),
     [
         (
             '{"a":1,"b":"x, \\"y\\"}","c":{"d":[1.50,null]}}',
@@ -61,8 +61,8 @@ def test_a_change_names_the_file(now: dict[str, tuple[int, int]], said: str) -> 
         ("", None),
     ],
 )
-def test_the_members_of_a_json_line_stay_as_they_are_written(line: str, found: dict[str, str] | None) -> None:
-    assert members(line) == found
+def test_the_members_of_a_json_line_stay_as_they_are_written(line: str, texts: dict[str, str] | None) -> None:
+    assert members(line) == texts
 
 
 def test_folders_between_root_and_file_say_their_values() -> None:
@@ -72,10 +72,10 @@ def test_folders_between_root_and_file_say_their_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "level", "problems"),
+    ("value", "level", "problems"),
     [("", EAGER, 0), (" Lazy ", LAZY, 0), ("index", EAGER, 1), ("eager", EAGER, 0), ("laziest", EAGER, 1)],
 )
-def test_a_level_that_nobody_knows_is_eager_and_told(given: str, level: str, problems: int) -> None:
-    settings = read(lambda name, default: given if name == "spark.lineage.dataframes.level" else default)
+def test_a_level_that_nobody_knows_is_eager_and_told(value: str, level: str, problems: int) -> None:
+    settings = read(lambda name, default: value if name == "spark.lineage.dataframes.level" else default)
     assert settings.dataframes_level == level
     assert len(settings.problems) == problems
