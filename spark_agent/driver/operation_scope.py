@@ -32,7 +32,7 @@ class Frame:
     adapter: Callable[[Any], Any] | None = None
     #: The same for mapPartitionsWithIndex (LastRead in sample).
     indexed_adapter: Callable[[Any], Any] | None = None
-    #: Set while saveAsTextFile runs: the next RDD is the sink, and its job is about to start.
+    #: Of saveAsTextFile: the next RDD is the sink, and its job is about to start.
     sink: Callable[[Node], None] | None = None
 
 
@@ -98,9 +98,11 @@ class OperationScope:
         return frames
 
     @contextlib.contextmanager
-    def operation(self, name: str, inputs: list[Any]) -> Iterator[Frame]:
+    def operation(
+        self, name: str, inputs: list[Any], *, sink: Callable[[Node], None] | None = None
+    ) -> Iterator[Frame]:
         """One call of an operation of PySpark; nested calls are parts of the outermost."""
-        frame = Frame(name, call_site(), [self.node_of(dataset) for dataset in inputs])
+        frame = Frame(name, call_site(), [self.node_of(dataset) for dataset in inputs], sink=sink)
         self.frames.append(frame)
         try:
             yield frame

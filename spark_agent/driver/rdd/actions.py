@@ -286,8 +286,7 @@ def _save_as_text_file(session: Session, original: Action) -> Action:
             session.nodes.publish(sink)
             session.context.setLocalProperty(ACTION, str(sink.number))
 
-        with session.scope.operation("saveAsTextFile", [self]) as frame, session.scope.serving(""):
-            frame.sink = begin
+        with session.scope.operation("saveAsTextFile", [self], sink=begin), session.scope.serving(""):
             try:
                 original(self, path, compressionCodecClass)
             except BaseException as error:
