@@ -257,7 +257,7 @@ def _pairs(operator: Any, groups: Iterable[Any]) -> Iterator[Any]:
 def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
     from pyspark.shuffle import get_used_memory
 
-    partition, partitions, dumps = operator.partition, operator.partitions, operator.serializer.dumps
+    partition_of, partitions, dumps = operator.partition_of, operator.partitions, operator.serializer.dumps
     buckets: dict[int, list[Any]] = defaultdict(list)
     pending = 0
     ended = object()
@@ -273,7 +273,7 @@ def _shuffle_write(operator: Any, split: int, records: Any) -> Iterator[bytes]:
         batch_rows = min(1000 - pending % 1000, int(batch) + 1 - pending)
         key: Any = ended
         for key, value in islice(source, batch_rows):
-            target = partition(key) % partitions
+            target = partition_of(key) % partitions
             buckets[target].append((key, value))
         if key is ended:
             break

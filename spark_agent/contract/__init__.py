@@ -7,7 +7,7 @@ and service share; `docs/contract.md` says the same for people and other languag
 Two topics. `lineage-node` carries JSON events (applications, nodes, links, partitions, committed runs), keyed
 by application. `lineage-flow` carries blocks: columns of positions, one stream for each operator.
 
-Words: a *run* is one execution of one pipelined chain of operators over one split by one task attempt. It
+Words: a *run* is one execution of one pipelined chain of operators over one partition by one task attempt. It
 is the unit that is accepted or not: its blocks count only once its commit manifest (`run_committed`) has
 arrived. `run` is a random number below 2**53, so that JSON readers keep it whole.
 """

@@ -43,12 +43,12 @@ ACTION_STATES = (ACTION_COMPLETE, ACTION_FAILED, ACTION_ABORTED)
 
 #: How the outputs of a node relate to its inputs. The first three need no flows.
 IDENTITY = "identity"  # output k is input k
-PARTITION = "partition"  # every input of its split; a bound unless the node is exact
-DATASET = "dataset"  # bound: any output may come from any input record of any split
+PARTITION = "partition"  # every input of its partition; an upper bound unless the node is exact
+DATASET = "dataset"  # upper bound: any output may come from any input record of any partition
 SOURCE = "source"  # no inputs: the records come from outside
-STATIC = "static"  # a table from the driver (`partitions`): which parent splits make a split, in order
+STATIC = "static"  # a table from the driver (`partitions`): which parent partitions make one, in order
 FLOWS = "flows"  # the flow store holds (output, input) positions
-ZIP = "zip"  # output k of a split is made of record k of the same split of each parent
+ZIP = "zip"  # output k of a partition is made of record k of the same partition of each parent
 PRODUCT = "product"  # as `zip`; the parents' records are known from blocks of the run that reads the node
 AGGREGATE = "aggregate"  # one record, made of every record that the jobs of this action read
 CARRIED = "carried"  # no records of its own: rows pass it with their ids, or its steps stand for it

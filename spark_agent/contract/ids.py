@@ -6,7 +6,7 @@ import re
 
 from spark_agent.contract.errors import ContractError
 
-#: The id of a record of a source is its split and its position in one number; that of a group is its key.
+#: The id of a record of a source is its partition and its position in one number; that of a group is its key.
 ID_POSITION_BITS = 33
 
 #: Becomes a folder's name and a part of node ids, URLs and Cypher parameters. A colon takes three characters
@@ -28,10 +28,10 @@ def node_id(application_id: str, node: int) -> str:
     return f"{application_id}#{node}"
 
 
-def record_id(kind: str, split: int, offset: int) -> str:
+def record_id(kind: str, partition: int, offset: int) -> str:
     """`read#P#ROW` at a source, `write#P#ROW` at a sink, `P#OFFSET` between them."""
     prefix = {"source": "read#", "sink": "write#"}.get(kind, "")
-    return f"{prefix}{split}#{offset}"
+    return f"{prefix}{partition}#{offset}"
 
 
 def parse_record_id(text: str) -> tuple[str | None, int, int]:

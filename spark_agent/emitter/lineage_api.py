@@ -100,7 +100,7 @@ class LineageApi:
             if publisher is None:
                 return
             self._publisher = None
-            runs = [run for operation in operations for run in operation.partitions.values()]
+            runs = [run for operation in operations for run in operation.runs.values()]
             for run in runs:
                 run.ship()
             dropped = {run.number: publisher.flush(run) for run in runs}
@@ -239,18 +239,18 @@ class LineageApi:
     def _row(self, operation: Operation, text: str, kind: str) -> tuple[OperationRun, int]:
         """The row of a `source` or `sink` that `text` names."""
         try:
-            parsed, split, row = contract.parse_record_id(text)
+            parsed, partition, row = contract.parse_record_id(text)
         except contract.ContractError as error:
             raise LineageApiError(str(error)) from None
-        if parsed != kind or split > MAX_NUMBER or row > MAX_POSITION:
+        if parsed != kind or partition > MAX_NUMBER or row > MAX_POSITION:
             raise LineageApiError(f"{text!r} is no row of a {kind}")
-        return self._run(operation, split), row
+        return self._run(operation, partition), row
 
-    def _run(self, operation: Operation, split: int) -> OperationRun:
-        run = operation.partitions.get(split)
+    def _run(self, operation: Operation, partition: int) -> OperationRun:
+        run = operation.runs.get(partition)
         if run is None:
             assert self._publisher is not None
-            run = operation.partitions[split] = OperationRun(operation, split, self._publisher.send_block)
+            run = operation.runs[partition] = OperationRun(operation, partition, self._publisher.send_block)
         return run
 
     def _operation_of(self, flow_id: str) -> Operation:

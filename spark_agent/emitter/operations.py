@@ -27,7 +27,7 @@ class Operation:
     description: str
     path: str | None
     parents: list[int] = field(default_factory=list)
-    partitions: dict[int, OperationRun] = field(default_factory=dict)
+    runs: dict[int, OperationRun] = field(default_factory=dict)  # by partition
     reads_rows: bool = False  # it has records from outside
 
 
@@ -37,11 +37,11 @@ class OperationRun:
     def __init__(
         self,
         operation: Operation,
-        split: int,
+        partition: int,
         send: Callable[[OperationRun, str, dict[str, Any]], None],
     ) -> None:
         self.operation = operation
-        self.split = split
+        self.partition = partition
         self.number = int.from_bytes(os.urandom(8), "little") % (contract.MAX_RUN - 1) + 1
         self.delivery = Delivery()
         self.blocks = 0

@@ -51,10 +51,10 @@ class Publisher:
     def send_block(self, run: OperationRun, relation: str, columns: dict[str, Any]) -> None:
         seq, run.blocks = run.blocks, run.blocks + 1
         node = run.operation.number
-        block = Block(self._application_id, node, run.number, run.split, seq, relation, columns=columns)
+        block = Block(self._application_id, node, run.number, run.partition, seq, relation, columns=columns)
         self._sender.send(
             self._settings.flow_topic,
-            run.split % self._flow_partitions,
+            run.partition % self._flow_partitions,
             f"{self._application_id}#{run.number}".encode(),
             contract.encode_record(block),
             run.delivery,
@@ -89,7 +89,7 @@ class Publisher:
         self.emit(
             contract.RUN_COMMITTED,
             run=run.number,
-            split=run.split,
+            split=run.partition,
             attempt=0,
             stage=0,
             action=None,

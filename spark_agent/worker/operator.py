@@ -21,12 +21,12 @@ class Operator(FunctionTraits):
     node = -1
     #: The name of its node where that is an internal node. Published: it stays where a class gets another
     #: name.
-    step_name = ""
+    node_name = ""
 
-    def __call__(self, split: int, records: Any) -> Any:
+    def __call__(self, partition: int, records: Any) -> Any:
         """The records, where nothing is captured."""
         raise NotImplementedError
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+    def capture(self, run: TaskRun, records: Any) -> Any:
         """The records, and to `run` how they relate to the inputs. Here `relation` says all of that."""
-        return self(split, records)
+        return self(run.partition, records)

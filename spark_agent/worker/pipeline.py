@@ -21,7 +21,7 @@ from spark_agent.worker.worker_init import new_command
 
 
 class Pipeline:
-    """The functions of a chain, flat; each takes (split, records) and gives records.
+    """The functions of a chain, flat; each takes (partition, records) and gives records.
 
     On the driver it knows the node of each function and the node that the chain reads; neither travels.
     """
@@ -38,9 +38,9 @@ class Pipeline:
         self.nodes = nodes
         self.input_node = input_node
 
-    def __call__(self, split: int, records: Any) -> Any:
+    def __call__(self, partition: int, records: Any) -> Any:
         for function in self.functions:
-            records = function(split, records)
+            records = function(partition, records)
         return records
 
     def __reduce__(self) -> Any:
@@ -54,17 +54,17 @@ class Capture(Pipeline):
         super().__init__(functions)
         self.plan = plan
 
-    def __call__(self, split: int, records: Any) -> Any:
+    def __call__(self, partition: int, records: Any) -> Any:
         worker_process.run = None  # a task that failed early may have left its run in this worker
         try:
             plan = self.plan
             if plan is None:
-                return super().__call__(split, records)
+                return super().__call__(partition, records)
             sender = producer.sender_in_worker(plan.settings, plan.application_id, plan.problem)
             for node, function in zip(plan.nodes, self.functions, strict=True):
                 if isinstance(function, Operator):
                     function.node = node
-            worker_process.run = run = TaskRun(plan, split, sender, worker_process.distinct_texts)
+            worker_process.run = run = TaskRun(plan, partition, sender, worker_process.distinct_texts)
             run.result = self._captured(plan, run, records)
             if run.pulled is None:
                 return run.outputs.through(run.result)
@@ -97,11 +97,11 @@ def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], recor
         run.sampled_paths.enter(node, function, records)
     pulled = run.pulled
     if isinstance(function, Operator):
-        outputs = function.capture(run, run.split, records)
+        outputs = function.capture(run, records)
     elif node in run.plan.user_nodes:
         outputs = _outputs_of_user(run, node, function, records)
     else:
-        outputs = function(run.split, records)
+        outputs = function(run.partition, records)
     if run.pulled is pulled and outputs is not records:
         run.pulled = None  # the function does not say it
     return outputs
@@ -110,10 +110,10 @@ def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], recor
 def _outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
     """What a user's function makes of a partition; where it reads row by row, these rows are noted."""
     if not hasattr(records, "__next__"):
-        return function(run.split, records)
+        return function(run.partition, records)
     counter = Counter()
     counted = counter.through(records)
-    result = function(run.split, counted)
+    result = function(run.partition, counted)
     if not is_row_by_row(result, counted):
         return result
     return last_read(result, counter, run.override(node, contract.POSITIONS))

@@ -7,7 +7,7 @@ of that loop, no local variable is carried from one row to the next, and no vari
 a global one is set. What such code keeps elsewhere (in a list of a closure, say) is not looked at, just as in
 the function of a `map`.
 
-For code of any other shape the answer is no, and the partition stays the bound.
+For code of any other shape the answer is no, and the whole partition stays the upper bound.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def is_row_by_row(result: object, partition: object) -> bool:
 def _takes(function: object, partition: object) -> bool:
     """Has it the partition itself, to take items that nobody sees: `map(lambda a: (a, next(rows)), rows)`?"""
     if type(function) is functools.partial:
-        bound = (*function.args, *function.keywords.values())
-        return any(value is partition for value in bound) or _takes(function.func, partition)
+        arguments = (*function.args, *function.keywords.values())
+        return any(value is partition for value in arguments) or _takes(function.func, partition)
     cells = (function.__closure__ or ()) if type(function) is FunctionType else ()
     return any(value is partition for cell in cells for value in gc.get_referents(cell))
 

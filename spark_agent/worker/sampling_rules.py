@@ -21,9 +21,9 @@ ON_SAMPLED_PATH, SIDES = 4, 3
 _WORD = (1 << 64) - 1
 
 
-def is_chosen(split: int, offset: int, threshold: int) -> bool:
+def is_chosen(partition: int, offset: int, threshold: int) -> bool:
     """Is a hash of the place (SplitMix64, Steele et al., OOPSLA 2014) below `threshold`, of 2**32?"""
-    mixed = (offset * 0x9E3779B97F4A7C15 + (split + 1) * 0xD1342543DE82EF95) & _WORD
+    mixed = (offset * 0x9E3779B97F4A7C15 + (partition + 1) * 0xD1342543DE82EF95) & _WORD
     mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _WORD
     mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _WORD
     return (mixed ^ mixed >> 31) >> 32 < threshold
@@ -109,9 +109,9 @@ class Rule:
 class Head(Rule):
     """What the run reads: bits that came with the batch, else the hash of its place."""
 
-    def __init__(self, split: int, threshold: int) -> None:
+    def __init__(self, partition: int, threshold: int) -> None:
         super().__init__(None)
-        self._split, self._threshold = split, threshold
+        self._partition, self._threshold = partition, threshold
         self._bits: bytes | None = None
         self._first = 0
 
@@ -127,7 +127,7 @@ class Head(Rule):
 
     def chooses(self, position: int) -> bool:
         """Is a record chosen that comes from outside at this position?"""
-        return is_chosen(self._split, position, self._threshold)
+        return is_chosen(self._partition, position, self._threshold)
 
 
 class Sided(Head):

@@ -47,7 +47,7 @@ class CapturingSerializer:
         dropped, problem = run.close()
         if dropped and run.plan.settings.on_error == "fail":
             raise DeliveryError(
-                f"lineage of partition {run.split} is incomplete, and spark.lineage.onError=fail: "
+                f"lineage of partition {run.partition} is incomplete, and spark.lineage.onError=fail: "
                 f"{dropped} of {run.blocks} blocks are lost; {problem}"
             )
         self.manifests.add([run.manifest(dropped, problem)])

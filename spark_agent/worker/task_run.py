@@ -36,18 +36,18 @@ MAX_PIECES = 5_000
 
 
 class TaskRun:
-    """One execution of one chain over one split by one task attempt."""
+    """One execution of one chain over one partition by one task attempt."""
 
     def __init__(
         self,
         plan: Plan,
-        split: int,
+        partition: int,
         sender: producer.Sender | None,
         distinct_texts: set[tuple[str, int]] | None = None,
     ) -> None:
         """`distinct_texts`: what runs before this one have learnt of the texts of nodes; see `BlockSink`."""
         self.plan = plan
-        self.split = split
+        self.partition = partition
         self.number = int.from_bytes(os.urandom(8), "little") >> 11
         self._sender = sender
         self._delivery = producer.Delivery()
@@ -61,7 +61,7 @@ class TaskRun:
         self._counts: dict[int, Callable[[], int]] = {}
         self.tally = Tally()
         self.distinct_texts = set() if distinct_texts is None else distinct_texts
-        self.sampled_paths = value_sampling.sampled_paths(plan, split, lambda: self.inputs.count)
+        self.sampled_paths = value_sampling.sampled_paths(plan, partition, lambda: self.inputs.count)
         self.derived = derived_values.nothing()  # values that follow from what is sent anyway
         self.blocks = 0
         self.problem = ""  # why some flows are not there that no block has
@@ -93,7 +93,7 @@ class TaskRun:
         self._closers.append(closer)
 
     def to_the_end(self, records: Iterable[Any]) -> Iterable[Any]:
-        """`records`; who pulls more than there are has read the whole split."""
+        """`records`; who pulls more than there are has read the whole partition."""
         return records if self.plan.reads_shuffle else chain(records, self._ended())
 
     def _ended(self) -> Iterator[Any]:
@@ -175,7 +175,7 @@ class TaskRun:
         return batch_header.pack(self.number, first, bits)
 
     def override(self, node: int, relation: str) -> Stream:
-        """A stream for this run's outputs of `node`, which is an identity or a bound in other runs."""
+        """A stream for this run's outputs of `node`, which is an identity or an upper bound in other runs."""
         self._overridden.add(node)
         return self.stream(node, relation)
 
@@ -191,7 +191,7 @@ class TaskRun:
                     application_id=self.plan.application_id,
                     node=node,
                     run=self.number,
-                    split=self.split,
+                    split=self.partition,
                     seq=seq,
                     relation=relation,
                     base_in=base_in,
@@ -200,12 +200,12 @@ class TaskRun:
                 )
             )
         except Exception as error:  # noqa: BLE001 - an agent bug
-            producer.logger.warning("a lineage block of split %d is lost: %r", self.split, error)
+            producer.logger.warning("a lineage block of partition %d is lost: %r", self.partition, error)
             self._delivery.fail(f"an agent bug: {error!r}")
             return
         self._sender.send(
             self.plan.settings.flow_topic,
-            self.split % self.plan.flow_partitions,
+            self.partition % self.plan.flow_partitions,
             f"{self.plan.application_id}#{self.number}".encode(),
             message,
             self._delivery,
@@ -219,7 +219,7 @@ class TaskRun:
             for stream in self._streams:
                 stream.close()
         except Exception as error:  # noqa: BLE001 - an agent bug: the flows of this run cannot be trusted
-            producer.logger.warning("lineage of split %d is lost: %r", self.split, error)
+            producer.logger.warning("lineage of partition %d is lost: %r", self.partition, error)
             return max(self.blocks, 1), f"flows could not be captured: {error!r}"
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
@@ -252,7 +252,7 @@ class TaskRun:
     def _manifest(self, dropped: int, problem: str) -> dict[str, Any]:
         return {
             "run": self.number,
-            "split": self.split,
+            "split": self.partition,
             **_task(),
             "input": self.plan.input_node,
             "nodes": self.plan.nodes,

@@ -1,9 +1,9 @@
 """Which records' values are captured when only a fraction shall be (`spark.lineage.values.sample`).
 
-A record that comes into Python from outside is chosen, or not, by a hash of its split and offset, so a retry
-chooses the same. What a chosen record went into is on a *sampled path*, through every operator, every shuffle
-and whatever else goes through the JVM in batches with headers. Promises that exactly the records on a sampled
-path are captured; behind an operation that is known as an upper bound only, those that may be.
+A record that comes into Python from outside is chosen, or not, by a hash of its partition and offset, so a
+retry chooses the same. What a chosen record went into is on a *sampled path*, through every operator, every
+shuffle and whatever else goes through the JVM in batches with headers. Promises that exactly the records on a
+sampled path are captured; behind an operation that is known as an upper bound only, those that may be.
 
 Within a run `sampling_rules` decides it. From run to run the headers of the batches carry a bit for each
 record.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spark_agent.worker.value_streams import TextStream
 
 
-def sampled_paths(plan: Plan, split: int, records_read: Callable[[], int]) -> SampledPaths | None:
+def sampled_paths(plan: Plan, partition: int, records_read: Callable[[], int]) -> SampledPaths | None:
     """The sampled paths of a run, None where every value is captured, or none.
 
     `records_read` says how many records the run has read so far.
@@ -33,15 +33,15 @@ def sampled_paths(plan: Plan, split: int, records_read: Callable[[], int]) -> Sa
     settings = plan.settings
     if not settings.detailed or settings.values_sample >= 1:
         return None
-    return SampledPaths(plan, split, records_read, int(settings.values_sample * (1 << 32)))
+    return SampledPaths(plan, partition, records_read, int(settings.values_sample * (1 << 32)))
 
 
 class SampledPaths:
     """The sampled paths through one run. Observes its streams of positions."""
 
-    def __init__(self, plan: Plan, split: int, records_read: Callable[[], int], threshold: int) -> None:
+    def __init__(self, plan: Plan, partition: int, records_read: Callable[[], int], threshold: int) -> None:
         self._plan, self._records_read = plan, records_read
-        self._head = (Sided if plan.reads_sides else Head)(split, threshold)
+        self._head = (Sided if plan.reads_sides else Head)(partition, threshold)
         self._inputs: dict[int, MarkedRecords] = {}  # node -> what its function reads
         self._rules: dict[int, Rule] = {}  # node -> how its outputs are decided
         self._outputs: dict[int, MarkedRecords] = {}

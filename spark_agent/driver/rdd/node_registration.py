@@ -71,7 +71,7 @@ def _node_of_function(session: Session, function: Any, parent: Any) -> Node:
     parents = [session.scope.node_of(parent)]
     if isinstance(function, Operator):
         return session.scope.new_node(
-            function.step_name,
+            function.node_name,
             parents=parents,
             relation=function.relation,
             is_in_python=True,

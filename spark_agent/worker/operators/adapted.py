@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class Adapted(Operator):
-    """Around an `original`, a function of PySpark's that takes (split, records)."""
+    """Around an `original`, a function of PySpark's that takes (partition, records)."""
 
     def __init__(self, original: Callable[[int, Any], Iterable[Any]]) -> None:
         self.original = original
 
-    def __call__(self, split: int, records: Any) -> Iterable[Any]:
-        return self.original(split, records)
+    def __call__(self, partition: int, records: Any) -> Iterable[Any]:
+        return self.original(partition, records)
 
 
 class LastRead(Adapted):
     """A function that gives only what it has just read (a sampler): the positions that it read."""
 
-    step_name = "lastread"
+    node_name = "lastread"
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterable[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterable[Any]:
         counter = Counter()
-        outputs = self.original(split, counter.through(records))
+        outputs = self.original(run.partition, counter.through(records))
         return last_read(outputs, counter, run.stream(self.node, contract.POSITIONS))
 
 
@@ -39,26 +39,26 @@ class Identity(Adapted):
     """A function that gives one output for each input, in order: output k is input k."""
 
     relation = contract.IDENTITY
-    step_name = "known"
+    node_name = "known"
 
 
 class WholePartition(Adapted):
     """A function whose every output is made of its whole partition (glom)."""
 
     relation = contract.PARTITION
-    step_name = "whole"
+    node_name = "whole"
 
 
 class WithPosition(Operator):
     """Gives (record, run, position): a driver that keeps some of the records knows which."""
 
     relation = contract.IDENTITY
-    step_name = "tag"
+    node_name = "tag"
 
-    def __call__(self, split: int, records: Any) -> Iterator[tuple[Any, int, int]]:
+    def __call__(self, partition: int, records: Any) -> Iterator[tuple[Any, int, int]]:
         return zip(records, repeat(0), count(), strict=False)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[tuple[Any, int, int]]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[tuple[Any, int, int]]:
         return zip(records, repeat(run.number), count(), strict=False)
 
 
@@ -66,9 +66,9 @@ class Order(Operator):
     """Stands behind a merge: output k is input k, unless the merge spilled and gave another order."""
 
     relation = contract.IDENTITY
-    step_name = "order"
+    node_name = "order"
 
-    def __call__(self, split: int, records: Any) -> Any:
+    def __call__(self, partition: int, records: Any) -> Any:
         return records
 
 
@@ -78,15 +78,15 @@ class Sort(Operator):
     The original sorts (key, record, position) in the record's place; it looks at the key only.
     """
 
-    step_name = "sort"
+    node_name = "sort"
 
     def __init__(self, original: Callable[[Iterable[Any]], Iterable[Any]]) -> None:
         self.original = original
 
-    def __call__(self, split: int, records: Any) -> Iterable[Any]:
+    def __call__(self, partition: int, records: Any) -> Iterable[Any]:
         return self.original(records)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterable[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterable[Any]:
         numbered = self.original((record[0], record, position) for position, record in enumerate(records))
         return self._records(numbered, run.stream(self.node, contract.POSITIONS))
 

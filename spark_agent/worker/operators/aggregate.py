@@ -39,7 +39,7 @@ class Combine(Operator):
     """
 
     role = "combine"
-    step_name = "combine"
+    node_name = "combine"
     records_between_looks = 2 * CHUNK
 
     def __init__(self, functions: Any, memory: float, serializer: Any, order: Order) -> None:
@@ -61,12 +61,12 @@ class Combine(Operator):
         """What merges all records in PySpark's way."""
         return merger.mergeValues  # type: ignore[no-any-return] # PySpark's is not typed
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+    def __call__(self, partition: int, records: Any) -> Iterator[Any]:
         merger = self.merger()
         self.original(merger)(records)
         return merger.items()  # type: ignore[no-any-return] # PySpark's is not typed
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
         return _merge(self, run, self.merger(), records)
 
     def merge_pairs(
@@ -121,7 +121,7 @@ class CombineLists(Combine):
     """The map side of groupByKey: a Combine of values into lists, without a call for each."""
 
     role = ""
-    step_name = "combinelists"
+    node_name = "combinelists"
 
     def merge_pairs(
         self, records: Iterable[Any], codes: dict[Any, int], combined: list[Any], noted: list[int]
@@ -141,13 +141,13 @@ class Merge(Combine):
     """The reduce side of combineByKey: input k went into output code[k]; the outputs' keys are noted."""
 
     role = ""
-    step_name = "merge"
+    node_name = "merge"
 
     def original(self, merger: Any) -> Callable[[Iterable[Any]], None]:
         return merger.mergeCombiners  # type: ignore[no-any-return] # PySpark's is not typed
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
-        merged = super().capture(run, split, records)
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
+        merged = super().capture(run, records)
         return run.texts(self.order.node, contract.KEYS).keys_through(merged)
 
     def merge_pairs(
@@ -170,7 +170,7 @@ class Merge(Combine):
 class Group(Merge):
     """The reduce side of groupByKey: a Merge of lists; what spilled is read again group by group."""
 
-    step_name = "group"
+    node_name = "group"
     #: Lists grow with every record: look at the memory more often.
     records_between_looks = 1_000
 

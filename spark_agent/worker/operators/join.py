@@ -30,19 +30,19 @@ class Side(Map):
     """
 
     role = ""
-    step_name = "side"
+    node_name = "side"
 
     def __init__(self, side: int) -> None:
         super().__init__(lambda pair: (pair[0], (side, pair[1])))
         self.side = side
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
         if run.sampled_paths is None:
-            return super().capture(run, split, records)
+            return super().capture(run, records)
         side, inputs = self.side, run.sampled_paths.inputs_of(self.node)
         marking = Map(lambda pair: (pair[0], (side | ON_SAMPLED_PATH if inputs.last else side, pair[1])))
         marking.node = self.node
-        return marking.capture(run, split, records)
+        return marking.capture(run, records)
 
 
 class BySides(Operator):
@@ -55,10 +55,10 @@ class BySides(Operator):
     def __init__(self, aggregator: Any, memory: float, serializer: Any) -> None:
         self.aggregator, self.memory, self.serializer = aggregator, memory, serializer
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+    def __call__(self, partition: int, records: Any) -> Iterator[Any]:
         return self.outputs(self._groups(_unmarked(records)), None)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
         if run.sampled_paths is not None:
             records = _unmarked(records)
         return self.outputs(self._groups(records), run)
@@ -110,7 +110,7 @@ class Join(BySides):
     `keep_left` and `keep_right` keep keys without a match on the other side.
     """
 
-    step_name = "join"
+    node_name = "join"
 
     def __init__(
         self, aggregator: Any, memory: float, serializer: Any, keep_left: bool, keep_right: bool
@@ -205,7 +205,7 @@ def _flush(stream: Stream | None, counts: list[int], inputs: list[int]) -> None:
 class Subtract(BySides):
     """subtractByKey: the records of the left side whose key the right side does not have."""
 
-    step_name = "subtract"
+    node_name = "subtract"
 
     def outputs(self, groups: Iterable[Any], run: TaskRun | None) -> Iterator[Any]:
         stream = run.stream(self.node, contract.POSITIONS) if run is not None else None

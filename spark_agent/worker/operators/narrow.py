@@ -19,7 +19,7 @@ from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream,
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
 
-#: So many records of a split are let go of before what was made of them goes on: where records are large
+#: So many records of a partition are let go of before what was made of them goes on: where records are large
 #: (whole files, say), there are few, and a chain may not hold one at each of its operators. For all it costs.
 FEW = 1_000
 
@@ -41,17 +41,17 @@ class Map(Operator):
     relation = contract.IDENTITY
     looks_back = False
     role = "map"
-    step_name = "map"
+    node_name = "map"
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+    def __call__(self, partition: int, records: Any) -> Iterator[Any]:
         from pyspark.util import fail_on_stopiteration
 
         return map(fail_on_stopiteration(self.function), records)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
         function = self.function
         source, pulled = run.pulling(records)
         gaps: list[int] = []
@@ -116,17 +116,17 @@ class Filter(Operator):
     """filter(f): the positions that passed."""
 
     looks_back = False
-    step_name = "filter"
+    node_name = "filter"
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+    def __call__(self, partition: int, records: Any) -> Iterator[Any]:
         from pyspark.util import fail_on_stopiteration
 
         return filter(fail_on_stopiteration(self.function), records)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
         stream = run.stream(self.node, contract.POSITIONS)
         is_first = self.node == run.plan.nodes[0]
         counter = run.inputs if is_first else Counter()
@@ -213,17 +213,17 @@ class FlatMap(Operator):
     """flatMap(f): how many outputs each input made; counted as they are pulled unless `f` gave a list."""
 
     looks_back = False
-    step_name = "flatmap"
+    node_name = "flatmap"
 
     def __init__(self, function: Callable[[Any], Iterable[Any]]) -> None:
         self.function = function
 
-    def __call__(self, split: int, records: Any) -> Iterator[Any]:
+    def __call__(self, partition: int, records: Any) -> Iterator[Any]:
         from pyspark.util import fail_on_stopiteration
 
         return chain.from_iterable(map(fail_on_stopiteration(self.function), records))
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[Any]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[Any]:
         stream = run.stream(self.node, contract.COUNTS)
         ticks = repeat(True, FOREVER)
         left = ticks.__length_hint__

@@ -96,15 +96,15 @@ class Passthrough(Operator):
     """Gives the batches that it gets. `every` of them hold the same number of records."""
 
     relation = contract.IDENTITY
-    step_name = "pass"
+    node_name = "pass"
 
     def __init__(self, every: int) -> None:
         self.every = every
 
-    def __call__(self, split: int, batches: Iterable[bytes]) -> Iterable[bytes]:
+    def __call__(self, partition: int, batches: Iterable[bytes]) -> Iterable[bytes]:
         return batches
 
-    def capture(self, run: TaskRun, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+    def capture(self, run: TaskRun, batches: Iterable[bytes]) -> Iterator[bytes]:
         return self._counted(_Records(run), batches)
 
     def _counted(self, records: _Records, batches: Iterable[bytes]) -> Iterator[bytes]:
@@ -122,17 +122,17 @@ class HeaderPassthrough(Operator):
     """
 
     relation = contract.IDENTITY
-    step_name = "passtagged"
+    node_name = "passtagged"
 
     def __init__(self, *, reads: bool, writes: bool, pairs: bool = False) -> None:
         self.reads, self.writes, self.pairs = reads, writes, pairs
 
-    def __call__(self, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+    def __call__(self, partition: int, batches: Iterable[bytes]) -> Iterator[bytes]:
         for batch in batches:
             content = batch[batch_header.unpack(batch).size :] if self.reads else batch
             yield UNCAPTURED + content if self.writes else content
 
-    def capture(self, run: TaskRun, split: int, batches: Iterable[bytes]) -> Iterator[bytes]:
+    def capture(self, run: TaskRun, batches: Iterable[bytes]) -> Iterator[bytes]:
         note = self._noting_pairs(run) if self.pairs else self._noting(run)
         return self._counted(run, _Records(run), note, batches)
 

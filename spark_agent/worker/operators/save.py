@@ -25,15 +25,15 @@ class TextSink(Operator):
     """
 
     relation = contract.IDENTITY
-    step_name = "textsink"
+    node_name = "textsink"
 
     def __init__(self, original: Callable[[int, Any], Iterable[bytes]]) -> None:
         self.original = original
 
-    def __call__(self, split: int, records: Any) -> Iterable[bytes]:
-        return self.original(split, records)
+    def __call__(self, partition: int, records: Any) -> Iterable[bytes]:
+        return self.original(partition, records)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterable[bytes]:
+    def capture(self, run: TaskRun, records: Any) -> Iterable[bytes]:
         ends = _RowEnds()
 
         def close() -> None:

@@ -24,24 +24,24 @@ class ShuffleWrite(Operator):
     Written position w is input in[w]; a batch's records stand at consecutive written positions.
     """
 
-    step_name = "shufflewrite"
+    node_name = "shufflewrite"
 
     def __init__(
-        self, partition: Callable[[Any], int], partitions: int, serializer: Any, limit: float
+        self, partition_of: Callable[[Any], int], partitions: int, serializer: Any, limit: float
     ) -> None:
-        self.partition, self.partitions = partition, partitions
+        self.partition_of, self.partitions = partition_of, partitions
         self.serializer, self.limit = serializer, limit
 
-    def __call__(self, split: int, records: Any) -> Iterator[bytes]:
+    def __call__(self, partition: int, records: Any) -> Iterator[bytes]:
         return self._write(_Buckets(self, None), records)
 
-    def capture(self, run: TaskRun, split: int, records: Any) -> Iterator[bytes]:
+    def capture(self, run: TaskRun, records: Any) -> Iterator[bytes]:
         return self._write(_Buckets(self, run), records)
 
     def _write(self, buckets: _Buckets, records: Any) -> Iterator[bytes]:
         from pyspark.shuffle import get_used_memory
 
-        partition, partitions, by_target = self.partition, self.partitions, buckets.by_target
+        partition_of, partitions, by_target = self.partition_of, self.partitions, buckets.by_target
         pending, position = 0, -1
         batch: float = min(10 * partitions, 1000)
         numbered = enumerate(records)
@@ -50,7 +50,7 @@ class ShuffleWrite(Operator):
             until_look = min(1000 - pending % 1000, int(batch) + 1 - pending)
             before = position
             for position, (key, value) in islice(numbered, until_look):
-                target = partition(key) % partitions
+                target = partition_of(key) % partitions
                 bucket, inputs = by_target[target]
                 bucket.append((key, value))
                 inputs.append(position)

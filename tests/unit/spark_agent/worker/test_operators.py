@@ -500,7 +500,7 @@ def test_positions_beyond_32_bits_may_be_followed_by_small_ones(task: Start) -> 
     rows = [7, 1 << 32, (1 << 40) + 1, 3, 0]
 
     class Placed(Operator):
-        def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+        def capture(self, run: TaskRun, records: Any) -> Any:
             stream = run.stream(self.node, contract.POSITIONS)
             for position in rows:
                 stream.extend([(position,)])
@@ -513,7 +513,7 @@ def test_no_block_is_larger_than_the_contract_allows(task: Start) -> None:
     count = contract.MAX_COLUMN_VALUES
 
     class Wide(Operator):
-        def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+        def capture(self, run: TaskRun, records: Any) -> Any:
             spans = run.stream(INPUT, contract.SPANS)
             spans.extend((1, (1 << 33) - k, 0, (1 << 52) + k * 7919 % 4096) for k in range(count))
             return records
@@ -882,7 +882,7 @@ def test_a_block_that_cannot_be_written_is_counted_as_dropped(
 
 def test_a_fault_at_the_end_of_a_run_is_counted_and_not_raised(task: Start) -> None:
     class Faulty(Operator):
-        def capture(self, run: TaskRun, split: int, records: Any) -> Any:
+        def capture(self, run: TaskRun, records: Any) -> Any:
             run.at_close(lambda: [][1])
             return records
 

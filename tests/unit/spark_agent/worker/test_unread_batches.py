@@ -148,7 +148,7 @@ def run() -> TaskRun:
 
 
 def passed(run: TaskRun, every: int, given: list[bytes]) -> Iterator[bytes]:
-    return run.outputs.through(Passthrough(every).capture(run, 0, run.inputs.through(given)))
+    return run.outputs.through(Passthrough(every).capture(run, run.inputs.through(given)))
 
 
 def test_batches_pass_as_they_are_and_the_run_says_their_records(run: TaskRun) -> None:
@@ -200,7 +200,7 @@ def test_tagged_batches_are_told_from_other_forms() -> None:
 
 def test_batches_get_tags_with_the_run_and_the_number_of_their_first_record(run: TaskRun) -> None:
     given = [pickle.dumps(list(range(size))) for size in (4, 0, 3)]
-    tagged = list(HeaderPassthrough(reads=False, writes=True).capture(run, 0, given))
+    tagged = list(HeaderPassthrough(reads=False, writes=True).capture(run, given))
     assert tagged == [
         HEADER.pack(run.number, first) + batch for first, batch in zip((0, 4, 4), given, strict=True)
     ]
@@ -213,7 +213,7 @@ def test_tags_are_read_and_taken_off(run: TaskRun, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(TaskRun, "read_batch", lambda _run, *batch: read.append(batch))
     given = [pickle.dumps([1, 2]), pickle.dumps([3])]
     tagged = [HEADER.pack(writer, 5) + batch for writer, batch in zip((8, 9), given, strict=True)]
-    assert list(HeaderPassthrough(reads=True, writes=False).capture(run, 0, tagged)) == given
+    assert list(HeaderPassthrough(reads=True, writes=False).capture(run, tagged)) == given
     assert read == [(8, 5, 2, None), (9, 5, 1, None)]
     run.close()
     assert run.outputs.count == 3
@@ -224,16 +224,14 @@ def test_the_records_of_a_product_are_the_pairs(run: TaskRun, monkeypatch: pytes
     monkeypatch.setattr(TaskRun, "read_product", lambda _run, *sides: read.append(sides))
     given = [pickle.dumps([1, 2]), pickle.dumps([3, 4, 5])]
     tagged = [HEADER.pack(writer, 6) + batch for writer, batch in zip((8, 9), given, strict=True)]
-    assert list(HeaderPassthrough(reads=True, writes=False, pairs=True).capture(run, 0, tagged)) == given
+    assert list(HeaderPassthrough(reads=True, writes=False, pairs=True).capture(run, tagged)) == given
     assert read == [(Piece(8, 6, 2), Piece(9, 6, 3))]
     run.close()
     assert run.outputs.count == 6
 
 
 def test_a_batch_that_cannot_be_counted_is_tagged_as_of_no_run(run: TaskRun) -> None:
-    tagged = list(
-        HeaderPassthrough(reads=False, writes=True).capture(run, 0, [pickle.dumps([1]), b"strange"])
-    )
+    tagged = list(HeaderPassthrough(reads=False, writes=True).capture(run, [pickle.dumps([1]), b"strange"]))
     assert tagged == [HEADER.pack(run.number, 0) + pickle.dumps([1]), HEADER.pack(0, 0) + b"strange"]
     dropped, _ = run.close()
     assert dropped == 1
