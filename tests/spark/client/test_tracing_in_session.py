@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from spark_agent import TraceError, agent, trace
-from spark_agent.client import frames
+from spark_agent.client import frames, lineage_records
 from spark_agent.driver.session import Session
 from tests.support.spark.application import part_rows
 from tests.support.spark.pipelines import write
@@ -130,7 +130,7 @@ def test_what_cannot_be_answered_says_why(ran: Ran, ask: Any, text: str) -> None
 
 
 def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "MOST_STARTS", 2)
+    monkeypatch.setattr(lineage_records, "MOST_STARTS", 2)
     with pytest.raises(TraceError, match="choose with filter"):
         trace(ran.folder / "sums").go_back_all()
 
