@@ -103,7 +103,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "serve": Entry(
         "lineage_service.cli.serve:command",
-        "answer questions about lineage: the HTTP API and the web page",
+        "answer queries about lineage: the HTTP API and the web page",
         (
             *_LAG,
             *_NEO4J,

@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
-    """Serve until told to stop. Raises CannotListenError and what opening the stores raises."""
+    """Serve until a signal stops it. Raises CannotListenError and what opening the stores raises."""
     from lineage_service.cli.stores import open_materializer, open_queries
     from lineage_service.monitoring.lag import open_lag
     from lineage_service.monitoring.metrics import LagMetrics, new_registry
@@ -116,7 +116,7 @@ class _Server(uvicorn.Server):
 
 
 def _release() -> str:
-    """Of the code that writes answers."""
+    """Of the code that writes results."""
     try:
         return f"{VERSION} {version('lineage-master')}"
     except PackageNotFoundError:  # a folder of sources

@@ -62,7 +62,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unused:
-    """A block that was checked, and that no table has rows of: no answer uses what it says yet.
+    """A block that was checked, and that no table has rows of: no result uses what it says yet.
 
     Its receipt is stored, so that its run can be complete.
     """

@@ -23,7 +23,7 @@ STOP_DEADLINE_S = 20.0
 def spawn(command: list[str], log: Path) -> psutil.Process:
     """Starts `command` in a session of its own, so that neither Ctrl-C nor the terminal's end reaches it.
 
-    Both its outputs go to `log`; what was there before is kept beside it as `<log>.1`. Raises OSError.
+    Both its outputs go to `log`; what was there before stays beside it as `<log>.1`. Raises OSError.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists():
@@ -75,7 +75,7 @@ def is_running(process: psutil.Process) -> bool:
 def listens(process: psutil.Process, port: int) -> bool:
     """Whether this very process listens on the port, and not another that was faster.
 
-    Where the system does not tell: whether it runs at all.
+    Where the system does not say: whether it runs at all.
     """
     try:
         return any(

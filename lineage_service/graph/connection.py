@@ -87,7 +87,7 @@ class Neo4jConnection:
     def transact(self, work: Callable[[neo4j.Transaction], list[neo4j.Record]]) -> list[neo4j.Record]:
         """`work` in a transaction, again and again while Neo4j is briefly away or busy.
 
-        As the driver's `execute_write`, which does not tell how often and why.
+        As the driver's `execute_write`, which does not report how often and why.
         """
         deadline, pause = time.monotonic() + self._retry_s, _RETRY_FIRST_S
         with self._translated_errors():

@@ -1,6 +1,6 @@
 """Turns events and counts into the rows that a graph store applies.
 
-A row says what shall be true, so rows may be applied twice and in any order: where two events tell of the
+A row says what shall be true, so rows may be applied twice and in any order: where two events are about the
 same thing, a revision decides, and it depends on the events alone. Rows are sorted by id, which is the order
 of locks. No I/O.
 """

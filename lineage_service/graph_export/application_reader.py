@@ -105,7 +105,7 @@ def _start(splits: Mapping[int, _Split]) -> Iterator[tuple[int, Integers, Intege
 def _links(
     snapshot: Snapshot, side: Frontiers, node: int, splits: Mapping[int, _Split]
 ) -> tuple[Integers, bool]:
-    """(targets, sources) at `node`, each once; and whether all runs of a split tell the same.
+    """(targets, sources) at `node`, each once; and whether all runs of a split say the same.
 
     Runs of one split are two computations of it, for two actions. Where they put their records in another
     order, a record here stands for one of each.

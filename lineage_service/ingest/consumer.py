@@ -10,7 +10,7 @@ a batch of them then goes, in this order:
 A step that fails because a store is away is tried again, with pauses, and with it the steps after it; until
 then no messages are taken. Nor are they while a store is slow: steps are done in a thread of their own, and
 this one goes on polling, so that the group sees a living member. After a crash the batch is read again: 1 may
-repeat letters, 2 knows what it has, 3 may be applied twice, and 4 only tells how far all stores are. So
+repeat letters, 2 knows what it has, 3 may be applied twice, and 4 only reports how far all stores are. So
 reading begins at the flow store's own offset; for events, at the committed one if that is lower, since the
 graph may lack what is between.
 """
@@ -49,7 +49,7 @@ class TopicReplacedError(LineageError):
 
 
 class Observer(Protocol):
-    """Is told of batches: `metrics.BatchMetrics`."""
+    """Observes batches: `metrics.BatchMetrics`."""
 
     def batch(self, topic: str, messages: int, size: int) -> None:
         """A batch was made, of so many bytes."""

@@ -2,7 +2,7 @@
 
 Promises to read an application again only when something of it was written, and never again once it is
 complete, so that a look at a store of many applications costs little. A look has a time budget; what it does
-not get to keeps its older answer and is the first of the next look. However many ask, a fifth of the time at
+not get to keeps its older result and is the first of the next look. However many ask, a fifth of the time at
 most goes into reading: others get what the last look found. Knows nothing of Kafka.
 """
 

@@ -1,7 +1,7 @@
 """The lag: what waits in Kafka for the consumer group, and what applications wait for.
 
 Promises that a look takes no longer than its time budget, and that all who ask within a moment get the
-answer of one look, an error too. Rates come from two looks, so the first has none. Knows neither HTTP nor
+result of one look, an error too. Rates come from two looks, so the first has none. Knows neither HTTP nor
 Kafka clients nor Delta.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["LagWatch", "open_lag"]
 #: One look may take so long: half of it for Kafka's offsets, half for the times of messages.
 KAFKA_BUDGET_S = 4.0
 STORE_BUDGET_S = 2.0
-#: Who asks within this time gets the same answer.
+#: Who asks within this time gets the same result.
 _SHARED_S = 0.5
 #: Rates are taken over so many seconds where there were looks, and never over fewer or more than these.
 _RATE_S, _RATE_LEAST_S, _RATE_MOST_S = 15.0, 1.5, 300.0

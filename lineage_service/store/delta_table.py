@@ -56,8 +56,8 @@ WRITER = WriterProperties(
 )
 
 _CHECKPOINT_COMMITS = 100
-#: Nobody asks for old versions; log files that a checkpoint covers are kept for readers and compactions that
-#: are under way. Each commit lists what is kept: 3 ms of CPU more for each thousand files (measured).
+#: Nobody asks for old versions; log files that a checkpoint covers stay for readers and compactions that
+#: are under way. Each commit lists what stays: 3 ms of CPU more for each thousand files (measured).
 _CONFIGURATION = {
     "delta.checkpointInterval": str(_CHECKPOINT_COMMITS),
     "delta.logRetentionDuration": "interval 2 hours",

@@ -79,8 +79,8 @@ class _Pass:
     def delete(self) -> None:
         """What the options name, and what an earlier pass did not finish."""
         missing = set(self._options.delete) - self._stored.keys()
-        unfinished = self._maintenance.deleted(list(self._stored))
-        for application_id in sorted({*self._options.delete, *unfinished}):
+        marked = self._maintenance.deleted(list(self._stored))
+        for application_id in sorted({*self._options.delete, *marked}):
             self._delete(
                 application_id, "nothing of it was stored" if application_id in missing else "as asked for"
             )

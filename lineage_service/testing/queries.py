@@ -129,13 +129,13 @@ class MemoryQueries:
         start_node, start = _start(index, query)
         to = None if query.to is None else index.node(query.to)
         only = None if query.only is None else index.node(query.only)
-        way, reached = _reach(index, start_node, start, query, to)
+        path, reached = _reach(index, start_node, start, query, to)
 
         first = _skipped(query.cursor)
         last = first + query.limit
         shown: set[str] = set()
         nodes = []
-        for node in way:
+        for node in path:
             hashes = sorted(reached[node.node_id], key=lambda hash_: _position(index, hash_))
             page = hashes[first:last] if only in (None, node) else []
             shown.update(page)
@@ -162,7 +162,7 @@ class MemoryQueries:
             start_node=start_node.node_id,
             complete=index.lineage.application.complete,
             # What the start came out of is in question backward; what it went into, forward.
-            exact=all(node.exact for node in (way if query.direction == "backward" else way[1:])),
+            exact=all(node.exact for node in (path if query.direction == "backward" else path[1:])),
             truncated=any(node.total > len(node.records) for node in nodes),
             nodes=tuple(nodes),
             flows=tuple(
@@ -172,7 +172,7 @@ class MemoryQueries:
         )
 
     def values(self, application_id: str, record: str, node: str | None) -> Values:
-        """The captured values on the record's way, its origins first."""
+        """The captured values on the record's lineage path, its origins first."""
         index = self._index(application_id)
         query = TraceQuery(direction="backward", record=record, node=node)
         start_node, start = _start(index, query)

@@ -1,7 +1,7 @@
 """Where this user's lineage lives on this machine: one folder, whatever the current folder is.
 
 LINEAGE_HOME wins; else it is the platform's folder for a user's data. The agent and the service both ask
-here, so that a job finds the broker of `lineage up`, and a question the store of `lineage consume`. Makes
+here, so that a job finds the broker of `lineage up`, and a query the store of `lineage consume`. Makes
 nothing and looks at nothing on the disk.
 """
 

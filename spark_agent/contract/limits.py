@@ -19,5 +19,5 @@ MAX_HEADER_BYTES = 64_000
 MAX_MESSAGE_BYTES = 1 << 20
 #: What the texts of one block have at most when they are written out, one for each output, as stores do.
 MAX_BLOCK_CHARACTERS = 1 << 26
-#: Events are kept, and who reads them later may have less room on its stack.
+#: Events are stored, and who reads them later may have less room on its stack.
 MAX_EVENT_DEPTH = 32

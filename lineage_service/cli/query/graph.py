@@ -48,7 +48,7 @@ def _note(node: Node) -> str:
         return f"{node.node} {node.name} failed{why}. Its records are those of tasks that had ended before"
     if node.state == "aborted":
         return f"{node.node} {node.name} was cancelled. Its records are those of tasks that had ended before"
-    return "" if node.exact else f"{node.node} {node.name} is a bound: {node.reason}"
+    return "" if node.exact else f"{node.node} {node.name} is an upper bound: {node.reason}"
 
 
 def _show(console: Console, graph: Graph) -> None:

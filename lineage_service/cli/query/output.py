@@ -47,7 +47,7 @@ def add_format_flags(parser: argparse.ArgumentParser) -> None:
 
 
 class Output:
-    """Where a command's answer goes."""
+    """Where a command's result goes."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._is_json: bool = options.json

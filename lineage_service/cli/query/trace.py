@@ -56,10 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not go on into applications that wrote the input files, or read the output files",
     )
-    parser.add_argument("--values", action="store_true", help="also captured values on the way")
+    parser.add_argument("--values", action="store_true", help="also captured values on the lineage path")
     add_page_flags(parser, "of each operation")
     add_format_flags(parser)
-    spark = parser.add_argument_group("on Spark", "for what outgrows this machine; the answer is the same")
+    spark = parser.add_argument_group("on Spark", "for what outgrows this machine; the result is the same")
     spark.add_argument(
         "--engine", choices=("local", "spark"), default="local", help="who walks the trace (default: local)"
     )
@@ -153,11 +153,11 @@ def _notes(trace: Trace) -> Iterator[str]:
             )
             continue
         if not node.exact:
-            yield f"{node.node_id} ({node.name}) has only a bound: records are listed that took no part."
+            yield f"{node.node_id} ({node.name}) has only an upper bound: it lists records that took no part."
         if node.reason and node.total:
             yield f"{node.node_id} ({node.name}): {node.reason}"
     if not trace.exact and all(node.exact for node in trace.nodes):
-        yield "A part of the way is only a bound: records may be listed that took no part."
+        yield "A part of the trace is only an upper bound: records may be listed that took no part."
     if trace.how:
         yield f"Values: {trace.how}"
     if trace.next is not None:

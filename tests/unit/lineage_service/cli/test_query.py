@@ -116,7 +116,7 @@ def test_a_trace_across_applications_says_whose_operations_it_lists(
 
 
 def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is a bound:" in said(capsys, "graph", APP)
+    assert "is an upper bound:" in said(capsys, "graph", APP)
     assert f"{RUNNING} " in said(capsys, "apps")
     numbers = [node["node"] for node in json.loads(said(capsys, "graph", APP, "--json"))["nodes"]]
     answers = [json.loads(said(capsys, "show", APP, str(number), "--json")) for number in numbers]
