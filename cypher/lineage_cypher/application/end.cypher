@@ -1,5 +1,5 @@
-// Purpose: applications that ended, also when their start is told later. Of several accounts of one end the
-//   highest revision stays. Of the flows of one that ended nobody has decided yet: application/pending.
+// Purpose: applications that ended, also when their start is reported later. Of several reports of one end the
+//   highest revision stays. Whether the flows of one that ended are written is decided in application/pending.
 // Parameters: $applications, list of {applicationId, properties with state and endRevision}
 // Index: LineageApplication(applicationId)
 // Eager: none

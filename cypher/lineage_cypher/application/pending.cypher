@@ -1,4 +1,4 @@
-// Purpose: ended applications that nobody looked at with so large a budget of flows.
+// Purpose: ended applications that were not checked yet with so large a budget of flows.
 // Parameters: $maxFlows, $limit
 // Index: LineageApplication(flowsBudget)
 // Eager: none

@@ -1,4 +1,4 @@
-// Purpose: flows are written faster without this index, and their `flow` links answer what it answered.
+// Purpose: flows are written faster without this index, and their `flow` links serve the same queries.
 // Parameters: none
 // Index: drops LineageFlow(applicationId, hashIn)
 // Eager: none

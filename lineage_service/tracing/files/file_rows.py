@@ -11,7 +11,7 @@ from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, LINES, TEXT, FilePart
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.record_lines import RecordLines, RecordLinesOfFiles
-from lineage_service.tracing.files.row_index import RowIndexes
+from lineage_service.tracing.files.row_indexes import RowIndexes
 
 __all__ = ["FileRows"]
 

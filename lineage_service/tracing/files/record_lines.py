@@ -18,7 +18,8 @@ from collections.abc import Callable
 from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
 from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
-from lineage_service.tracing.files.row_index import RowIndex, RowIndexes
+from lineage_service.tracing.files.row_index import RowIndex
+from lineage_service.tracing.files.row_indexes import RowIndexes
 
 __all__ = ["RecordLines", "RecordLinesOfFiles"]
 

@@ -24,7 +24,7 @@ from lineage_service.tracing.files.file_parts import (
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
 from lineage_service.tracing.files.row_finder import RowFinder
-from lineage_service.tracing.files.row_index import RowIndexes
+from lineage_service.tracing.files.row_indexes import RowIndexes
 from lineage_service.tracing.files.source_rows import SourceRows
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 from lineage_service.tracing.model.topology import Topology
