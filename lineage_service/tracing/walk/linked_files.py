@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -94,18 +94,15 @@ class LinkedFiles:
     unfollowed: list[UnfollowedReader] = field(default_factory=list)
 
 
-def linked_files(application_id: str, events: Iterable[Mapping[str, Any]]) -> LinkedFiles:
+def linked_files(application_id: str, events: Sequence[Mapping[str, Any]]) -> LinkedFiles:
     """By its events, in any order."""
-    began, files = 0, LinkedFiles()
+    began, files = 0, LinkedFiles(unfollowed=list(_unfollowed(application_id, events)))
     kinds: dict[int, tuple[str, str]] = {}  # node -> kind, format
     reported: list[tuple[int, Iterable[PartitionInfo]]] = []
     cached: list[tuple[int, Iterable[PartitionInfo]]] = []
     for event in events:
         if event["type"] == contract.APPLICATION_STARTED:
             began = int(event["time"])
-        elif event["type"] == contract.NODE_REGISTERED and _is_unfollowed_source(event):
-            place = normal_path(str(event["dataset"]["name"])).rstrip("/")
-            files.unfollowed.append(UnfollowedReader(application_id, int(event["time"]), place))
         elif event["type"] == contract.NODE_REGISTERED and _has_rows_of_files(event):
             kinds[event["node"]] = str(event["kind"]), str(event["dataset"]["format"])
         elif event["type"] == contract.PARTITIONS:
@@ -161,13 +158,20 @@ def _files_in(info: PartitionInfo) -> list[tuple[int | None, Mapping[str, Any]]]
     return [(None, info)] if "path" in info and "record_length" not in info else []
 
 
+def _unfollowed(application_id: str, events: Iterable[Mapping[str, Any]]) -> Iterator[UnfollowedReader]:
+    for event in events:
+        if event["type"] == contract.NODE_REGISTERED and _is_unfollowed_source(event):
+            place = normal_path(str(event["dataset"]["name"])).rstrip("/")
+            yield UnfollowedReader(application_id, int(event["time"]), place)
+
+
 def _is_unfollowed_source(node: Mapping[str, Any]) -> bool:
     is_unfollowed = node.get("relation") == contract.CARRIED and not node.get("exact", True)
     return is_unfollowed and node["kind"] == "source" and bool(node.get("dataset"))
 
 
 def _has_rows_of_files(node: Mapping[str, Any]) -> bool:
-    """Its records are rows of files, or whole files that were read."""
-    dataset = node.get("dataset")
+    """Its records are rows of files, or whole files that were read, and its query was followed."""
+    dataset = None if _is_unfollowed_source(node) else node.get("dataset")
     format = dataset.get("format") if isinstance(dataset, Mapping) else None
     return format in LINES | NUMBERED or (format == "file" and node["kind"] == "source")
