@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from lineage_service.tracing.files.decompression import Check, FileBytes, Reader, unlimited
 from lineage_service.tracing.files.file_systems import FileSystems
@@ -42,6 +42,15 @@ _FAR_WITHIN = 1 << 23
 _MOST_MARKS = 1 << 15
 #: Between known row starts that are further apart, rows are read piece by piece.
 _MOST_AT_ONCE = 1 << 18
+
+
+class _Stretch(NamedTuple):
+    """Whole rows of a file, from `row` to before `next_row`, and where their bytes are."""
+
+    row: int
+    next_row: int
+    offset: int
+    length: int
 
 
 class RowIndex:
@@ -177,24 +186,23 @@ class RowIndex:
             file = cast(BinaryIO, reader)
             while stretch is not None:
                 check()
-                number, following, offset, end = stretch
-                file.seek(offset)
-                data = file.read(end - offset)
-                if len(data) < end - offset:
+                file.seek(stretch.offset)
+                data = file.read(stretch.length)
+                if len(data) < stretch.length:
                     break
-                after = bisect_left(numbers, following, at)
-                texts.update(rows_of(data, number, numbers[at:after]))
+                after = bisect_left(numbers, stretch.next_row, at)
+                texts.update(rows_of(data, stretch.row, numbers[at:after]))
                 at = after
                 stretch = self._stretch(numbers[at]) if at < len(numbers) else None
         return at
 
-    def _stretch(self, row: int) -> tuple[int, int, int, int] | None:
-        """The known row starts around a row, (row, next row, offset, next offset), if they are near."""
+    def _stretch(self, row: int) -> _Stretch | None:
+        """Between the known row starts around a row, if they are near."""
         rows, offsets = self._marks
         at = bisect_right(rows, row)
         if at >= len(rows) or offsets[at] - offsets[at - 1] > _MOST_AT_ONCE:
             return None
-        return rows[at - 1], rows[at], offsets[at - 1], offsets[at]
+        return _Stretch(rows[at - 1], rows[at], offsets[at - 1], offsets[at] - offsets[at - 1])
 
     def matching(
         self, text: str, first: int, last: int, check: Check = unlimited

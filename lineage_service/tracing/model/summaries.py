@@ -61,7 +61,7 @@ class Summaries:
         self._lock = Lock()
         self._versions: tuple[object, Mapping[str, object]] = (None, {})  # with the store's
         #: With the application's version, and what became of it by its events.
-        self._known: dict[str, tuple[object, Application, Outcome]] = {}
+        self._cached: dict[str, tuple[object, Application, Outcome]] = {}
 
     def all(self) -> tuple[Application, ...]:
         """Those of which an event is stored, newest first; last those whose files cannot be read."""
@@ -89,8 +89,8 @@ class Summaries:
         versions = {name: (at, blocks.get(name)) for name, at in self._store.versions("events").items()}
         with self._lock:
             self._versions = version, versions
-            for name in self._known.keys() - versions.keys():
-                del self._known[name]
+            for name in self._cached.keys() - versions.keys():
+                del self._cached[name]
         return versions
 
     def _readable(self, application_id: str, version: object) -> Application | None:
@@ -113,7 +113,7 @@ class Summaries:
     def _read(self, application_id: str, version: object) -> Application | None:
         """None where no event of it is stored."""
         with self._lock:
-            cached = self._known.get(application_id)
+            cached = self._cached.get(application_id)
         if cached is not None and cached[0] == version:
             return self._at_this_moment(cached[1], cached[2])
         receipts = self._receipts.of(self._store.files("blocks", application_id))
@@ -123,7 +123,7 @@ class Summaries:
         application = summary(application_id, events, receipts, self._store.rows(application_id))
         outcome = outcome_of(events)
         with self._lock:
-            self._known[application_id] = (version, application, outcome)
+            self._cached[application_id] = (version, application, outcome)
         return self._at_this_moment(application, outcome)
 
     def _at_this_moment(self, application: Application, outcome: Outcome) -> Application:

@@ -1,6 +1,6 @@
 """The shape of one application's lineage: nodes, task runs, and how task runs hang together.
 
-Pure. `topology_builder` makes it from events: there it is decided which run answers for which partition, so
+Pure. `topology_builder` makes it from events: there it is decided which run counts for which partition, so
 that a result never mixes two computations of one partition. The walk over positions happens in `walk`.
 """
 

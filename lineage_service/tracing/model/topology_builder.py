@@ -1,6 +1,6 @@
 """Makes the topology of an application from its events: which task runs count, and how they hang together.
 
-Pure: takes decoded events, gives values. Which run answers for which partition is decided here, so that a
+Pure: takes decoded events, gives values. Which run counts for which partition is decided here, so that a
 result never mixes two computations of one partition.
 """
 

@@ -151,22 +151,22 @@ class Frontiers:
         for run in runs:
             count = self._graph.count(node, run)
             self.check_few(count)
-            each_origin = None if origins is None else np.unique(origins)
+            distinct_origins = None if origins is None else np.unique(origins)
             targets = None
-            if each_origin is not None and self.targets is not None:
+            if distinct_origins is not None and self.targets is not None:
                 targets = self.targets.positions(self._graph, node, run)
             size = count if targets is None else min(count, len(targets))
-            records = self.added(node) + size * (1 if each_origin is None else len(each_origin))
+            records = self.added(node) + size * (1 if distinct_origins is None else len(distinct_origins))
             if records > _MOST_OF_ALL:
                 raise InvalidQueryError(
                     f"the trace comes to all {records:,} records of node {node}, more than are held at once "
                     f"({_MOST_OF_ALL:,}): end it before with depth= or to=, or trace on Spark"
                 )
             every = np.arange(count, dtype=np.int64) if targets is None else targets[targets < count]
-            if each_origin is None:
+            if distinct_origins is None:
                 self.add(node, run, None, every, are_distinct=True)
                 continue
-            for origin in each_origin:
+            for origin in distinct_origins:
                 self.add(node, run, np.full(len(every), origin, np.int64), every)
 
     def put(self, node: int, records: Mapping[int, Records]) -> None:
