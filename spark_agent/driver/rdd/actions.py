@@ -26,7 +26,7 @@ from spark_agent.driver.rdd.batch_headers import (
     through_worker,
     write_headers,
 )
-from spark_agent.worker.operators.adapted import WithPosition
+from spark_agent.worker.operators.adapters import WithPosition
 from spark_agent.worker.plan import ACTION, Plan
 from spark_agent.worker.task_run import TaskRun
 

@@ -29,7 +29,7 @@ from spark_agent.worker.batch_serializers import (
     SameSizeBatches,
 )
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.passthrough import HeaderPassthrough, Passthrough
 
 if TYPE_CHECKING:

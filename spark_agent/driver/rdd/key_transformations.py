@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spark_agent.driver.monkeypatch import rdd_module
 from spark_agent.driver.rdd.batch_formats import plain_form
 from spark_agent.worker.batch_serializers import HeaderSerializer
-from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Functions, Group, Merge
 from spark_agent.worker.operators.join import Join, Side, Subtract
 from spark_agent.worker.operators.shuffle import ShuffleWrite

@@ -25,7 +25,7 @@ from spark_agent.driver.rdd.batch_headers import (
     write_headers,
 )
 from spark_agent.worker.batch_serializers import HeaderSerializer, PairsOfBatches, SameSizeBatches
-from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.adapters import Order
 
 if TYPE_CHECKING:
     from spark_agent.driver.session import Session

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_agent.driver.rdd import key_transformations, partition_transformations
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.adapted import Identity, LastRead, Sort, WholePartition
+from spark_agent.worker.operators.adapters import Identity, LastRead, Sort, WholePartition
 from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
 
 if TYPE_CHECKING:

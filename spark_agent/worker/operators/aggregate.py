@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spark_agent import contract
 from spark_agent.worker.derived_values import KeyTexts
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.narrow import report
 from spark_agent.worker.position_streams import CHUNK, Stream
 

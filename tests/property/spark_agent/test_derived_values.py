@@ -18,7 +18,7 @@ from spark_agent.delivery import producer
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.worker import derived_values
 from spark_agent.worker.operators import narrow
-from spark_agent.worker.operators.adapted import Order
+from spark_agent.worker.operators.adapters import Order
 from spark_agent.worker.operators.aggregate import Combine
 from spark_agent.worker.operators.narrow import FlatMap, Map
 from spark_agent.worker.pipeline import Capture

@@ -18,7 +18,7 @@ from spark_agent.contract import Block
 from spark_agent.worker import operators
 from spark_agent.worker.batch_header import HEADER
 from spark_agent.worker.operator import Operator
-from spark_agent.worker.operators import adapted, aggregate, narrow, shuffle
+from spark_agent.worker.operators import adapters, aggregate, narrow, shuffle
 from spark_agent.worker.pipeline import Pipeline
 
 SERIALIZER = CPickleSerializer()
@@ -49,10 +49,10 @@ def modulo(key: int) -> int:
         ("Filter", (lambda value: value % 3,), range(10)),
         ("FlatMap", (lambda value: (value for _ in range(value)),), range(10)),
         ("Order", (), range(10)),
-        ("Combine", (SUMS, 512, SERIALIZER, adapted.Order()), PAIRS),
-        ("CombineLists", (LISTS, 512, SERIALIZER, adapted.Order()), PAIRS),
-        ("Merge", (SUMS, 512, SERIALIZER, adapted.Order()), PAIRS),
-        ("Group", (LISTS, 512, SERIALIZER, adapted.Order()), LISTED),
+        ("Combine", (SUMS, 512, SERIALIZER, adapters.Order()), PAIRS),
+        ("CombineLists", (LISTS, 512, SERIALIZER, adapters.Order()), PAIRS),
+        ("Merge", (SUMS, 512, SERIALIZER, adapters.Order()), PAIRS),
+        ("Group", (LISTS, 512, SERIALIZER, adapters.Order()), LISTED),
         *[
             ("Join", (LISTS, 512, SERIALIZER, left, right), SIDED)
             for left in (True, False)
@@ -78,7 +78,7 @@ def test_an_operator_without_capture_gives_the_same_rows(
 def test_a_merge_that_spills_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.shuffle.get_used_memory", lambda: 600)
     monkeypatch.setattr(ExternalMerger, "_next_limit", lambda _self: 1_000)
-    combine = aggregate.Combine(SUMS, 512, SERIALIZER, adapted.Order())
+    combine = aggregate.Combine(SUMS, 512, SERIALIZER, adapters.Order())
     pairs = [(number, 1) for number in range(3_000)] * 2
     assert sorted(nolin.MIRRORS["Combine"](combine, 0, iter(pairs))) == [
         (number, 2) for number in range(3_000)

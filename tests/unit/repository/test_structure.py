@@ -24,15 +24,25 @@ JAVA_PACKAGES = {
     "delivery": set(),
     "delivery.kafka": {"delivery"},
 }
-#: Files and folders whose names are clean. To become all of `SOURCE_FOLDERS`.
-CLEAN = (
-    "cypher/",
-    "examples/",
-    "lineage_service/tracing/",
-    "perf/",
-    "scripts/",
-    "spark_agent/",
-    "ui/",
+#: Where modules are commands, or the jobs of a benchmark, and are called by their names.
+COMMANDS = ("cli/", "perf/", "scripts/")
+#: Nouns that end as participles do.
+NOUNS = ("shipping", "value_sampling")
+VERBS_AND_ADJECTIVES = (
+    *(
+        "ask",
+        "consume",
+        "find",
+        "get",
+        "install",
+        "keep",
+        "maintain",
+        "make",
+        "serve",
+        "start",
+        "stop",
+    ),
+    *("complete", "incomplete", "kept", "lazy", "lost", "new", "newest", "tabular", "told", "unread"),
 )
 
 
@@ -89,9 +99,27 @@ def test_names_say_what_they_are_bound_to() -> None:
     assert [
         f"{file.relative_to(ROOT)}:{line}: {name}"
         for file in files
-        if file.relative_to(ROOT).as_posix().startswith(CLEAN)
         for line, name in empty_names(ast.parse(file.read_text(encoding="utf-8")))
     ] == []
+
+
+def is_noun(module: str) -> bool:
+    last = module.rpartition("_")[2]
+    return module in NOUNS or not (last.endswith(("ed", "ing")) or last in VERBS_AND_ADJECTIVES)
+
+
+def test_modules_are_named_by_nouns() -> None:
+    files = [file.relative_to(ROOT) for folder in SOURCE_FOLDERS for file in python_files(ROOT / folder)]
+    assert [
+        str(file)
+        for file in files
+        if not any(part in f"{file}" for part in COMMANDS) and not is_noun(file.stem)
+    ] == []
+
+
+@pytest.mark.parametrize("module", ["persisted", "keeping", "files_read_lazy", "maintain"])
+def test_a_module_that_is_no_noun_is_noticed(module: str) -> None:
+    assert not is_noun(module)
 
 
 def test_a_name_that_says_nothing_is_noticed() -> None:

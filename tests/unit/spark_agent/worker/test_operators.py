@@ -32,7 +32,7 @@ from spark_agent.worker.batch_header import HEADER
 from spark_agent.worker.batch_serializers import HeaderSerializer
 from spark_agent.worker.operator import Operator
 from spark_agent.worker.operators import join, narrow
-from spark_agent.worker.operators.adapted import LastRead, Order, Sort
+from spark_agent.worker.operators.adapters import LastRead, Order, Sort
 from spark_agent.worker.operators.aggregate import Combine, CombineLists, Merge
 from spark_agent.worker.operators.join import Join
 from spark_agent.worker.operators.narrow import Filter, FlatMap, Map
