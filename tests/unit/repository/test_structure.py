@@ -28,22 +28,12 @@ JAVA_PACKAGES = {
 COMMANDS = ("cli/", "perf/", "scripts/")
 #: Nouns that end as participles do.
 NOUNS = ("shipping", "value_sampling")
+# fmt: off
 VERBS_AND_ADJECTIVES = (
-    *(
-        "ask",
-        "consume",
-        "find",
-        "get",
-        "install",
-        "keep",
-        "maintain",
-        "make",
-        "serve",
-        "start",
-        "stop",
-    ),
-    *("complete", "incomplete", "kept", "lazy", "lost", "new", "newest", "tabular", "told", "unread"),
+    "ask", "complete", "consume", "find", "get", "incomplete", "install", "keep", "kept", "lazy", "lost",
+    "maintain", "make", "new", "newest", "serve", "start", "stop", "tabular", "told", "unread",
 )
+# fmt: on
 
 
 @pytest.fixture(scope="module")
