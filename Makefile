@@ -38,7 +38,7 @@ test test-all: java $(STAMP)
 	$(BIN)/python -m scripts.page test
 	$(BIN)/python -m scripts.page build
 	$(BIN)/python -m scripts.jvm build
-	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LANE)
+	$(BIN)/python -m pytest -q --require-services -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LANE) $(RECORD)
 
 test: ## run the tests of every change, with a Kafka and a Neo4j of their own (WORKERS=1: one after the other)
 test-all: ## run all tests: those that take long, too
