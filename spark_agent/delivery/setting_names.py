@@ -23,7 +23,7 @@ def names_in(conf_text: str) -> list[str]:
 
 
 def unknown(names: Iterable[str], settings: Collection[str]) -> list[str]:
-    """A sentence for each of `names` that is none of `known`, with the nearest of them."""
+    """A sentence for each of `names` that is none of `settings`, with the nearest of them."""
     sentences: list[str] = []
     for name in names:
         if name in settings or name in FOREIGN:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -267,10 +269,12 @@ class LineageApi:
             raise LineageApiError(f"node {number} is not registered: call register({number}, name) first")
         return operation
 
-    def _running(self) -> threading.RLock:
-        """The lock, if the application runs."""
-        if self._publisher is None:
-            raise LineageApiError(
-                f"{self.application_id} does not run: call inside of `with LineageApi(...)`"
-            )
-        return self._lock
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Holds the lock while the application runs. Raises LineageApiError where it does not."""
+        with self._lock:
+            if self._publisher is None:
+                raise LineageApiError(
+                    f"{self.application_id} does not run: call inside of `with LineageApi(...)`"
+                )
+            yield

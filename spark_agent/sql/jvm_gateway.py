@@ -157,7 +157,7 @@ class Jvm:
             self.java_list(files.columns),
             files.bucket is not None,
             files.writers,
-            len(texts),
+            0 if files.texts is None else len(files.texts),
             files.is_alone,
             is_persisted,
         )
