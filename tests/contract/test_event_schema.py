@@ -44,13 +44,12 @@ def test_a_sample_is_valid(path: Path) -> None:
 
 @pytest.mark.parametrize("path", samples("broken/event-*.bin"))
 def test_a_broken_sample_is_not_valid(path: Path) -> None:
-    if path.stem == "event-nested-for-later":
-        pytest.skip("no schema says how deep a value is")
     try:
         event = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         return
-    assert not VALIDATOR.is_valid(event)
+    # No schema says how deep a value is.
+    assert VALIDATOR.is_valid(event) == (path.stem == "event-nested-for-later")
 
 
 @pytest.mark.parametrize("name", [name for name in EVENTS if name not in BEYOND_A_SCHEMA])
