@@ -23,11 +23,13 @@ from lineage_service.devstack.ports import HOST
 from lineage_service.devstack.server import Server
 from lineage_service.graph.graph_store import GraphRefusedError
 from lineage_service.graph.neo4j_store import Neo4jGraph
+from lineage_service.kafka.topics import create_topics
 from lineage_service.store.flow_store import DeltaFlowStore
 from perf.delivery.own_server import OwnServer, free_ports
 from spark_agent import contract
 from tests.support.consumers import Bench, bench_of
 from tests.support.lineage_messages import APP, event
+from tests.support.spark.taps import PARTITIONS
 
 ROOT = Path(__file__).parents[2]
 SECRET = "rosebud-7"
@@ -249,6 +251,8 @@ def test_a_job_and_a_consumer_reach_a_kafka_with_tls_and_a_password(
 def test_a_query_reaches_a_kafka_with_tls_and_a_password(
     secured: Secured, config: Path, tmp_path: Path
 ) -> None:
+    client = dict(line.split("=", 1) for line in config.read_text().splitlines())
+    create_topics(secured.address, {"lineage-flow": PARTITIONS}, options=client)
     told, said = submitted(tmp_path, secured, config, SQL_JOB, is_on=False)
     lines = [line.split(" ", 3)[1:] for line in told.splitlines() if line.startswith("SAID ")]
     assert sorted(lines) == [["0", "0", ""], ["0", "0", ""], ["1", "0", ""], ["1", "0", ""]]
