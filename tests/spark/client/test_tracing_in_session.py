@@ -15,7 +15,7 @@ import pytest
 
 from spark_agent import TraceError, agent, trace
 from spark_agent.client import frames, lineage_records
-from spark_agent.driver.session import Session
+from spark_agent.driver.event_publisher import EventPublisher
 from tests.support.spark.application import part_rows
 from tests.support.spark.pipelines import write
 from tests.support.spark.sessions import Servers, rows_of_files, session
@@ -136,7 +136,7 @@ def test_more_records_than_can_be_asked_for_are_refused(ran: Ran, monkeypatch: p
 
 
 def test_what_is_not_stored_in_time_is_said(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "committed_runs", 1_000_000)
+    monkeypatch.setattr(EventPublisher, "committed_runs", 1_000_000)
     with pytest.warns(UserWarning, match="of its 1000000 runs are stored"):
         trace(ran.sums, wait_s=0.1)
 
