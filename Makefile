@@ -84,7 +84,7 @@ perf-page: $(STAMP) ## measure what the page does to a browser, into perf/result
 	@$(BIN)/python -m scripts.page build
 	@$(BIN)/python -m perf.page $(ARGS)
 
-pictures: $(STAMP) ## draw docs/pictures/*.dot anew: needs Graphviz
+pictures: $(STAMP) ## draw docs/pictures/*.dot again: needs Graphviz
 	@$(BIN)/python -m scripts.pictures
 
 screenshots: java $(STAMP) ## make the pictures of the documentation (ARGS="--only trace": see --help)

@@ -31,7 +31,7 @@ _REFUSAL = re.compile(r"lineage-master cannot be built whole: (.*)")
 
 
 def make(folder: Path) -> Path:
-    """The wheel in `folder`, made anew; raises EnvironmentFailed and PartsNotBuilt."""
+    """The wheel in `folder`, built again; raises EnvironmentFailed and PartsNotBuilt."""
     parts.stale()  # before minutes of downloads
     with alone(ENVIRONMENT):
         python = new_environment(ENVIRONMENT)
