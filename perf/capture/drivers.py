@@ -43,9 +43,21 @@ class Cost:
 
 
 class Driver:
-    """A spark-submit that runs jobs in `mode` until it is closed. Its log is in `folder`."""
+    """A spark-submit that runs jobs in `mode` until it is closed. Its log is in `folder`.
 
-    def __init__(self, mode: str, *, cores: int, memory: str, bootstrap_servers: str, folder: Path) -> None:
+    `root` is the tree that the agent comes from.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        *,
+        cores: int,
+        memory: str,
+        bootstrap_servers: str,
+        folder: Path,
+        root: Path = ROOT,
+    ) -> None:
         conf = {
             "spark.ui.enabled": "false",
             "spark.driver.memory": memory,
@@ -70,7 +82,7 @@ class Driver:
                     "--master",
                     f"local[{cores}]",
                     *flags,
-                    str(ROOT / "perf/capture/driver.py"),
+                    str(root / "perf/capture/driver.py"),
                     mode,
                     address,
                 ],
@@ -78,7 +90,7 @@ class Driver:
                 env={
                     **_environment(),
                     KEY: key,
-                    "PYTHONPATH": str(ROOT),
+                    "PYTHONPATH": str(root),
                     "PYSPARK_PYTHON": sys.executable,
                     "SPARK_LOCAL_IP": "127.0.0.1",
                 },
