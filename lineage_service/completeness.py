@@ -49,6 +49,8 @@ class RunCompleteness:
     blocks: int
     stored: int
     dropped: int
+    waiting: int = 0  # of the missing: they are on a disk, to be delivered
+    host: str = ""  # whose disk
     problem: str = ""  # why the agent gave up, in its words
 
     @property
@@ -84,6 +86,10 @@ class Completeness:
         return sum(run.missing for run in self.runs)
 
     @property
+    def waiting_blocks(self) -> int:
+        return sum(run.waiting for run in self.runs)
+
+    @property
     def dropped(self) -> int:
         return sum(run.dropped for run in self.runs)
 
@@ -102,11 +108,13 @@ class Completeness:
             parts.append(f"missing manifests of committed runs: {self.missing_runs}")
         if self.missing_events:
             parts.append(f"missing events (nodes, links, partitions): {self.missing_events}")
-        lacking = [run for run in self.runs if run.missing]
+        parts += _waiting(self.runs)
+        lacking = [run for run in self.runs if run.missing > run.waiting]
         if lacking:
             first = lacking[0]
             parts.append(
-                f"missing blocks: {self.missing_blocks}, of {len(lacking)} of {len(self.runs)} runs "
+                f"missing blocks: {self.missing_blocks - self.waiting_blocks}, "
+                f"of {len(lacking)} of {len(self.runs)} runs "
                 f"(run {first.run} of split {first.split}: {first.stored} of {first.blocks} are stored)"
             )
         if self.dropped:
@@ -122,6 +130,18 @@ class Completeness:
                 f"{self.starts} executions have this id, and their records are mixed: give each its own"
             )
         return "; ".join(parts)
+
+
+def _waiting(runs: Iterable[RunCompleteness]) -> list[str]:
+    """How many blocks wait on each host."""
+    by_host: dict[str, int] = {}
+    for run in runs:
+        if run.waiting:
+            by_host[run.host] = by_host.get(run.host, 0) + run.waiting
+    return [
+        f"{blocks} blocks wait on {host or 'a host'} to be delivered (operations.md#the-spool)"
+        for host, blocks in sorted(by_host.items())
+    ]
 
 
 def _reasons(gaps: Sequence[str]) -> str:
@@ -226,6 +246,7 @@ def _missing_numbers(ended: Mapping[str, Any] | None, numbers: Collection[int]) 
 
 def _run(event: Mapping[str, Any], stored: int) -> RunCompleteness:
     dropped, late, problem = event["dropped"], event.get("unconfirmed"), event.get("problem")
+    spooled, host = event.get("spooled"), event.get("host")
     arrived_late = 0
     if isinstance(late, int):  # of those that the agent gave up on: on their way, as far as it knew
         arrived_late = min(late, max(dropped - (event["blocks"] - stored), 0))
@@ -235,5 +256,7 @@ def _run(event: Mapping[str, Any], stored: int) -> RunCompleteness:
         blocks=event["blocks"],
         stored=stored,
         dropped=dropped - arrived_late,
+        waiting=min(spooled, event["blocks"] - stored) if isinstance(spooled, int) else 0,
+        host=host if isinstance(host, str) else "",
         problem=problem if isinstance(problem, str) else "",
     )

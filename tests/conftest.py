@@ -35,6 +35,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", brief_jvm.OPTIONS)
 # Never the user's own home of `lineage`, whose broker and store are somebody's.
 os.environ["LINEAGE_HOME"] = str(Path(os.environ.get("LINEAGE_HOME") or CACHE / "lineage").absolute())
 
+# Never the spool of this machine's jobs.
+os.environ["LINEAGE_SPOOL_DIR"] = str(CACHE / f"test-spool-{os.getpid()}")
+
 # The same examples each time, and no example is too slow: machines differ.
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")
@@ -64,6 +67,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(TESTS):
             item.add_marker(item.path.relative_to(TESTS).parts[0])
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["LINEAGE_SPOOL_DIR"], ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

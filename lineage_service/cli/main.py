@@ -79,6 +79,11 @@ COMMANDS: dict[str, Entry] = {
         "list the messages that could not be used, or replay them: list | replay",
         (*_KAFKA, *_TOPICS, "consumer_group"),
     ),
+    "spool": Entry(
+        "lineage_service.cli.spool:command",
+        "list what jobs could not deliver and put on a disk, or send it: list | deliver",
+        ("kafka_config",),
+    ),
     "maintain": Entry(
         "lineage_service.cli.maintain:command",
         "compact the flow store, and delete what is old or unwanted",

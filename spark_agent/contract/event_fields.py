@@ -144,6 +144,7 @@ MANIFEST = Object(
         "batch": NUMBER | None,
         "slow": ListOf(TupleOf({"node": NODE, "position": NUMBER, "ms": NUMBER}), MAX_SLOW_RECORDS) | None,
         "spooled": NUMBER,
+        "host": TEXT | None,
         "parts": PARTS,
     },
 )

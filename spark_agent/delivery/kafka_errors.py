@@ -16,6 +16,16 @@ _TOO_LARGE = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 _NO_TOPIC = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "TOPIC_EXCEPTION")
 
 
+def is_of_message(error: Any) -> bool:
+    """Is it the message itself that no broker will take, now or later?"""
+    return _name(error) in _TOO_LARGE or (error is not None and not hasattr(error, "name"))
+
+
+def is_purge(error: Any) -> bool:
+    """Was the message taken from the client, which had not delivered it?"""
+    return _name(error) in ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
+
+
 def explain(error: Any, topic: str, servers: str) -> str:
     """What an error of the Kafka client about a message to `topic` means, and what to do."""
     kind = _name(error)

@@ -1,26 +1,26 @@
 """Messages to Kafka from any process of a Spark application, within bounded time and memory.
 
 Promises that no call raises, that waits for a broker stay within the process's `WaitBudget`, and that
-undelivered messages take at most `QUEUE_KBYTES`. Messages that nobody waits for still leave when the broker
-takes them again. What was not delivered is counted, with the reason. Knows nothing of what it sends.
+undelivered messages take at most `QUEUE_KBYTES`. What the broker does not take in time goes into the spool,
+and from there to the broker. What has no room there is lost, and counted, with the reason. Knows nothing of
+what it sends.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, NamedTuple
 
+from spark_agent.contract.spool_files import SpooledMessage
 from spark_agent.delivery import kafka_client, kafka_errors
+from spark_agent.delivery.log import logger
 from spark_agent.delivery.settings import AgentSettings
+from spark_agent.delivery.spool import Spool
+from spark_agent.delivery.spool_delivery import SpoolDelivery
 from spark_agent.delivery.wait_budget import WaitBudget
-
-logger = logging.getLogger("spark_agent")
-logger.addHandler(logging.NullHandler())  # a job's own output stays its own
 
 #: Memory that undelivered messages may take in one process: their bytes, and how many there are, since each
 #: takes about a kilobyte beside its bytes.
@@ -35,13 +35,17 @@ class DeliveryError(RuntimeError):
 
 
 class Delivery:
-    """Counts what became of the messages of one run. `problem` says why the last of `failed` did."""
+    """Counts what became of the messages of one run.
 
-    __slots__ = ("failed", "pending", "problem", "waited_s")
+    `problem` says why the last of `failed` or `spooled` did not arrive.
+    """
+
+    __slots__ = ("failed", "pending", "problem", "spooled", "waited_s")
 
     def __init__(self) -> None:
         self.pending = 0
         self.failed = 0
+        self.spooled = 0
         self.problem = ""
         self.waited_s = 0.0
 
@@ -54,12 +58,18 @@ class Delivery:
 class Sender:
     """The Kafka producer of one process. `ProcessSender` makes it after the process was forked."""
 
-    def __init__(self, settings: AgentSettings, wait_budget: WaitBudget, problem: str = "") -> None:
+    def __init__(
+        self, settings: AgentSettings, wait_budget: WaitBudget, problem: str = "", spool: Spool | None = None
+    ) -> None:
         """`problem` is why delivery will fail, as far as it is clear before anything was sent."""
         self.wait_budget = wait_budget
+        self.spool = spool
+        self.spool_delivery = None if spool is None else SpoolDelivery(spool, settings, wait_budget.answered)
         self._servers = settings.bootstrap_servers
-        self._heard_at = 0.0
+        self._heard_at = self._empty_at = 0.0
         self._problem = problem
+        self._returned: list[_Returned] = []
+        self._lock = threading.RLock()
         noticed = self._noticed = [""]  # the last trouble with connections; no cycle through the client
 
         def note(error: Any) -> None:
@@ -94,38 +104,51 @@ class Sender:
     def send(self, topic: str, partition: int, key: bytes, message: bytes, delivery: Delivery) -> None:
         """Queue one message; a partition of -1 leaves the choice to the key."""
         place = {} if partition < 0 else {"partition": partition}
+        report = partial(self._report, delivery, topic, partition)
         begin = deadline = 0.0
         while True:
             try:
-                self._producer.produce(
-                    topic, value=message, key=key, on_delivery=partial(self._report, delivery, topic), **place
-                )
+                self._producer.produce(topic, value=message, key=key, on_delivery=report, **place)
             except BufferError:  # the queue is full: the broker is slower than the job, or gone
                 if not begin:
                     begin = time.monotonic()
                     deadline = begin + self.wait_budget.allowed_s()
-                if time.monotonic() >= deadline or self.wait_budget.is_paused:
-                    self._end_wait(begin, delivery, is_answered=False)
-                    delivery.fail(self._why(begin))
+                if time.monotonic() < deadline and not self.wait_budget.is_paused:
+                    self._producer.poll(STEP_S)
+                    continue
+                self._end_wait(begin, delivery, is_answered=False)
+                reason = self._why(begin)
+                if not self.spool_pending(reason):
+                    delivery.fail(reason)
                     return
-                self._producer.poll(STEP_S)
-            except Exception as error:  # noqa: BLE001 - too large, unknown partition: drop, count, go on
-                logger.warning("lineage message to %s dropped: %s", topic, error)
-                cause = error.args[0] if error.args else error
-                delivery.fail(kafka_errors.explain(cause, topic, self._servers))
+                begin = 0.0  # now there is room
+            except Exception as error:  # noqa: BLE001 - too large, unknown partition: go on without it
+                self._refused(SpooledMessage(topic, partition, key, message), error, delivery)
                 return
             else:
                 delivery.pending += 1
                 if begin:
                     self._end_wait(begin, delivery, is_answered=True)
                 self._producer.poll(0)
+                if self._returned:
+                    self._spool_returned()
                 return
+
+    def _refused(self, message: SpooledMessage, error: Exception, delivery: Delivery) -> None:
+        """The client did not even queue it."""
+        cause = error.args[0] if error.args else error
+        reason = kafka_errors.explain(cause, message.topic, self._servers)
+        if kafka_errors.is_of_message(cause) or self.spool is None:
+            logger.warning("lineage message to %s dropped: %s", message.topic, error)
+            delivery.fail(reason)
+        else:
+            self._set_aside([_Returned(message, delivery, reason)])
 
     def flush(self, delivery: Delivery, at_least_s: float = 0.0) -> int:
         """Wait, within the wait budget, until each message of `delivery` was delivered or failed.
 
-        Returns how many were not delivered; `delivery.pending` of them may still be. With `at_least_s` it
-        waits for so long even if the budget is spent.
+        What was not is put into the spool. Returns how many have no place there either; `delivery.pending`
+        of them may still be delivered. With `at_least_s` it waits for so long even if the budget is spent.
         """
         if delivery.pending:
             self._producer.poll(0)
@@ -141,20 +164,32 @@ class Sender:
                 self._end_wait(begin, delivery, is_answered=not delivery.pending)
             if delivery.pending:
                 delivery.problem = delivery.problem or self._why(begin)
+                self.spool_pending(delivery.problem)
+        self._spool_returned()
         return delivery.failed + delivery.pending
 
     def _end_wait(self, begin: float, delivery: Delivery, *, is_answered: bool) -> None:
         delivery.waited_s += time.monotonic() - begin
         self.wait_budget.charge(begin, is_answered=is_answered)
 
-    def _report(self, delivery: Delivery, topic: str, error: Any, _message: object) -> None:
-        """librdkafka's delivery report: called once for each message, from `poll` or `flush`."""
-        delivery.pending -= 1
-        if error is None:
-            self._heard_at, self._problem, self._noticed[0] = time.monotonic(), "", ""
-            self.wait_budget.answered()
-        else:
-            delivery.fail(kafka_errors.explain(error, topic, self._servers))
+    def _report(self, delivery: Delivery, topic: str, partition: int, error: Any, message: Any) -> None:
+        """librdkafka's delivery report: called once for each message, from `poll`, `flush` or `purge`."""
+        with self._lock:
+            delivery.pending -= 1
+            if error is None:
+                self._heard_at, self._problem, self._noticed[0] = time.monotonic(), "", ""
+                self.wait_budget.answered()
+                return
+            reason = (
+                self._why(time.monotonic())
+                if kafka_errors.is_purge(error)
+                else kafka_errors.explain(error, topic, self._servers)
+            )
+            if self.spool is None or kafka_errors.is_of_message(error):
+                delivery.fail(reason)
+                return
+            spooled = SpooledMessage(topic, partition, message.key() or b"", message.value() or b"")
+            self._returned.append(_Returned(spooled, delivery, reason))
 
     def _why(self, since: float) -> str:
         """Why messages are still here: nothing was taken since then, or too little."""
@@ -166,86 +201,70 @@ class Sender:
         """Why nothing waits for the broker now; empty when something would."""
         return self._why(time.monotonic()) if self.wait_budget.is_paused else ""
 
-    def close(self) -> None:
-        """Let go of what was not delivered."""
-        self._producer.purge()
-        self._producer.poll(0)
+    # -- the spool -----------------------------------------------------------------------------------
 
-
-class ProcessSender:
-    """The sender of one process, made when it is first needed.
-
-    Module state, since Spark reuses a Python worker for many tasks: a producer for each task would connect
-    again, and lose what its queue still holds.
-    """
-
-    def __init__(self) -> None:
-        self.sender: Sender | None = None
-        #: Why there is no sender; empty when there is one.
-        self.unavailable = ""
-        self._owner: tuple[int, AgentSettings] | None = None  # set when `sender` is, also to None
-        self._lock = threading.Lock()
-
-    def get(
-        self, settings: AgentSettings, shared: Callable[[], str] | None = None, problem: str = ""
-    ) -> Sender | None:
-        """The sender of this process, or None where there can be none: `unavailable` says why.
-
-        `shared` gives the file by which processes share their wait budget. With a `problem`, which is why
-        nothing will be delivered, a new sender begins with a pause.
-        """
-        owner = (os.getpid(), settings)
-        if self._owner != owner:
-            # Two threads of the driver may come at once; a second producer would lose its messages.
-            with self._lock:
-                if self._owner != owner:
-                    self._replace(owner, shared, problem)
-        return self.sender
-
-    def _replace(
-        self, owner: tuple[int, AgentSettings], shared: Callable[[], str] | None, problem: str
+    def set_aside(
+        self, topic: str, partition: int, key: bytes, message: bytes, delivery: Delivery, reason: str
     ) -> None:
-        process, settings = owner
-        if self.sender is not None and self._owner is not None and self._owner[0] == process:
-            self.sender.close()
-        self.sender, self.unavailable = None, ""
-        try:
-            self.sender = _new_sender(settings, shared, problem)
-        except ImportError:
-            self.unavailable = kafka_errors.missing_client()
-        except Exception as error:  # noqa: BLE001 - a bad address must not fail the job
-            self.unavailable = f"no Kafka producer for {settings.bootstrap_servers}: {error}"
-        if self.unavailable:
-            logger.warning("no lineage leaves this process: %s", self.unavailable)
-        self._owner = owner
+        """Put one message into the spool at once, since there is no use in sending it now."""
+        self._set_aside([_Returned(SpooledMessage(topic, partition, key, message), delivery, reason)])
+
+    def spool_pending(self, reason: str) -> bool:
+        """Move what the client has not delivered into the spool. False where the spool takes nothing."""
+        if self.spool is None or self.spool.problem():
+            return False
+        with self._lock:
+            self._producer.purge()
+            until = time.monotonic() + STEP_S
+            self._producer.poll(0)
+            while len(self._producer) and time.monotonic() < until:  # requests that are under way
+                self._producer.poll(STEP_S / 10)
+            self._spool_returned(reason)
+        return True
+
+    def spool_stale(self, after_s: float) -> None:
+        """Put into the spool what waits for longer than this, though nobody waits for it. Never raises."""
+        now = time.monotonic()
+        self._producer.poll(0)
+        if not len(self._producer):
+            self._empty_at = now
+        elif now - max(self._empty_at, self._heard_at) > after_s:
+            self.spool_pending(self._why(now))
+        self._spool_returned()
+
+    def _spool_returned(self, reason: str = "") -> None:
+        """Put what the client has given back into the spool. `reason`: why it was taken from the client."""
+        if not self._returned:
+            return
+        with self._lock:
+            returned, self._returned = self._returned, []
+        self._set_aside([entry._replace(reason=reason or entry.reason) for entry in returned])
+
+    def _set_aside(self, returned: list[_Returned]) -> None:
+        problem = (
+            "there is no spool" if self.spool is None else self.spool.write([e.message for e in returned])
+        )
+        for entry in returned:
+            if problem:
+                entry.delivery.fail(f"{entry.reason}; {problem}")
+            else:
+                entry.delivery.spooled += 1
+                entry.delivery.problem = entry.reason
+        if self.spool_delivery is not None and not problem:
+            self.spool_delivery.start()
+
+    def close(self) -> None:
+        """Let go of what was not delivered; it goes into the spool, if there is one."""
+        if not self.spool_pending("its process has ended"):
+            self._producer.purge()
+            self._producer.poll(0)
+        if self.spool is not None:
+            self.spool.close()
 
 
-def _new_sender(settings: AgentSettings, shared: Callable[[], str] | None, problem: str) -> Sender:
-    wait_budget = WaitBudget(
-        settings.delivery_timeout_s,
-        shared() if shared is not None else None,
-        forgives_answers=settings.on_error == "fail",
-    )
-    if problem:
-        wait_budget.pause()
-    return Sender(settings, wait_budget, problem)
+class _Returned(NamedTuple):
+    """A message that the client did not deliver, and why."""
 
-
-process_sender: Final = ProcessSender()
-
-
-def sender_for(settings: AgentSettings) -> Sender | None:
-    """The sender of this process; None where there can be none: `process_sender.unavailable` says why."""
-    return process_sender.get(settings)
-
-
-def sender_in_worker(settings: AgentSettings, application_id: str, problem: str) -> Sender | None:
-    """`sender_for`, whose waits count together with those of the executor's other worker processes."""
-
-    def shared() -> str:
-        from pyspark import SparkFiles
-
-        # A folder of this application alone, which goes with it.
-        return os.path.join(SparkFiles.getRootDirectory(), f".lineage-waits-{application_id}")
-
-    return process_sender.get(settings, shared, problem)
+    message: SpooledMessage
+    delivery: Delivery
+    reason: str

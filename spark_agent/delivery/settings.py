@@ -118,7 +118,26 @@ SETTINGS = (
         "spark.lineage.delivery.timeout",
         "2",
         "Seconds that the driver, and the tasks of an executor together, wait for a broker in total before "
-        "they continue without it.",
+        "they continue without it. What was not delivered by then goes into the spool.",
+    ),
+    Setting(
+        "spark.lineage.spool.dir",
+        "",
+        "Folder for messages that no broker took in time; see operations.md. It must exist on each host, or "
+        "be one that the agent may create, and may be shared by hosts. Empty: LINEAGE_SPOOL_DIR, else "
+        "`lineage-spool-UID` in the first of Spark's local folders.",
+    ),
+    Setting(
+        "spark.lineage.spool.maxBytes",
+        "1g",
+        "How much the spool may take on a host: bytes, or with `k`, `m`, `g`. What has no room there is "
+        "dropped. `0`: no spool.",
+    ),
+    Setting(
+        "spark.lineage.spool.fsync",
+        "false",
+        "Wait until the disk has what is put into the spool. Only the end of the machine itself loses "
+        "anything without it.",
     ),
 )
 
@@ -146,6 +165,9 @@ class AgentSettings:
     on_error: str = "silent"
     is_quiet: bool = False
     delivery_timeout_s: float = 2.0
+    spool_dir: str = ""
+    spool_max_bytes: int = 1 << 30
+    spool_fsync: bool = False
     values_max_characters: int = contract.MAX_TEXT_CHARACTERS
     values_nodes: tuple[str, ...] = ("*",)
     values_call_sites: tuple[str, ...] = ("*",)
@@ -207,6 +229,11 @@ def read(conf: Callable[[str, str], str | None], names: Iterable[str] = ()) -> A
         on_error=on_error,
         is_quiet=is_set(QUIET),
         delivery_timeout_s=_seconds(get("spark.lineage.delivery.timeout"), problems),
+        spool_dir=_folder(
+            get("spark.lineage.spool.dir") or os.environ.get("LINEAGE_SPOOL_DIR", ""), problems
+        ),
+        spool_max_bytes=_bytes(get("spark.lineage.spool.maxBytes"), problems),
+        spool_fsync=is_set("spark.lineage.spool.fsync"),
         values_max_characters=_characters(get("spark.lineage.values.max.characters"), problems),
         values_nodes=_patterns(get("spark.lineage.values.nodes")),
         values_call_sites=_patterns(get("spark.lineage.values.call.sites")),
@@ -236,6 +263,26 @@ def _seconds(text: str, problems: list[str]) -> float:
         pass
     problems.append(f"spark.lineage.delivery.timeout={text} is not a number of seconds; 2 is used")
     return 2.0
+
+
+def _folder(text: str, problems: list[str]) -> str:
+    if "://" in text and not text.startswith("file://"):
+        problems.append(
+            f"spark.lineage.spool.dir={text} is not a folder of the executors' machines: mount it there; the "
+            "default is used"
+        )
+        return ""
+    return text
+
+
+def _bytes(text: str, problems: list[str]) -> int:
+    match = re.fullmatch(r"(\d{1,15})([kmgt]?)b?", text.lower())
+    if match:
+        return int(match[1]) << (10 * " kmgt".index(match[2] or " "))
+    problems.append(
+        f"spark.lineage.spool.maxBytes={text} is not a number of bytes, as 500000000 or 512m; 1g is used"
+    )
+    return 1 << 30
 
 
 def _client(path: str, problems: list[str]) -> tuple[tuple[str, str], ...]:

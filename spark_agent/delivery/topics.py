@@ -1,6 +1,6 @@
 """The topics of an application: creates those that are missing, and reports their partitions.
 
-Promises to take no longer than the delivery timeout, and never to raise. What the broker refuses comes back
+Promises to take no longer than it may, and never to raise. What the broker refuses comes back
 as a sentence for people.
 """
 
@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_agent.delivery import kafka_errors
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.delivery.settings import AgentSettings
 
 
 def create_missing_topics(
-    settings: AgentSettings, partitions: Mapping[str, int]
+    settings: AgentSettings, partitions: Mapping[str, int], within_s: float | None = None
 ) -> tuple[dict[str, int], str]:
     """Create missing topics with their partition counts where the broker allows it.
 
-    Takes `delivery_timeout_s` at most. Returns the partitions of the topics that are there, and why others
-    are not.
+    Takes `within_s` at most, by default `delivery_timeout_s`. Returns the partitions of the topics that are
+    there, and why others are not.
     """
-    deadline = time.monotonic() + settings.delivery_timeout_s
+    deadline = time.monotonic() + (settings.delivery_timeout_s if within_s is None else within_s)
     servers, existing, problem, noticed = settings.bootstrap_servers, {}, "", [""]
 
     def note(error: Any) -> None:

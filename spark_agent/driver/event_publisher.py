@@ -14,10 +14,11 @@ import time
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.delivery import kafka_errors, producer
+from spark_agent.delivery import kafka_errors, process_sender
 from spark_agent.delivery.notices import Notices
-from spark_agent.delivery.producer import Delivery, DeliveryError
+from spark_agent.delivery.producer import Delivery, DeliveryError, Sender
 from spark_agent.delivery.settings import AgentSettings
+from spark_agent.delivery.spool import host
 from spark_agent.driver import error_descriptions, summaries
 from spark_agent.driver.delivery_warnings import DeliveryWarnings
 from spark_agent.driver.gaps import Gaps, UnclaimedRuns
@@ -27,8 +28,10 @@ from spark_agent.worker.task_run import TaskRun
 
 #: The end of an application says what is missing of it: worth a wait when the wait budget is spent, too.
 END_WAIT_S = 1.0
+#: How often the driver looks for messages that no broker takes.
+KEEP_S = 1.0
 #: What a manifest adds to the counters of its application.
-_SUMMED = ("blocks", "dropped", "cut", "withheld", "waited_ms")
+_SUMMED = ("blocks", "dropped", "spooled", "cut", "withheld", "waited_ms")
 #: A library of the JVM (MLlib, say) has computed an RDD of Python's, and no action of PySpark's asked for it.
 _OF_JVM = "records went to a job that a library of the JVM ran: what it made of them is not followed"
 
@@ -43,6 +46,7 @@ class EventPublisher:
             "runs": 0,
             "blocks": 0,
             "dropped": 0,
+            "spooled": 0,
             "cut": 0,
             "withheld": 0,
             "events_lost": 0,
@@ -56,9 +60,12 @@ class EventPublisher:
         self._gaps = Gaps(self._publish_gap)
         self._warnings = DeliveryWarnings(context, application_id, settings, notices)
         self._heartbeat = Heartbeat(self._beat)
+        self._keeper = Heartbeat(self._keep, KEEP_S)
         self._lock = threading.RLock()
         self._delivery = Delivery()
-        self._early: list[bytes] | None = []  # events from before the topics were there
+        self._early: list[bytes] | None = []  # events from before it was known whether the topics are there
+        self._has_topics = True
+        self._spool_hosts: set[str] = set()  # where blocks wait
         self._events = 0
         self._operations: set[object] = set()  # the numbers of published nodes, without internal nodes
         self._dropped_because = ""
@@ -73,9 +80,13 @@ class EventPublisher:
         self._heartbeat.start()
 
     def _send_early(self, has_topics: bool) -> None:
-        """Send what was published before the topics were there. Called in the thread that prepared them."""
-        sender = producer.sender_for(self._settings)
+        """Send what was published before the topics were there. Called in the thread that prepared them.
+
+        Without topics it goes into the spool, and what follows too, until they are there.
+        """
+        sender = process_sender.sender_for(self._settings)
         with self._lock:
+            self._has_topics = has_topics
             if not has_topics and sender is not None:
                 sender.wait_budget.pause()
             early, self._early = self._early or [], None
@@ -91,16 +102,30 @@ class EventPublisher:
         """Send no more signs of life, and leave problems with topics to the last line."""
         self._is_ending = True
         self._heartbeat.stop()
+        self._topics.stop()
 
     def application_ended(self, error: BaseException | None) -> None:
         """Publish the end and the counters, and wait until they have arrived or are lost."""
         if self.unclaimed.has_any():
             self.gap(_OF_JVM)
         self._wait_for_topics()
+        begin = time.monotonic()
         self._count_losses(END_WAIT_S)
         self._publish_end(error)
         self._count_losses()
+        self._keeper.stop()
+        self._empty_spool(begin + END_WAIT_S)
         self.log_problems()
+
+    def _empty_spool(self, until: float) -> None:
+        """Send what waits in the spool of this machine, if that is quick."""
+        sender = process_sender.sender_for(self._settings)
+        if sender is None or sender.spool_delivery is None or not self._spooled():
+            return
+        if sender.spool_delivery.finish(max(0.0, until - time.monotonic())):
+            self._delivery.spooled = 0
+            if self._spool_hosts <= {host()}:
+                self.counters["spooled"] = 0
 
     def correct_end(self, error: BaseException | None) -> None:
         """Publish the end again, if it was another than the one that was published."""
@@ -117,6 +142,10 @@ class EventPublisher:
             self._end = end
             self.emit(contract.APPLICATION_ENDED, counters=self.counters, **end)
 
+    def _spooled(self) -> int:
+        """How many messages wait in a spool, as far as is known here."""
+        return self.counters["spooled"] + self._delivery.spooled
+
     def _count_losses(self, at_least_s: float = 0.0) -> None:
         self.counters["events_lost"] = self._flush(at_least_s)
         self.counters["driver_waited_ms"] = round(1000 * self._delivery.waited_s)
@@ -129,8 +158,10 @@ class EventPublisher:
             operations=len(self._operations),
             events=self._events,
             counters=self.counters,
-            problem=(self._dropped_because or self._problem()) if is_lossy else "",
+            problem=(self._dropped_because or self._problem()) if is_lossy or self._spooled() else "",
             gaps=self.gaps,
+            spooled_events=self._delivery.spooled,
+            hosts=sorted(self._spool_hosts | {host()} if self._delivery.spooled else self._spool_hosts),
         )
 
     # -- events --------------------------------------------------------------------------------------
@@ -151,18 +182,32 @@ class EventPublisher:
         with self._lock:
             if self._early is not None:
                 self._early.append(message)
-            elif (sender := producer.sender_for(self._settings)) is not None:
-                key = self._application_id.encode()
-                sender.send(self._settings.node_topic, -1, key, message, delivery)
+            elif (sender := process_sender.sender_for(self._settings)) is not None:
+                self._hand_over(sender, message, delivery)
             else:
-                delivery.fail(producer.process_sender.unavailable)
+                delivery.fail(process_sender.process_sender.unavailable)
+
+    def _hand_over(self, sender: Sender, message: bytes, delivery: Delivery) -> None:
+        topic, key = self._settings.node_topic, self._application_id.encode()
+        if self._has_topics or sender.spool is None:
+            sender.send(topic, -1, key, message, delivery)
+        else:
+            sender.set_aside(topic, -1, key, message, delivery, self._topics.problem)
+
+    def _keep(self) -> None:
+        """What no broker has taken for a while goes on the disk: the driver may be killed at any moment."""
+        with contextlib.suppress(Exception):  # an agent bug must not end the job
+            sender = process_sender.process_sender.sender
+            if sender is not None:
+                sender.spool_stale(max(self._settings.delivery_timeout_s, KEEP_S))
 
     def _beat(self) -> None:
         """Send a sign of life. It has no number, and nobody misses it."""
         with contextlib.suppress(Exception):  # an agent bug must not end the job
             now = int(time.time() * 1000)
             message = contract.encode_event(contract.ALIVE, self._application_id, now, {})
-            self._send(message, Delivery())
+            if self._has_topics:  # else it would wait on the disk, and say nothing when it comes
+                self._send(message, Delivery())
 
     def action_ended(self, node: int, name: str, error: BaseException | None = None) -> None:
         """Publish how an action ended. `error` is not an Exception where the user wanted it to go."""
@@ -186,15 +231,19 @@ class EventPublisher:
             fields.pop("has_client", None)
             self.counters["runs"] += 1
             for name in _SUMMED:
-                self.counters[name] += fields[name]
+                self.counters[name] += fields.get(name, 0)
+            if fields.get("spooled"):
+                self._spool_hosts.add(fields["host"])
             if fields["dropped"]:
                 self._dropped_because = problem
                 self._warnings.add(f"not all was delivered: {problem}")
+            elif fields.get("spooled"):
+                self._warnings.add(f"not all was delivered so far, the rest waits in a spool: {problem}")
             elif problem:
                 self._warnings.add(problem)
-            sender = producer.sender_for(self._settings)
+            sender = process_sender.sender_for(self._settings)
             self.unclaimed.add((fields["input"], *fields["nodes"]))
-            if fields["unconfirmed"] and sender is not None:
+            if (fields["unconfirmed"] or fields.get("spooled")) and sender is not None:
                 sender.wait_budget.pause()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
@@ -270,7 +319,7 @@ class EventPublisher:
 
     def block_problem(self) -> str:
         """Why blocks will not arrive, as far as the driver knows; empty where they will."""
-        sender = producer.sender_for(self._settings)
+        sender = process_sender.sender_for(self._settings)
         return self._topics.flow_problem or (sender.pause_reason() if sender is not None else "")
 
     def _wait_for_topics(self) -> None:
@@ -278,7 +327,7 @@ class EventPublisher:
 
     def _flush(self, at_least_s: float = 0.0) -> int:
         """Wait, within the wait budget, until the events have arrived. Returns how many have not."""
-        sender = producer.sender_for(self._settings)
+        sender = process_sender.sender_for(self._settings)
         with self._lock:
             lost = len(self._early or ())
             if sender is not None:
@@ -290,7 +339,7 @@ class EventPublisher:
         return lost
 
     def _problem(self) -> str:
-        problem = producer.process_sender.unavailable or self._topics.problem or self._delivery.problem
+        problem = process_sender.process_sender.unavailable or self._topics.problem or self._delivery.problem
         return problem or kafka_errors.silent(self._settings.bootstrap_servers, "")
 
     def _incomplete(self, losses: str) -> DeliveryError:

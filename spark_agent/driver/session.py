@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.delivery import settings
+from spark_agent.delivery import process_sender, settings
 from spark_agent.delivery.notices import Notices
 from spark_agent.driver import monkeypatch, outcome, summaries
 from spark_agent.driver.event_publisher import EventPublisher
@@ -38,6 +38,7 @@ class Session:
         #: Lines on standard error: `say` is for whatever the user of the job should read.
         self.notices = Notices(context, is_quiet=self.settings.is_quiet)
         self.patches = monkeypatch.Patches()
+        process_sender.process_sender.local_folders = str(getattr(context, "_temp_dir", "") or "")
         self.events = EventPublisher(context, self.application_id, self.settings, self.notices)
         self.nodes = NodePublisher(self.events)
         self.scope = OperationScope(context, self.events)

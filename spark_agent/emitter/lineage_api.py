@@ -29,6 +29,8 @@ __all__ = ["LineageApi", "LineageApiError", "LineageDeliveryError"]
 MAX_NUMBER = (1 << 31) - 1
 MAX_POSITION = (1 << 53) - 1
 ON_ERROR = ("silent", "fail")
+#: How long the end may take to empty the spool.
+END_WAIT_S = 1.0
 
 
 class LineageApi:
@@ -66,6 +68,7 @@ class LineageApi:
             node_topic=node_topic,
             flow_topic=flow_topic,
             delivery_timeout_s=delivery_timeout_s,
+            spool_dir=os.environ.get("LINEAGE_SPOOL_DIR", ""),
         )
         self._lock = threading.RLock()
         self._operations: dict[int, Operation] = {}
@@ -119,6 +122,12 @@ class LineageApi:
             }
             publisher.emit(contract.APPLICATION_ENDED, counters=counters)
             self.dropped = sum(dropped.values()) + publisher.flush_events()
+            if not publisher.empty_spool(END_WAIT_S):
+                Notices().say(
+                    f"messages of {self.application_id} wait on this machine to be delivered, since Kafka "
+                    f"at {self._settings.bootstrap_servers} does not take them: `lineage spool deliver` "
+                    "sends them"
+                )
             if not self.dropped:
                 return
             problem = (

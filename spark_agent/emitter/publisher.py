@@ -12,8 +12,10 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.contract import Block
 from spark_agent.delivery import producer, topics
+from spark_agent.delivery.process_sender import process_spool
 from spark_agent.delivery.producer import Delivery
 from spark_agent.delivery.settings import AgentSettings
+from spark_agent.delivery.spool import host
 from spark_agent.delivery.wait_budget import WaitBudget
 from spark_agent.emitter.errors import LineageApiError
 from spark_agent.emitter.operations import Operation, OperationRun
@@ -26,7 +28,7 @@ class Publisher:
         self._application_id, self._settings = application_id, settings
         try:
             wait_budget = WaitBudget(settings.delivery_timeout_s, forgives_answers=True)
-            self._sender = producer.Sender(settings, wait_budget)
+            self._sender = producer.Sender(settings, wait_budget, spool=process_spool(settings))
         except ImportError:
             raise LineageApiError("LineageApi needs `pip install confluent-kafka`") from None
         except Exception as error:
@@ -47,6 +49,11 @@ class Publisher:
     def flush_events(self) -> int:
         """How many events were not delivered."""
         return self._sender.flush(self._events)
+
+    def empty_spool(self, within_s: float) -> bool:
+        """Send what waits in the spool. False where something still does."""
+        delivery = self._sender.spool_delivery
+        return delivery is None or delivery.finish(within_s)
 
     def send_block(self, run: OperationRun, relation: str, columns: dict[str, Any]) -> None:
         seq, run.blocks = run.blocks, run.blocks + 1
@@ -97,6 +104,7 @@ class Publisher:
             nodes=[run.operation.number],
             blocks=run.blocks,
             dropped=dropped,
+            **({"spooled": run.delivery.spooled, "host": host()} if run.delivery.spooled else {}),
             inputs=run.records,
             outputs=run.records,
         )

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.sql.kafka_options import java_options
 from spark_agent.sql.types import OutputFiles
@@ -99,6 +99,9 @@ class Jvm:
             float(settings.delivery_timeout_s),
             COMPRESSION,
             settings.on_error == "fail",
+            settings.spool_dir,
+            settings.spool_max_bytes,
+            settings.spool_fsync,
         )
 
     def ship(self) -> None:

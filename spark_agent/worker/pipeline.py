@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender
 from spark_agent.delivery.tracebacks import hide_agent
 from spark_agent.worker import derived_values
 from spark_agent.worker.function_traits import is_partition_bound
@@ -60,7 +60,7 @@ class Capture(Pipeline):
             plan = self.plan
             if plan is None:
                 return super().__call__(partition, records)
-            sender = producer.sender_in_worker(plan.settings, plan.application_id, plan.problem)
+            sender = process_sender.sender_in_worker(plan.settings, plan.application_id, plan.problem)
             for node, function in zip(plan.nodes, self.functions, strict=True):
                 if isinstance(function, Operator):
                     function.node = node

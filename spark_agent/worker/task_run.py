@@ -23,7 +23,9 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.contract import Block
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender, producer
+from spark_agent.delivery.log import logger
+from spark_agent.delivery.spool import host
 from spark_agent.worker import batch_header, derived_values, value_sampling
 from spark_agent.worker.batch_header import Piece
 from spark_agent.worker.block_sink import Tally
@@ -183,7 +185,7 @@ class TaskRun:
         """Send one block. Called while the job pulls records: what fails here is counted, never raised."""
         seq, self.blocks = self.blocks, self.blocks + 1
         if self._sender is None:
-            self._delivery.fail(producer.process_sender.unavailable)
+            self._delivery.fail(process_sender.process_sender.unavailable)
             return
         try:
             message = contract.encode_block(
@@ -200,7 +202,7 @@ class TaskRun:
                 )
             )
         except Exception as error:  # noqa: BLE001 - an agent bug
-            producer.logger.warning("a lineage block of partition %d is lost: %r", self.partition, error)
+            logger.warning("a lineage block of partition %d is lost: %r", self.partition, error)
             self._delivery.fail(f"an agent bug: {error!r}")
             return
         self._sender.send(
@@ -219,7 +221,7 @@ class TaskRun:
             for stream in self._streams:
                 stream.close()
         except Exception as error:  # noqa: BLE001 - an agent bug: the flows of this run cannot be trusted
-            producer.logger.warning("lineage of partition %d is lost: %r", self.partition, error)
+            logger.warning("lineage of partition %d is lost: %r", self.partition, error)
             return max(self.blocks, 1), f"flows could not be captured: {error!r}"
         if self._sender is None:
             return self._delivery.failed, self._delivery.problem
@@ -228,7 +230,7 @@ class TaskRun:
             self._send_run_kept(self._sender, cached)
         dropped = self._sender.flush(self._delivery)
         self._sender.flush(cached)
-        return dropped, self._delivery.problem if dropped else ""
+        return dropped, self._delivery.problem if dropped or self._delivery.spooled else ""
 
     def _send_run_kept(self, sender: producer.Sender, delivery: producer.Delivery) -> None:
         """A cache that this run fills is there for others, whatever becomes of the attempt."""
@@ -245,6 +247,8 @@ class TaskRun:
             "unconfirmed": self._delivery.pending,
             "has_client": self._sender is not None,
         }
+        if self._delivery.spooled:
+            fields.update(spooled=self._delivery.spooled, host=host())
         if action is not None:
             fields.update(attempt=0, stage=0, action=action)
         return json.dumps(fields)

@@ -26,7 +26,9 @@ class Wire:
         self.messages: dict[str, list[bytes]] = {contract.NODE_TOPIC: [], contract.FLOW_TOPIC: []}
         self.lost = ""
 
-    def sender(self, _settings: Any, _wait_budget: Any) -> Wire:
+    spool_delivery = None
+
+    def sender(self, _settings: Any, _wait_budget: Any, spool: Any = None) -> Wire:
         return self
 
     def send(self, topic: str, partition: int, key: bytes, message: bytes, delivery: Any) -> None:

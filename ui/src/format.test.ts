@@ -69,6 +69,12 @@ test("what is missing is said in words", () => {
   expect(completeness({ ...base, missing_blocks: 3, counters: { dropped: 40, missing_runs: 1 } })).toBe(
     "incomplete: 3 blocks missing, 1 run missing, 40 dropped",
   );
+  expect(completeness({ ...base, missing_blocks: 3, counters: { spooled: 3 } })).toBe(
+    "incomplete: 3 blocks to be delivered",
+  );
+  expect(completeness({ ...base, missing_blocks: 3, counters: { spooled: 1 } })).toBe(
+    "incomplete: 2 blocks missing, 1 block to be delivered",
+  );
   expect(completeness({ ...base, counters: { lost_rows: 2 } })).toBe("incomplete: 2 rows lost by the flow store");
 });
 

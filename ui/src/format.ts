@@ -89,9 +89,11 @@ export interface Completeness {
 /** Whether the lineage of an application is complete, and why not. */
 export function completeness({ state, complete, missing_blocks: missing, counters }: Completeness): string {
   if (complete) return "complete";
-  const { dropped = 0, missing_runs: runs = 0, missing_events: events = 0, gaps = 0, lost_rows: lost = 0 } = counters;
+  const { dropped = 0, spooled = 0, missing_runs: runs = 0, missing_events: events = 0 } = counters;
+  const { gaps = 0, lost_rows: lost = 0 } = counters;
   const lacks = [
-    missing > 0 && `${count(missing, "block")} missing`,
+    missing > spooled && `${count(missing - spooled, "block")} missing`,
+    spooled > 0 && `${count(spooled, "block")} to be delivered`,
     runs > 0 && `${count(runs, "run")} missing`,
     events > 0 && `${count(events, "event")} missing`,
     dropped > 0 && `${number(dropped)} dropped`,

@@ -68,7 +68,7 @@ class FileSystems:
             with _readable():
                 status = os.stat(path)  # noqa: PTH116 - a path of Spark's is a text, whatever stands in it
                 return _local_state(status)
-        with self._connected(path) as (system, place):
+        with self.connected(path) as (system, place):
             from pyarrow.fs import FileType
 
             info = system.get_file_info([place])[0]
@@ -91,15 +91,15 @@ class FileSystems:
                 _local_state(os.fstat(file.fileno()))
                 yield file
             return
-        with self._connected(path) as (system, place):
+        with self.connected(path) as (system, place):
             source = system.open_input_file(place)
         with source:
             buffer = _REMOTE_STRETCH if at_length else _REMOTE_PIECE
             yield io.BufferedReader(_Remote(source, _parts(path)[0]), buffer)
 
     @contextmanager
-    def _connected(self, path: str) -> Iterator[tuple[Any, str]]:
-        """(pyarrow's file system, the path in it)."""
+    def connected(self, path: str) -> Iterator[tuple[Any, str]]:
+        """(pyarrow's file system, the path in it). Raises UnreadableError, in the block too."""
         scheme, authority, key = _parts(path)
         store = (scheme, authority)
         with self._lock:

@@ -167,6 +167,7 @@ def summary(
             "flows": sum(flows.values()),
             "events": complete.events,
             "dropped": complete.dropped,
+            "spooled": complete.waiting_blocks,
             "missing_runs": complete.missing_runs,
             "missing_events": complete.missing_events,
             "gaps": len(complete.gaps),

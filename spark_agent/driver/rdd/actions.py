@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver import partitions
 from spark_agent.driver.monkeypatch import like
@@ -207,7 +207,7 @@ def _report(session: Session, sink: Node, chosen: list[Any]) -> list[Any]:
         reads_shuffle=True,
         nodes=(),
     )
-    run = TaskRun(plan, 0, producer.sender_for(session.settings))
+    run = TaskRun(plan, 0, process_sender.sender_for(session.settings))
     stream = run.stream(sink.number, contract.SPANS)
     stream.extend((1, position, 1, writer) for _, writer, position in chosen)
     deque(run.inputs.through(chosen), 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files import catalog_partitions, output_files, written_files

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.sql import tables
 from spark_agent.sql.rewrite.plan_nodes import PlanNodes, publish
 from spark_agent.sql.runtime.re_executions import action_of

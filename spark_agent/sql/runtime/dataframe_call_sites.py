@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.monkeypatch import frame_class, like
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.delivery import settings
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.driver.callers import Callers
 from spark_agent.sql import tables
 from spark_agent.sql.catalyst import Catalyst

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from spark_agent import contract
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.delivery.tracebacks import hiding
 from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node

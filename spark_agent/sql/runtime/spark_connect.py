@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.session import Session
 from spark_agent.sql import tables

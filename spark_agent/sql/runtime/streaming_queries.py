@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_agent.delivery.producer import logger
+from spark_agent.delivery.log import logger
 from spark_agent.driver.call_sites import call_site
 from spark_agent.driver.monkeypatch import like
 from spark_agent.sql import tables

@@ -14,7 +14,7 @@ from pyspark.serializers import CPickleSerializer
 from pyspark.shuffle import Aggregator
 
 from spark_agent import contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender, producer
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.worker import derived_values
 from spark_agent.worker.operators import narrow
@@ -63,7 +63,7 @@ def captured(
     plan = Plan("app", settings, 30, 0, reads_shuffle=False, nodes=nodes, value_nodes=kept)
     sender = Sender()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(producer, "sender_in_worker", lambda *_given: sender)
+        patch.setattr(process_sender, "sender_in_worker", lambda *_given: sender)
         patch.setattr(worker_process, "distinct_texts", set())
         patch.setattr(worker_process, "run", None)
         outputs = list(Capture(tuple(functions), plan)(0, iter(records)))

@@ -21,7 +21,7 @@ from pyspark import SparkConf, SparkContext
 
 from perf.delivery.brokers import closed_port, silent_listener
 from spark_agent import agent, contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender, producer
 from spark_agent.delivery.producer import Delivery, DeliveryError, Sender
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.delivery.wait_budget import WaitBudget
@@ -53,8 +53,9 @@ RESULT = [(0, 990), (1, 996), (2, 987), (3, 993), (4, 999)]
 def run(
     bootstrap_servers: str, job: Callable[[SparkContext], Any], **conf: str
 ) -> tuple[Any, dict[str, int]]:
-    """(what the job gave, the counters of the session)."""
+    """(what the job gave, the counters of the session). There is no spool: what does not leave is lost."""
     settings = {
+        "spark.lineage.spool.maxBytes": "0",
         "spark.master": "local[2]",
         "spark.app.name": "delivery",
         "spark.ui.enabled": "false",
@@ -150,9 +151,10 @@ print(sum(numbers.map(lambda i: (i % 5, i)).reduceByKey(max, 2).values().collect
 def run_script(
     folder: Path, bootstrap_servers: str, environment: Mapping[str, str] | None = None, **conf: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs JOB, which never stops its context, as `python job.py`."""
+    """Runs JOB, which never stops its context, as `python job.py`. There is no spool."""
     (folder / "job.py").write_text(JOB)
     settings = {
+        "spark.lineage.spool.maxBytes": "0",
         "spark.master": "local[2]",
         "spark.app.name": "delivery",
         "spark.ui.enabled": "false",
@@ -270,13 +272,13 @@ def test_threads_that_come_at_once_share_one_sender(
     made = []
 
     class SlowSender:
-        def __init__(self, _settings: AgentSettings, _wait_budget: WaitBudget, _problem: str) -> None:
+        def __init__(self, _settings: AgentSettings, _wait_budget: WaitBudget, *_more: Any) -> None:
             made.append(self)
             time.sleep(0.05)
 
-    monkeypatch.setattr(producer, "Sender", SlowSender)
-    monkeypatch.setattr(producer, "process_sender", producer.ProcessSender())
+    monkeypatch.setattr(process_sender, "Sender", SlowSender)
+    monkeypatch.setattr(process_sender, "process_sender", process_sender.ProcessSender())
     with ThreadPoolExecutor(8) as pool:
-        given = set(pool.map(producer.sender_for, [AgentSettings(bootstrap_servers=closed_port)] * 8))
+        given = set(pool.map(process_sender.sender_for, [AgentSettings(bootstrap_servers=closed_port)] * 8))
     assert given == set(made)
     assert len(made) == 1

@@ -23,7 +23,7 @@ from lineage_api.app import create_app
 from lineage_service.devstack.errors import DownloadError, JavaError
 from perf.delivery.brokers import NO_CREATE, NO_WRITE, Broker, silent_listener
 from spark_agent import agent, contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender
 from spark_agent.driver.event_publisher import EventPublisher
 from tests.support.api_client import Client
 from tests.support.spark.application import application_of, messages_of
@@ -157,7 +157,7 @@ def striking(folder: Path, failure: Failure | None, broker: Broker | None) -> It
 
 def drain() -> None:
     """Wait until the driver's producer has found the broker again and has nothing left to send."""
-    sender = producer.process_sender.sender
+    sender = process_sender.process_sender.sender
     assert sender is not None
     assert sender._producer.flush(DEADLINE_S) == 0
 
@@ -179,6 +179,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
             "spark.ui.enabled": "false",
             "spark.lineage.enabled": str(failure is not None).lower(),
             "spark.lineage.onError": "silent",
+            "spark.lineage.spool.maxBytes": "0",
             **{name.replace("_", "."): value for name, value in conf.items()},
         }
         if failure is not None:

@@ -14,7 +14,7 @@ import pytest
 from pyspark import TaskContext
 
 from spark_agent import contract
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender
 from tests.support.spark import naive_interpreter as naive
 from tests.support.spark.application import Application, Row, part_rows, rows_at, run_application
 from tests.support.spark.naive_interpreter import Data
@@ -225,7 +225,7 @@ def test_an_attempt_that_failed_never_shows(run: Run, tmp_path: Path) -> None:
     def once_wrong(text: str) -> str:
         # Late enough for a block to have left the first time; a worker that fails may die before it is sent.
         if text in ("150000", "b 10", "c 11") and TaskContext.get().attemptNumber() == 0:
-            sender = producer.process_sender.sender
+            sender = process_sender.process_sender.sender
             assert sender is not None
             sender._producer.flush(20)
             raise ValueError(f"the first attempt at {text}")

@@ -50,7 +50,9 @@ class Taps:
         client: tuple[tuple[str, str], ...] = (),
         topic: str = "",
         on_error: str = "silent",
+        spool: Path | None = None,
     ) -> None:
+        """`spool`: where what is not delivered goes; without one it is lost."""
         self.spark = spark
         self.servers = servers
         self.topic = topic or f"{uuid.uuid4().hex[:10]}-flow"
@@ -62,6 +64,8 @@ class Taps:
             delivery_timeout_s=patience_s,
             client=client,
             on_error=on_error,
+            spool_dir="" if spool is None else str(spool),
+            spool_max_bytes=0 if spool is None else 1 << 30,
         )
         self.application_id = f"taps-{self.topic}"
         self.common = self.java.agent_config(self.application_id, settings, PARTITIONS)

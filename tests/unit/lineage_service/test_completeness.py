@@ -179,6 +179,23 @@ def test_a_block_that_arrives_after_the_agent_gave_it_up_is_not_dropped() -> Non
     assert completeness([run, ended()], [(7, seq) for seq in range(4)]).is_complete
 
 
+def test_blocks_that_wait_on_a_disk_are_said_with_their_host_until_they_have_come() -> None:
+    first = {**committed(7, 4), "spooled": 3, "host": "worker-1"}
+    second = {**committed(8, 2), "spooled": 1, "host": "worker-2"}
+    waiting = completeness([first, second, ended(runs=2)], [(7, 0), (8, 1)])
+    assert not waiting.is_complete
+    assert waiting.describe() == (
+        "3 blocks wait on worker-1 to be delivered (operations.md#the-spool); "
+        "1 blocks wait on worker-2 to be delivered (operations.md#the-spool)"
+    )
+    # Of one more nobody knows where it is.
+    lacking = completeness([{**first, "spooled": 2}, ended()], [(7, 0)])
+    assert (lacking.missing_blocks, lacking.waiting_blocks) == (3, 2)
+    assert "missing blocks: 1, of 1 of 1 runs" in lacking.describe()
+    arrived = [(7, seq) for seq in range(4)] + [(8, 0), (8, 1)]
+    assert completeness([first, second, ended(runs=2)], arrived).is_complete
+
+
 def test_nothing_at_all_is_said_so() -> None:
     found = completeness([], [])
     assert not found.is_complete

@@ -4,7 +4,14 @@ import pytest
 
 from spark_agent.driver.summaries import ended, started
 
-NOTHING_LOST = {"runs": 12, "blocks": 24, "dropped": 0, "events_lost": 0, "queries_failed": 0}
+NOTHING_LOST = {
+    "runs": 12,
+    "blocks": 24,
+    "dropped": 0,
+    "spooled": 0,
+    "events_lost": 0,
+    "queries_failed": 0,
+}
 
 
 def end(problem: str = "", gaps: tuple[str, ...] = (), operations: int = 8, **counters: int) -> str:
@@ -51,3 +58,21 @@ def test_a_complete_application_says_what_was_delivered_and_that_the_stores_are_
 )
 def test_what_is_missing_is_said(line: str, missing: str) -> None:
     assert line == f"incomplete for app: {missing}"
+
+
+def test_what_waits_in_a_spool_is_not_called_lost() -> None:
+    counters = {**NOTHING_LOST, "spooled": 3}
+    waiting = ended(
+        "app",
+        operations=8,
+        events=30,
+        counters=counters,
+        problem="no broker",
+        gaps=(),
+        spooled_events=1,
+        hosts=("h1", "h2"),
+    )
+    assert waiting == (
+        "not delivered yet for app: 3 blocks of flows and 1 event wait on h1, h2 to be delivered (no "
+        "broker): the next job with lineage there sends them, and so does `lineage spool deliver`"
+    )

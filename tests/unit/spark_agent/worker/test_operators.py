@@ -24,7 +24,7 @@ from pyspark.shuffle import Aggregator, ExternalSorter
 import spark_agent
 from spark_agent import contract
 from spark_agent.contract import Block
-from spark_agent.delivery import producer
+from spark_agent.delivery import process_sender, producer
 from spark_agent.delivery.producer import DeliveryError
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.worker import position_streams, sampling_rules, value_streams
@@ -165,7 +165,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def run(records: Iterable[Any], *functions: Any, sender: Any = Recorder, **given: Any) -> Task:
         made = sender() if sender is not None else None
-        monkeypatch.setattr(producer, "sender_in_worker", lambda *_given, **_more: made)
+        monkeypatch.setattr(process_sender, "sender_in_worker", lambda *_given, **_more: made)
         manifests, stream = Manifests(), list[Any]()
         chain = Capture(functions, a_plan(len(functions), **given))
         serializer = CapturingSerializer(ListSerializer(), manifests)
@@ -861,7 +861,7 @@ def test_without_a_run_an_operator_does_the_plain_thing(
 
 
 def test_blocks_without_a_sender_are_counted_as_dropped(task: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer.process_sender, "unavailable", "confluent-kafka is not installed")
+    monkeypatch.setattr(process_sender.process_sender, "unavailable", "confluent-kafka is not installed")
     done = task(range(10), Filter(bool), FlatMap(lambda x: [x]), sender=None)
     assert done.outputs == list(range(1, 10))
     assert (done.manifest["blocks"], done.manifest["dropped"]) == (2, 2)
@@ -905,7 +905,7 @@ def test_losses_fail_the_task_only_when_the_user_asked_for_that(task: Start) -> 
 
 
 def test_the_stock_serializer_writes_what_the_chain_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer, "sender_in_worker", lambda *_given, **_more: Recorder())
+    monkeypatch.setattr(process_sender, "sender_in_worker", lambda *_given, **_more: Recorder())
     stock, manifests, stream = AutoBatchedSerializer(PICKLE), Manifests(), BytesIO()
     chain = Capture((Map(str),), a_plan(1))
     CapturingSerializer(stock, manifests).dump_stream(chain(0, iter(range(1_000))), stream)

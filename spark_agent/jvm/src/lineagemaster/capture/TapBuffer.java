@@ -262,7 +262,11 @@ public final class TapBuffer implements TaskCapture.Part {
     }
     manifest.number("blocks", blockCount).number("dropped", dropped).number("unconfirmed", unconfirmed);
     manifest.number("inputs", firstRow).number("outputs", codes == null ? firstRow : codes.size());
-    return manifest.number("waited_ms", tally.waitedMs()).text("problem", dropped == 0 ? "" : tally.problem());
+    if (tally.spooledCount() > 0) {
+      manifest.number("spooled", tally.spooledCount()).text("host", Sender.host());
+    }
+    boolean hasArrived = dropped == 0 && tally.spooledCount() == 0;
+    return manifest.number("waited_ms", tally.waitedMs()).text("problem", hasArrived ? "" : tally.problem());
   }
 
   @Override

@@ -21,6 +21,9 @@ public final class AgentConfig implements Serializable {
   public final double waitBudgetSeconds;
   public final String compression;
   public final boolean failsOnLoss;
+  public final String spoolFolder;
+  public final long spoolMaxBytes;
+  public final boolean isSpoolSynced;
 
   /**
    * @param clientOptions of Kafka's Java client, bootstrap.servers among them
@@ -31,6 +34,9 @@ public final class AgentConfig implements Serializable {
    * @param waitBudgetSeconds how long all waits of one JVM for the broker may take together
    * @param compression of messages, as Kafka names it
    * @param failsOnLoss does a task fail that lost lineage (spark.lineage.onError=fail)
+   * @param spoolFolder of messages that no broker took in time; empty: beside Spark's local folders
+   * @param spoolMaxBytes how much it may take; 0: there is none
+   * @param isSpoolSynced does a write wait for the disk
    */
   public AgentConfig(
       String applicationId,
@@ -42,7 +48,10 @@ public final class AgentConfig implements Serializable {
       ManifestAccumulator manifests,
       double waitBudgetSeconds,
       String compression,
-      boolean failsOnLoss) {
+      boolean failsOnLoss,
+      String spoolFolder,
+      long spoolMaxBytes,
+      boolean isSpoolSynced) {
     this.applicationId = applicationId;
     this.clientOptions = new HashMap<>(clientOptions);
     this.contractVersion = contractVersion;
@@ -53,5 +62,8 @@ public final class AgentConfig implements Serializable {
     this.waitBudgetSeconds = waitBudgetSeconds;
     this.compression = compression;
     this.failsOnLoss = failsOnLoss;
+    this.spoolFolder = spoolFolder;
+    this.spoolMaxBytes = spoolMaxBytes;
+    this.isSpoolSynced = isSpoolSynced;
   }
 }

@@ -2,14 +2,14 @@ package lineagemaster.delivery;
 
 /** A Kafka client as `Sender` sees it. What implements it lives in another class loader, so all here is public. */
 public interface BrokerClient {
-  /** Begin to ask the broker about a topic; takes `Sender.STEP_MS` at most. */
-  void prepare(String topic);
+  /** How many partitions a topic has; 0 while that is not known. Takes `Sender.STEP_MS` at most, a patient one longer. */
+  int partitions(String topic);
 
   /**
-   * Queue one message; takes `Sender.STEP_MS` at most.
+   * Queue one message; takes `Sender.STEP_MS` at most, a patient one longer. The message is told what becomes of it.
    *
-   * @param partition -1 leaves the choice to the key
+   * @param partition in place of the message's own; -1 leaves the choice to the key
    * @return why it cannot be queued now but may be later, or null: it was queued, or it is lost and reported
    */
-  String send(String topic, int partition, byte[] key, byte[] message, DeliveryTally tally);
+  String send(Message message, int partition);
 }

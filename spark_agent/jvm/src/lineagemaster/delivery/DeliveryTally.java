@@ -1,39 +1,54 @@
 package lineagemaster.delivery;
 
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+
 /** Counts what became of one task run's messages. The Kafka client reports from a thread of its own. */
 public final class DeliveryTally {
-  private int pending;
+  private final Set<Message> pending = Collections.newSetFromMap(new IdentityHashMap<>());
+  private long pendingBytes;
   private int failed;
+  private int spooled;
   private long waitedNanos;
   private String problem = "";
 
   /** One more message is on its way. */
-  public synchronized void sent() {
-    pending++;
+  synchronized void sent(Message message) {
+    pending.add(message);
+    pendingBytes += message.value.length;
   }
 
-  /** A message that was on its way has arrived. */
-  public synchronized void arrived() {
-    pending--;
+  /** A message is on its way no longer: it has arrived, or never left. False: it was not. */
+  synchronized boolean arrived(Message message) {
+    boolean wasPending = pending.remove(message);
+    pendingBytes -= wasPending ? message.value.length : 0;
     notifyAll();
+    return wasPending;
   }
 
-  /** A message that was on its way is lost. */
-  public synchronized void lost(String reason) {
-    pending--;
-    failed(reason);
-    notifyAll();
-  }
-
-  /** A message is lost that never was on its way. */
+  /** A message is lost. */
   public synchronized void failed(String reason) {
     failed++;
+    problem = reason;
+  }
+
+  /** So many messages wait in the spool. */
+  synchronized void spooled(int count, String reason) {
+    spooled += count;
     problem = reason;
   }
 
   /** How many messages are lost. */
   public synchronized int failedCount() {
     return failed;
+  }
+
+  /** How many messages have gone into the spool. */
+  public synchronized int spooledCount() {
+    return spooled;
   }
 
   /** Why messages are lost or late; empty while none is. */
@@ -46,7 +61,20 @@ public final class DeliveryTally {
   }
 
   synchronized int pendingCount() {
-    return pending;
+    return pending.size();
+  }
+
+  synchronized long pendingBytes() {
+    return pendingBytes;
+  }
+
+  /** What is on its way, and from now on is not: what its client still reports of it counts no longer. */
+  synchronized List<Message> takePending() {
+    List<Message> messages = new ArrayList<>(pending);
+    pending.clear();
+    pendingBytes = 0;
+    notifyAll();
+    return messages;
   }
 
   synchronized void waited(long nanos) {
@@ -60,7 +88,7 @@ public final class DeliveryTally {
 
   /** Waits until nothing is on its way, but not longer than this. */
   synchronized void await(long milliseconds) throws InterruptedException {
-    if (pending > 0 && milliseconds > 0) {
+    if (!pending.isEmpty() && milliseconds > 0) {
       wait(milliseconds);
     }
   }

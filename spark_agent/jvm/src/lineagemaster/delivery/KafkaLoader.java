@@ -16,16 +16,22 @@ final class KafkaLoader extends ClassLoader {
     super(parent);
   }
 
-  /** A new client; `acknowledged` is called when the broker has taken a message. */
-  static BrokerClient client(AgentConfig config, Runnable acknowledged) throws ReflectiveOperationException {
+  /**
+   * A new client.
+   *
+   * @param acknowledged called when the broker has taken a message
+   * @param isPatient may it wait for answers as long as they take, since nobody waits for it
+   */
+  static BrokerClient client(AgentConfig config, Runnable acknowledged, boolean isPatient)
+      throws ReflectiveOperationException {
     Thread thread = Thread.currentThread();
     ClassLoader context = thread.getContextClassLoader();
     KafkaLoader loader = new KafkaLoader(KafkaLoader.class.getClassLoader());
     try {
       thread.setContextClassLoader(loader); // Kafka looks there for classes that options name
       return (BrokerClient) loader.loadClass(PACKAGE + "KafkaClient")
-          .getConstructor(Map.class, String.class, Runnable.class)
-          .newInstance(config.clientOptions, config.compression, acknowledged);
+          .getConstructor(Map.class, String.class, Runnable.class, boolean.class)
+          .newInstance(config.clientOptions, config.compression, acknowledged, isPatient);
     } finally {
       thread.setContextClassLoader(context);
     }

@@ -17,8 +17,13 @@ public final class Sender {
   private static final Map<Object, Sender> SENDERS = new HashMap<>();
   private static final Set<Object> PREPARED = ConcurrentHashMap.newKeySet();
 
+  /** So many bytes of a task run may be on their way: the spool needs them as they are. */
+  private static final long MAX_BYTES = 1 << 23;
+
   private final WaitBudget waitBudget;
   private final String servers;
+  private final Spool spool;
+  private final SpoolDelivery spoolDelivery;
   private BrokerClient client;
   private String unavailable = "";
   private volatile long acknowledgedAt = System.nanoTime();
@@ -27,11 +32,18 @@ public final class Sender {
   private Sender(AgentConfig config) {
     waitBudget = new WaitBudget(config.waitBudgetSeconds);
     servers = config.clientOptions.get("bootstrap.servers");
+    spool = new Spool(config);
+    spoolDelivery = new SpoolDelivery(spool, config, this::acknowledged);
     try {
-      client = KafkaLoader.client(config, this::acknowledged);
+      client = KafkaLoader.client(config, this::acknowledged, false);
     } catch (Throwable error) { // a bad address, or a class that is not there: the job goes on without lineage
       unavailable = "no Kafka producer for " + servers + ": " + rootMessage(error);
     }
+  }
+
+  /** The name of this machine. */
+  public static String host() {
+    return Spool.hostName();
   }
 
   public static synchronized Sender of(AgentConfig config) {
@@ -39,7 +51,8 @@ public final class Sender {
   }
 
   private static Object key(AgentConfig config) {
-    return List.of(config.clientOptions, config.waitBudgetSeconds, config.compression);
+    return List.of(config.clientOptions, config.waitBudgetSeconds, config.compression, config.spoolFolder,
+        config.spoolMaxBytes);
   }
 
   /** Begins to connect, beside the task: when its first block is full, nobody has to wait for that. */
@@ -53,7 +66,8 @@ public final class Sender {
 
   private void connect(String topic) {
     if (client != null) {
-      client.prepare(topic);
+      client.partitions(topic);
+      spoolDelivery.start(); // what processes that have ended left there
     }
   }
 
@@ -64,13 +78,14 @@ public final class Sender {
   }
 
   /** Queues a message, within the wait budget; the tally says what becomes of it. */
-  public void send(String topic, int partition, byte[] key, byte[] message, DeliveryTally tally) {
+  public void send(String topic, int partition, byte[] key, byte[] value, DeliveryTally tally) {
+    Message message = new Message(topic, partition, key, value, tally, this::failed);
     if (client == null) {
       tally.failed(unavailable);
       return;
     }
     if (!refusal.isEmpty() && waitBudget.isPaused()) {
-      tally.failed(explanation(System.nanoTime(), refusal));
+      setAside(message, explanation(System.nanoTime(), refusal));
       return;
     }
     long begin = System.nanoTime();
@@ -78,9 +93,9 @@ public final class Sender {
     while (true) {
       String newRefusal;
       try {
-        newRefusal = client.send(topic, partition, key, message, tally);
+        newRefusal = queued(message);
       } catch (Throwable error) { // the task is being killed, or memory is short
-        tally.failed(rootMessage(error));
+        setAside(message, rootMessage(error));
         return;
       }
       if (newRefusal == null) {
@@ -95,13 +110,51 @@ public final class Sender {
       }
       if (System.nanoTime() - begin >= allowedNanos || waitBudget.isPaused()) {
         endWait(begin, tally, false);
-        tally.failed(explanation(begin, newRefusal));
+        setAside(message, explanation(begin, newRefusal));
         return;
       }
     }
   }
 
-  /** Waits, within the wait budget, for what is on its way; returns how many messages still are. */
+  private String queued(Message message) throws InterruptedException {
+    if (message.tally().pendingBytes() + message.value.length > MAX_BYTES) {
+      message.tally().await(STEP_MS);
+      return "more waits than it takes";
+    }
+    return client.send(message, message.partition);
+  }
+
+  /** The broker did not take a message that was on its way. Called in the client's thread, too. */
+  private void failed(Message message, String reason, boolean isOfMessage) {
+    if (!message.tally().arrived(message)) {
+      return; // it is in the spool
+    }
+    if (isOfMessage) {
+      message.tally().failed(reason);
+    } else {
+      setAside(message, reason);
+    }
+  }
+
+  private void setAside(Message message, String reason) {
+    setAside(List.of(message), message.tally(), reason);
+  }
+
+  /** Puts messages into the spool; those that it does not take are lost. */
+  private void setAside(List<Message> messages, DeliveryTally tally, String reason) {
+    String problem = spool.write(messages);
+    if (problem.isEmpty()) {
+      tally.spooled(messages.size(), reason);
+      spoolDelivery.start();
+    } else {
+      messages.forEach(message -> tally.failed(reason + "; " + problem));
+    }
+  }
+
+  /**
+   * Waits, within the wait budget, for what is on its way, and puts the rest into the spool. Returns how many messages
+   * are still on their way, since the spool does not take them.
+   */
   public int flush(DeliveryTally tally) {
     long begin = System.nanoTime();
     long allowedNanos = tally.pendingCount() == 0 ? 0 : waitBudget.allowedNanos();
@@ -117,7 +170,12 @@ public final class Sender {
       endWait(begin, tally, pending == 0);
     }
     if (pending > 0) {
-      tally.late(explanation(begin, refusal));
+      String reason = explanation(begin, refusal);
+      tally.late(reason);
+      if (spool.takes()) {
+        setAside(tally.takePending(), tally, reason);
+        pending = 0;
+      }
     }
     return pending;
   }

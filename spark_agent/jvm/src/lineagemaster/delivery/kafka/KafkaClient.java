@@ -3,7 +3,7 @@ package lineagemaster.delivery.kafka;
 import java.util.HashMap;
 import java.util.Map;
 import lineagemaster.delivery.BrokerClient;
-import lineagemaster.delivery.DeliveryTally;
+import lineagemaster.delivery.Message;
 import lineagemaster.delivery.Sender;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -23,20 +23,23 @@ public final class KafkaClient implements BrokerClient {
   private final Runnable acknowledged;
   private final String servers;
 
-  public KafkaClient(Map<String, String> options, String compression, Runnable acknowledged) {
+  /** `isPatient`: nobody waits for it, so it may wait for the broker. */
+  public KafkaClient(
+      Map<String, String> options, String compression, Runnable acknowledged, boolean isPatient) {
     this.acknowledged = acknowledged;
     servers = options.get("bootstrap.servers");
     Map<String, Object> config = new HashMap<>(options);
-    config.put("client.id", "lineage-agent-" + ProcessHandle.current().pid());
+    config.put("client.id", (isPatient ? "lineage-spool-" : "lineage-agent-") + ProcessHandle.current().pid());
     config.put("acks", "all");
     config.put("enable.idempotence", "false"); // consumers drop duplicates; this saves a round trip at the start
     config.put("compression.type", compression);
     config.put("compression.zstd.level", "1");
     config.put("linger.ms", "2"); // a task's last blocks go together, and it waits for them
     config.put("batch.size", "262144");
-    config.put("buffer.memory", "33554432");
+    config.put("buffer.memory", "16777216");
     config.put("max.request.size", "1048576");
-    config.put("max.block.ms", Long.toString(Sender.STEP_MS));
+    config.put("max.block.ms", isPatient ? "60000" : Long.toString(Sender.STEP_MS));
+    config.put("request.timeout.ms", isPatient ? "120000" : "30000");
     config.put("delivery.timeout.ms", "300000"); // a broker that is away for shorter gets all that the buffer holds
     config.put("socket.connection.setup.timeout.ms", "2000");
     config.put("reconnect.backoff.max.ms", "2000");
@@ -46,22 +49,23 @@ public final class KafkaClient implements BrokerClient {
   }
 
   @Override
-  public void prepare(String topic) {
+  public int partitions(String topic) {
     try {
-      producer.partitionsFor(topic);
+      return producer.partitionsFor(topic).size();
     } catch (RuntimeException notYet) {
-      // It goes on asking in a thread of its own.
+      return 0; // it goes on asking in a thread of its own
     }
   }
 
   @Override
-  public String send(String topic, int partition, byte[] key, byte[] message, DeliveryTally tally) {
-    Report report = new Report(topic, tally);
-    tally.sent();
+  public String send(Message message, int partition) {
+    Report report = new Report(message);
+    message.sent();
+    Integer place = partition < 0 ? null : partition;
     try {
-      producer.send(new ProducerRecord<>(topic, partition < 0 ? null : partition, key, message), report);
+      producer.send(new ProducerRecord<>(message.topic, place, message.key, message.value), report);
     } catch (RuntimeException error) {
-      tally.arrived(); // it never left
+      message.unsent();
       throw error;
     }
     return report.refusal;
@@ -74,7 +78,7 @@ public final class KafkaClient implements BrokerClient {
       return "Kafka at " + servers + " does not let this application write to topic " + topic + " (" + reason
           + "): grant its user Write and Describe on the topic";
     }
-    if (error instanceof RecordTooLargeException || error instanceof RecordBatchTooLargeException) {
+    if (isOfMessage(error)) {
       return "topic " + topic + " of Kafka at " + servers + " refuses messages as too large: set the topic's "
           + "max.message.bytes to 1048588, which is Kafka's default, or more";
     }
@@ -97,27 +101,29 @@ public final class KafkaClient implements BrokerClient {
 
   /** What became of one message. */
   private final class Report implements Callback {
-    private final String topic;
-    private final DeliveryTally tally;
+    private final Message message;
     private final Thread caller = Thread.currentThread();
     private String refusal;
 
-    Report(String topic, DeliveryTally tally) {
-      this.topic = topic;
-      this.tally = tally;
+    Report(Message message) {
+      this.message = message;
     }
 
     @Override
     public void onCompletion(RecordMetadata metadata, Exception error) {
       if (error == null) {
-        tally.arrived();
+        message.arrived();
         acknowledged.run();
       } else if (error instanceof TimeoutException && Thread.currentThread() == caller) {
-        tally.arrived(); // `send` is still running: there is no room, or nothing is known of the topic yet
-        refusal = refusalReason(error, topic);
+        message.unsent(); // `send` is still running: there is no room, or nothing is known of the topic yet
+        refusal = refusalReason(error, message.topic);
       } else {
-        tally.lost(explanation(error, topic));
+        message.failed(explanation(error, message.topic), isOfMessage(error));
       }
     }
+  }
+
+  private static boolean isOfMessage(Exception error) {
+    return error instanceof RecordTooLargeException || error instanceof RecordBatchTooLargeException;
   }
 }

@@ -1,0 +1,190 @@
+"""`lineage spool`: what agents could not deliver and put on a disk: list it, send it.
+
+A folder may be that of this machine, or one that machines share; a URL names one in an object store. Files
+that a running process still writes are left to it. Twice is harmless: consumers drop what they have.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lineage_service.errors import LineageError
+from lineage_service.kafka import client
+from lineage_service.kafka.spooled_messages import SpooledMessages
+from lineage_service.tracing.files.file_systems import FileSystems, is_local
+from spark_agent.contract import spool_files
+from spark_agent.contract.spool_files import ReadOutcome
+from spark_agent.contract.spool_folder import spool_folder
+
+if TYPE_CHECKING:
+    from lineage_service.settings import Settings
+
+__all__ = ["command", "configure"]
+
+
+class SpoolError(LineageError):
+    """A spool cannot be read."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("list", "deliver"), help="show what waits, or send it to Kafka")
+    parser.add_argument(
+        "spool",
+        nargs="?",
+        default="",
+        metavar="DIR|URL",
+        help="the folder, or its URL in an object store (default: the one that jobs of this user have here)",
+    )
+    parser.add_argument(
+        "--to",
+        default="",
+        metavar="HOST:PORT",
+        help="with deliver: brokers to send to (default: those that the jobs had, which the files name)",
+    )
+
+
+def command(settings: Settings, options: argparse.Namespace) -> int:
+    """Runs `lineage spool`. Raises LineageError."""
+    where = options.spool or os.environ.get("LINEAGE_SPOOL_DIR", "")
+    where = where or spool_folder("", os.environ.get("SPARK_LOCAL_DIRS", ""))
+    spool = _Folder(where) if is_local(where) else _Remote(where)
+    return _list(spool, where) if options.action == "list" else _deliver(settings, spool, where, options.to)
+
+
+def _list(spool: _Folder | _Remote, where: str) -> int:
+    files = spool.files()
+    for path in files:
+        with spool.opened(path) as file:
+            if file is None:
+                _say(f"{path}: a running process has it")
+                continue
+            applications = Counter(
+                message.key.decode(errors="replace").partition("#")[0] for message in file.messages()
+            )
+            servers = "no file of a spool" if file.head is None else f"for Kafka at {file.head.servers}"
+            held = ", ".join(f"{count} messages of {name}" for name, count in sorted(applications.items()))
+            _say(f"{path}: {held or 'no messages'}; {servers}{_damage(file.outcome)}")
+    if not files:
+        _say(f"nothing waits in {where}")
+    for path in spool.files(spool_files.DAMAGED):
+        _say(f"{path}: what is damaged of a file whose other messages were sent")
+    return 0
+
+
+def _deliver(settings: Settings, spool: _Folder | _Remote, where: str, brokers: str) -> int:
+    """0 where nothing waits any longer, but for files of running processes."""
+    clusters: dict[str, SpooledMessages] = {}
+    sent = damaged = 0
+    problems: dict[str, str] = {}  # by brokers: the next file for them would not leave either
+    for path in spool.files():
+        with spool.opened(path) as file:
+            if file is None:
+                _say(f"{path}: a running process has it, and sends it")
+                continue
+            servers = brokers or (file.head.servers if file.head else "")
+            if servers in problems:
+                continue
+            try:
+                if servers and servers not in clusters:
+                    clusters[servers] = SpooledMessages(
+                        client.with_ports(servers), options=client.options(settings)
+                    )
+                if servers and file.head is not None:
+                    clusters[servers].send(file.messages())
+                file.remove()
+            except LineageError as error:
+                problems[servers] = str(error)
+                continue
+            sent += file.outcome.messages
+            damaged += file.outcome.damaged or file.head is None
+            if file.outcome.damaged or file.head is None:
+                _say(f"{path}: kept as {path.removesuffix(spool_files.SUFFIX)}{spool_files.DAMAGED}, since "
+                     f"it is damaged{_damage(file.outcome)}")  # fmt: skip
+    _say(f"{sent} messages sent from {where}")
+    if problems:
+        raise SpoolError("; ".join(problems.values()))
+    return 1 if damaged else 0
+
+
+def _damage(outcome: ReadOutcome) -> str:
+    damaged = f"; {outcome.damaged} records are damaged" if outcome.damaged else ""
+    return damaged + ("; the last record was not written to its end" if outcome.cut else "")
+
+
+def _say(line: str) -> None:
+    print(line)  # noqa: T201 - the answer
+
+
+class _Folder:
+    """A spool in a folder of this machine."""
+
+    def __init__(self, folder: str) -> None:
+        path = Path(folder.removeprefix("file://")).expanduser().absolute()
+        if path.exists() and not path.is_dir():
+            raise SpoolError(f"{folder} is no folder")
+        self._folder = str(path)
+
+    def files(self, suffix: str = spool_files.SUFFIX) -> list[str]:
+        return spool_files.waiting_files(self._folder, suffix)
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[Any]:
+        """The claimed file; None where a running process has it."""
+        try:
+            claimed = spool_files.claim(path)
+        except OSError as error:
+            raise SpoolError(f"{path} cannot be read: {error.strerror or error}") from None
+        if claimed is None:
+            yield None
+            return
+        with claimed:
+            yield claimed
+
+
+class _Remote:
+    """A spool in an object store, where a file is there when it is whole, and nobody locks it."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+        self._systems = FileSystems()
+
+    def files(self, suffix: str = spool_files.SUFFIX) -> list[str]:
+        from pyarrow.fs import FileSelector
+
+        with self._systems.connected(self._url) as (system, folder):
+            infos = system.get_file_info(FileSelector(folder, allow_not_found=True))
+        names = sorted(info.base_name for info in infos if info.base_name.endswith(suffix))
+        return [f"{self._url}/{name}" for name in names]
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[Any]:
+        with self._systems.connected(path) as (system, place), system.open_input_stream(place) as stream:
+            yield _RemoteFile(system, place, io.BytesIO(stream.read()))
+
+
+class _RemoteFile:
+    """As `spool_files.ClaimedFile`."""
+
+    def __init__(self, system: Any, place: str, file: io.BytesIO) -> None:
+        self._system, self._place, self._file = system, place, file
+        self.head = spool_files.read_head(file)
+        self._begin = file.tell()
+        self.outcome = ReadOutcome()
+
+    def messages(self) -> Iterator[spool_files.SpooledMessage]:
+        self._file.seek(self._begin)
+        self.outcome = ReadOutcome()
+        return spool_files.read_messages(self._file, self.outcome)
+
+    def remove(self) -> None:
+        if self.outcome.damaged or self.head is None:
+            self._system.move(self._place, self._place.removesuffix(spool_files.SUFFIX) + spool_files.DAMAGED)
+        else:
+            self._system.delete_file(self._place)
