@@ -63,16 +63,7 @@ class Job:
 
     def run(self, before_second: Callable[[], Any] = lambda: None, **conf: str) -> None:
         """Run it; `before_second` is called between its two actions."""
-        settings = {
-            "spark.master": "local[2]",
-            "spark.app.name": "spool",
-            "spark.ui.enabled": "false",
-            "spark.lineage.enabled": "true",
-            "spark.lineage.kafka.bootstrap.servers": self.servers,
-            "spark.lineage.spool.dir": str(self.spool),
-            **{f"spark.lineage.topic.{name}": topic for name, topic in self.topics.items()},
-            **{name.replace("_", "."): value for name, value in conf.items()},
-        }
+        settings = {**self.settings, **{name.replace("_", "."): value for name, value in conf.items()}}
         context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
         context.setLogLevel("OFF")
         try:
@@ -85,6 +76,40 @@ class Job:
             even.map(str).saveAsTextFile(str(self.folder / "even"))
         finally:
             context.stop()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "spark.master": "local[2]",
+            "spark.app.name": "spool",
+            "spark.ui.enabled": "false",
+            "spark.lineage.enabled": "true",
+            "spark.lineage.kafka.bootstrap.servers": self.servers,
+            "spark.lineage.spool.dir": str(self.spool),
+            **{f"spark.lineage.topic.{name}": topic for name, topic in self.topics.items()},
+        }
+
+    def run_script(self, end: str) -> subprocess.CompletedProcess[str]:
+        """Run its second action in a process of its own, which does `end` before it stops the context."""
+        script = (
+            "import os, signal, sys, time\n"
+            "from pyspark import SparkContext\n"
+            "with SparkContext() as context:\n"
+            "    numbers = context.textFile(sys.argv[1], 4).map(int)\n"
+            "    numbers.filter(lambda number: number % 2 == 0).map(str).saveAsTextFile(sys.argv[2])\n"
+            f"    {end}\n"
+        )
+        (self.folder / "job.py").write_text(script)
+        flags = " ".join(f"--conf {name}={value}" for name, value in self.settings.items())
+        return subprocess.run(
+            [sys.executable, "job.py", str(self.folder / "in.txt"), str(self.folder / "even")],
+            cwd=self.folder,
+            env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{flags} pyspark-shell"},
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
 
     def waiting(self) -> list[str]:
         return spool_files.waiting_files(str(self.spool))
@@ -100,8 +125,8 @@ class Job:
         """What has been delivered. Complete, and each block once or more."""
         return read_application(self.servers, self.topics, self.folder / f"store-{uuid.uuid4().hex}")
 
-    def check(self) -> None:
-        """All of it has been delivered, and traces are those of the data."""
+    def check(self, *, is_whole: bool = True) -> None:
+        """All of it has been delivered, and traces are those of the data. Not `is_whole`: of one action."""
         application = self.application()
         parts = sorted((self.folder / "even").glob("part-*"))
         numbers = [
@@ -110,7 +135,9 @@ class Job:
         assert len(numbers) == RECORDS // 2
         for part, row, number in numbers[:: RECORDS // 20]:
             assert application.sources_of(part, row) == {("in.txt", number)}
-        for part in (self.folder / "maxima").glob("part-*"):
+        maxima = sorted((self.folder / "maxima").glob("part-*"))
+        assert bool(maxima) is is_whole
+        for part in maxima:
             for row, text in enumerate(part.read_text().splitlines()):
                 key = int(text[1:].partition(",")[0])
                 expected = {("in.txt", number) for number in range(0, RECORDS, 2) if number % 7 == key}
@@ -123,19 +150,29 @@ def job(tmp_path: Path, broker: Broker) -> Job:
 
 
 def test_a_broker_that_is_away_for_the_whole_job_gets_all_of_it_from_the_command(
-    job: Job, broker: Broker, capfd: pytest.CaptureFixture[str]
+    job: Job, broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broker.kill()
-    job.run()
-    said = capfd.readouterr().err
-    assert "lineage: not delivered yet for local-" in said, said
-    assert job.waiting()
-    broker.revive()
+    done = job.run_script("pass")
+    assert done.returncode == 0, done.stderr
+    last = [line for line in done.stderr.splitlines() if line.startswith("lineage: ")][-1]
+    assert "lineage: not delivered yet for local-" in last
+    assert f"wait on {os.uname().nodename} to be delivered (Kafka at {job.servers} does not take them" in last
+    waiting = job.waiting()
+    assert waiting
     assert main(["spool", "list", str(job.spool)]) == 0
-    listed = capfd.readouterr().out
-    assert f"for Kafka at {job.servers}" in listed
-    job.deliver()
-    job.check()
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[0] for line in listed] == waiting
+    assert all(f"for Kafka at {job.servers}" in line for line in listed)
+    assert main(["spool", "deliver", str(job.spool)]) == 1
+    assert f"lineage: no Kafka broker answers at {job.servers}" in capsys.readouterr().err
+    assert job.waiting() == waiting
+    broker.revive()
+    assert main(["spool", "deliver", str(job.spool)]) == 0
+    assert job.waiting() == []
+    assert main(["spool", "list", str(job.spool)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"nothing waits in {job.spool}"
+    job.check(is_whole=False)
 
 
 def test_a_broker_that_comes_back_gets_all_of_it_from_the_job_itself(job: Job, broker: Broker) -> None:
@@ -192,32 +229,8 @@ def test_a_driver_that_is_killed_has_put_its_events_where_they_are_found(
     job: Job, broker: Broker, tmp_path: Path
 ) -> None:
     broker.kill()
-    script = tmp_path / "killed.py"
-    script.write_text(
-        "import os, signal, sys, time\n"
-        "from pyspark import SparkContext\n"
-        "with SparkContext() as context:\n"
-        "    numbers = context.textFile(sys.argv[1], 4).map(int)\n"
-        "    numbers.map(str).saveAsTextFile(sys.argv[2])\n"
-        "    time.sleep(8)\n"  # what waits longer than two seconds goes on the disk
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    conf = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.lineage.enabled": "true",
-        "spark.lineage.kafka.bootstrap.servers": job.servers,
-        "spark.lineage.spool.dir": str(job.spool),
-        **{f"spark.lineage.topic.{name}": topic for name, topic in job.topics.items()},
-    }
-    flags = " ".join(f"--conf {name}={value}" for name, value in conf.items())
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path / "in.txt"), str(tmp_path / "out")],
-        env={**os.environ, "PYSPARK_SUBMIT_ARGS": f"{flags} pyspark-shell"},
-        capture_output=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
+    # What waits longer than two seconds goes on the disk.
+    done = job.run_script("time.sleep(8)\n    os.kill(os.getpid(), signal.SIGKILL)")
     assert done.returncode == -signal.SIGKILL
     broker.revive()
     job.deliver()

@@ -50,9 +50,9 @@ class Taps:
         client: tuple[tuple[str, str], ...] = (),
         topic: str = "",
         on_error: str = "silent",
-        spool: Path | None = None,
+        spool: Path | str | None = None,
     ) -> None:
-        """`spool`: where what is not delivered goes; without one it is lost."""
+        """`spool`: where what is not delivered goes, "" by default; None: it is lost."""
         self.spark = spark
         self.servers = servers
         self.topic = topic or f"{uuid.uuid4().hex[:10]}-flow"

@@ -21,12 +21,14 @@ public final class DeliveryTally {
     pendingBytes += message.value.length;
   }
 
-  /** A message is on its way no longer: it has arrived, or never left. False: it was not. */
-  synchronized boolean arrived(Message message) {
-    boolean wasPending = pending.remove(message);
-    pendingBytes -= wasPending ? message.value.length : 0;
+  /** A message is on its way no longer: it has arrived, never left, or is counted elsewhere. */
+  synchronized void arrived(Message message) {
+    pendingBytes -= pending.remove(message) ? message.value.length : 0;
     notifyAll();
-    return wasPending;
+  }
+
+  synchronized boolean isPending(Message message) {
+    return pending.contains(message);
   }
 
   /** A message is lost. */

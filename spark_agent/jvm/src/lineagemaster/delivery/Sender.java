@@ -126,13 +126,16 @@ public final class Sender {
 
   /** The broker did not take a message that was on its way. Called in the client's thread, too. */
   private void failed(Message message, String reason, boolean isOfMessage) {
-    if (!message.tally().arrived(message)) {
-      return; // it is in the spool
-    }
-    if (isOfMessage) {
-      message.tally().failed(reason);
-    } else {
-      setAside(message, reason);
+    DeliveryTally tally = message.tally();
+    synchronized (tally) { // whoever waits for the tally must not see it between the two
+      if (tally.isPending(message)) { // else it is in the spool
+        if (isOfMessage) {
+          tally.failed(reason);
+        } else {
+          setAside(message, reason);
+        }
+        tally.arrived(message);
+      }
     }
   }
 

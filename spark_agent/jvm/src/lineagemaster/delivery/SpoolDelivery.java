@@ -87,8 +87,8 @@ final class SpoolDelivery {
   private boolean send(SpoolFile file) throws Exception {
     DeliveryTally tally = new DeliveryTally();
     Message.Keeper keeper = (message, reason, isOfMessage) -> {
-      message.tally().arrived(message);
       message.tally().failed(reason);
+      message.tally().arrived(message);
     };
     if (client == null) {
       client = KafkaLoader.client(config, answered, true);
