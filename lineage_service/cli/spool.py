@@ -69,8 +69,8 @@ def _list(spool: _Folder | _Remote, where: str) -> int:
                 message.key.decode(errors="replace").partition("#")[0] for message in file.messages()
             )
             servers = "no file of a spool" if file.head is None else f"for Kafka at {file.head.servers}"
-            held = ", ".join(f"{count} messages of {name}" for name, count in sorted(applications.items()))
-            _say(f"{path}: {held or 'no messages'}; {servers}{_damage(file.outcome)}")
+            content = ", ".join(f"{count} messages of {name}" for name, count in sorted(applications.items()))
+            _say(f"{path}: {content or 'no messages'}; {servers}{_damage(file.outcome)}")
     if not files:
         _say(f"nothing waits in {where}")
     for path in spool.files(spool_files.DAMAGED):

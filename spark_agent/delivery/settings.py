@@ -105,8 +105,9 @@ SETTINGS = (
     Setting(
         "spark.lineage.onError",
         "silent",
-        "If lineage cannot be delivered: `silent` lets the job continue, counts the losses and reports them "
-        "once on standard error; `partial` also writes a warning into Spark's log; `fail` fails the job.",
+        "If lineage is lost: `silent` lets the job continue, counts the losses and reports them once on "
+        "standard error; `partial` also writes a warning into Spark's log; `fail` fails the job. What waits "
+        "in the spool is not lost.",
     ),
     Setting(
         QUIET,
@@ -123,9 +124,8 @@ SETTINGS = (
     Setting(
         "spark.lineage.spool.dir",
         "",
-        "Folder for messages that no broker took in time; see operations.md. It must exist on each host, or "
-        "be one that the agent may create, and may be shared by hosts. Empty: LINEAGE_SPOOL_DIR, else "
-        "`lineage-spool-UID` in the first of Spark's local folders.",
+        "Folder on each host for messages that no broker took in time; see operations.md. Hosts may share "
+        "it. Empty: LINEAGE_SPOOL_DIR, else `lineage-spool-UID` in the first of Spark's local folders.",
     ),
     Setting(
         "spark.lineage.spool.maxBytes",
@@ -136,8 +136,8 @@ SETTINGS = (
     Setting(
         "spark.lineage.spool.fsync",
         "false",
-        "Wait until the disk has what is put into the spool. Only the end of the machine itself loses "
-        "anything without it.",
+        "Wait until the disk has what goes into the spool. Without it, a machine that loses its power may "
+        "lose some of it.",
     ),
 )
 

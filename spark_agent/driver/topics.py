@@ -57,8 +57,8 @@ class Topics:
 
     def _ask(self, within_s: float | None) -> bool:
         node_topic, flow_topic = self._settings.node_topic, self._settings.flow_topic
-        wanted = {node_topic: contract.NODE_PARTITIONS, flow_topic: contract.FLOW_PARTITIONS}
-        partitions, self.problem = topics.create_missing_topics(self._settings, wanted, within_s)
+        counts = {node_topic: contract.NODE_PARTITIONS, flow_topic: contract.FLOW_PARTITIONS}
+        partitions, self.problem = topics.create_missing_topics(self._settings, counts, within_s)
         self.flow_problem = self.problem if partitions and flow_topic not in partitions else ""
         self.flow_partitions = partitions.get(flow_topic) or contract.FLOW_PARTITIONS
         return bool(partitions)
