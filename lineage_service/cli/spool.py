@@ -156,10 +156,13 @@ class _Remote:
         self._systems = FileSystems()
 
     def files(self, suffix: str = spool_files.SUFFIX) -> list[str]:
-        from pyarrow.fs import FileSelector
+        from pyarrow.fs import FileSelector, FileType
 
         with self._systems.connected(self._url) as (system, folder):
             infos = system.get_file_info(FileSelector(folder, allow_not_found=True))
+            bucket = folder.strip("/").partition("/")[0]
+            if not infos and system.get_file_info([bucket])[0].type == FileType.NotFound:
+                raise SpoolError(f"{self._url}: there is no {bucket}")
         names = sorted(info.base_name for info in infos if info.base_name.endswith(suffix))
         return [f"{self._url}/{name}" for name in names]
 

@@ -304,4 +304,4 @@ def test_beside_a_broker_that_is_away_spark_submit_s_standard_output_is_the_job_
     assert re.fullmatch(ON, begin), begin
     assert "are not delivered" in problem
     assert f"Kafka at {address} does not take them" in problem
-    assert end.startswith("lineage: incomplete for local-")
+    assert end.startswith("lineage: not delivered yet for local-")

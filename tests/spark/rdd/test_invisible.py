@@ -606,7 +606,7 @@ def test_a_stopped_context_leaves_nothing_patched_and_another_can_start(kafka: A
         counters = dict(running.session.events.counters)
         assert counters.pop("driver_waited_ms") >= 0
         assert counters == {
-            "runs": 4, "blocks": 0, "dropped": 0, "cut": 0, "withheld": 0, "events_lost": 0,
+            "runs": 4, "blocks": 0, "dropped": 0, "spooled": 0, "cut": 0, "withheld": 0, "events_lost": 0,
             "queries_failed": 0, "waited_ms": 0,
         }  # fmt: skip
 
