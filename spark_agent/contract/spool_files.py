@@ -85,7 +85,7 @@ class ReadOutcome:
 def new_name(host: str) -> str:
     """A file name that no other process uses. It begins with the host, and sorts by time behind that."""
     safe = "".join(character if character.isalnum() or character in ".-" else "-" for character in host)
-    return f"{safe or 'host'}_{time.time_ns() // 1_000_000:013d}_{os.getpid()}_{secrets.token_hex(4)}{SUFFIX}"
+    return f"{safe or 'host'}_{time.time_ns() // 1_000:016d}_{os.getpid()}_{secrets.token_hex(4)}{SUFFIX}"
 
 
 def encode_head(head: SpoolHead) -> bytes:

@@ -11,6 +11,7 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
@@ -159,9 +160,10 @@ final class Spool {
 
   private void newFile() throws IOException {
     long pid = ProcessHandle.current().pid();
-    long time = System.currentTimeMillis();
+    Instant now = Instant.now();
+    long micros = now.getEpochSecond() * 1_000_000 + now.getNano() / 1_000;
     String random = UUID.randomUUID().toString().substring(0, 8);
-    path = folder.path.resolve(String.format("%s_%013d_%d_%s%s", host, time, pid, random, SpoolFile.SUFFIX));
+    path = folder.path.resolve(String.format("%s_%016d_%d_%s%s", host, micros, pid, random, SpoolFile.SUFFIX));
     String mode = folder.isOwn ? "rw-------" : "rw-rw----";
     try {
       file = FileChannel.open(
@@ -180,7 +182,7 @@ final class Spool {
     }
     writeAll(file, SpoolFile.MAGIC);
     String head = "{\"servers\": " + Json.quoted(servers()) + ", \"host\": " + Json.quoted(host) + ", \"pid\": " + pid
-        + ", \"time\": " + time + "}\n";
+        + ", \"time\": " + now.toEpochMilli() + "}\n";
     writeAll(file, head.getBytes(StandardCharsets.US_ASCII));
   }
 
