@@ -237,12 +237,26 @@ class Flow(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStart(Result):
+    """A node at which a trace starts."""
+
+    node_id: str = field(metadata=doc("`APPLICATION_ID#NUMBER`."))
+    name: str = field(metadata=doc("The operation, for example `textFile`."))
+    kind: str = field(metadata=doc("`source`, `operator` or `sink`."))
+    total: int = field(metadata=doc("Number of records at which the trace starts, listed or not."))
+    records: tuple[Record, ...] = field(metadata=doc("These records, at most `limit`."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace(Result):
     """What one record came from, or what became of it, node by node."""
 
     direction: Direction = field(metadata=doc("As requested."))
-    start: tuple[Record, ...] = field(metadata=doc("The records at which the trace starts."))
+    start: tuple[Record, ...] = field(metadata=doc("The records of the first of `starts`."))
     start_node: str = field(metadata=doc("Their node id."))
+    starts: tuple[TraceStart, ...] = field(
+        metadata=doc("All nodes at which the trace starts: several if several have the file, forward.")
+    )
     complete: bool = field(
         metadata=doc(
             "False: records may be missing, because blocks are missing or, forward, because a query that "

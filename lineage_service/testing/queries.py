@@ -7,7 +7,7 @@ it is for tests, demonstrations and the page's development.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
@@ -21,11 +21,12 @@ from lineage_service.lineage import (
     RecordPage,
     Trace,
     TracedNode,
+    TraceStart,
     Values,
     ValueStep,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
-from lineage_service.tracing.files.file_nodes import nodes_meant
+from lineage_service.tracing.files.file_nodes import FileHolder, nodes_meant
 
 __all__ = ["MemoryLineage", "MemoryQueries"]
 
@@ -156,10 +157,12 @@ class MemoryQueries:
                 )
             )
         more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)
+        starts = tuple(_trace_starts(index, start_node, start, query.limit))
         return Trace(
             direction=query.direction,
-            start=tuple(index.records[hash_][1] for hash_ in start if index.records[hash_][0] is start_node),
+            start=starts[0].records,
             start_node=start_node.node_id,
+            starts=starts,
             complete=index.lineage.application.complete,
             # What the start came out of is in question backward; what it went into, forward.
             exact=all(node.exact for node in (path if query.direction == "backward" else path[1:])),
@@ -233,17 +236,33 @@ def _start(index: _Index, query: TraceQuery) -> tuple[Node, list[str]]:
     if not hashes:
         raise NotFoundError("there is no such record")
     if query.path is not None:
-        kinds = {index.records[hash_][0].node: index.records[hash_][0].kind for hash_ in hashes}
-        meant = nodes_meant(kinds, query.direction)
+        nodes = (index.records[hash_][0] for hash_ in hashes)
+        meant = nodes_meant({node.node: FileHolder(node.kind) for node in nodes}, query.direction)
         meant = meant[:1] if query.direction == "backward" else meant
         hashes = [hash_ for hash_ in hashes if index.records[hash_][0].node in meant]
         return index.node(str(meant[0])), hashes
-    nodes = {index.records[hash_][0].node_id for hash_ in hashes}
-    if len(nodes) > 1:
+    node_ids = {index.records[hash_][0].node_id for hash_ in hashes}
+    if len(node_ids) > 1:
         raise InvalidQueryError(
-            f"the record is in several nodes ({', '.join(sorted(nodes))}): say which node"
+            f"the record is in several nodes ({', '.join(sorted(node_ids))}): say which node"
         )
-    return index.nodes[nodes.pop()], hashes
+    return index.nodes[node_ids.pop()], hashes
+
+
+def _trace_starts(index: _Index, start_node: Node, start: Sequence[str], limit: int) -> Iterator[TraceStart]:
+    """The nodes of the records `start`, `start_node` first."""
+    by_node: dict[str, list[Record]] = {start_node.node_id: []}
+    for node, record in (index.records[hash_] for hash_ in start):
+        by_node.setdefault(node.node_id, []).append(record)
+    for node_id, records in by_node.items():
+        node = index.nodes[node_id]
+        yield TraceStart(
+            node_id=node_id,
+            name=node.name,
+            kind=node.kind,
+            total=len(records),
+            records=tuple(records[:limit]),
+        )
 
 
 def _begins(index: _Index, query: TraceQuery, node: Node, record: Record) -> bool:

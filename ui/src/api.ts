@@ -195,6 +195,7 @@ export interface Trace {
   direction: "backward" | "forward";
   start: Record[];
   start_node: string;
+  starts: TraceStart[];
   complete: boolean;
   exact: boolean;
   truncated: boolean;
@@ -202,6 +203,15 @@ export interface Trace {
   flows: Flow[];
   next: string | null;
   how: string;
+}
+
+/** A node at which a trace starts. */
+export interface TraceStart {
+  node_id: string;
+  name: string;
+  kind: string;
+  total: number;
+  records: Record[];
 }
 
 /** The records of one node that a trace reached. */

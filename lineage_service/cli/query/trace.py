@@ -140,6 +140,9 @@ def _show(console: Console, trace: Trace) -> None:
 
 def _notes(trace: Trace) -> Iterator[str]:
     """What the records do not say of themselves."""
+    if len(trace.starts) > 1:
+        names = ", ".join(f"{start.node_id.rpartition('#')[2]} ({start.name})" for start in trace.starts)
+        yield f"Several operations have this row, and the trace starts at each: {names}; --node selects one."
     if not trace.complete:
         yield (
             "This lineage is not complete: records may be missing (`lineage apps`, or a line below, says "

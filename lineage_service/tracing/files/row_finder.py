@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.lineage import Direction
 from lineage_service.tracing.files.decompression import Check
-from lineage_service.tracing.files.file_nodes import nodes_meant
+from lineage_service.tracing.files.file_nodes import FileHolder, nodes_meant
 from lineage_service.tracing.files.file_parts import (
     LINES,
     TEXT,
@@ -19,6 +19,7 @@ from lineage_service.tracing.files.file_parts import (
     normal_path,
     parts_of,
     paths_of,
+    plain_path,
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import UnreadableError
@@ -50,7 +51,8 @@ class RowFinder:
     ) -> list[tuple[int, int, int]]:
         """[(node, partition, offset)] of a row of a file: of `node`, or of the nodes that are meant.
 
-        Several only forward, see `nodes_meant`. Raises NotFoundError, InvalidQueryError.
+        Several only forward, see `nodes_meant`: of several nodes, or of one that read the file several times.
+        Raises NotFoundError, InvalidQueryError.
         """
         file = _File(path, normal_path(path))
         infos_of = _infos_with(topology, file)
@@ -62,13 +64,13 @@ class RowFinder:
                 f"node {node} neither read nor wrote the file {file.name}; who did: "
                 f"{_nodes(topology, infos_of)}"
             )
-        kinds = {number: topology.nodes[number].kind for number in infos_of}
+        holders = {number: _holder(topology.nodes[number], infos, file) for number, infos in infos_of.items()}
         records: list[tuple[int, int, int]] = []
         missing: list[NotFoundError] = []
-        for number in nodes_meant(kinds, direction) if node is None else [node]:
+        for number in nodes_meant(holders, direction) if node is None else [node]:
             try:
-                at = self._in_node(topology.nodes[number], infos_of[number], file, row, check)
-                records.append((number, *at))
+                places = self._in_node(topology.nodes[number], infos_of[number], file, row, check)
+                records += ((number, *place) for place in places)
             except UnknownRowError as error:
                 if len(infos_of) == 1:
                     raise
@@ -76,18 +78,25 @@ class RowFinder:
             except NotFoundError as error:  # it read another part of the file
                 missing.append(error)
             if records and direction == "backward":
-                break
+                return records[:1]
         if not records:
             raise missing[0]
         return records
 
     def _in_node(
         self, node: TopologyNode, infos: Sequence[PartitionInfo], file: _File, row: int, check: Check
-    ) -> tuple[int, int]:
-        """(partition, offset) of a row of a file, of which a node has these partitions."""
+    ) -> list[tuple[int, int]]:
+        """[(partition, offset)] of a row of a file, of which a node has these partitions.
+
+        There are several where one node read the file several times.
+        """
         if "files" in infos[0]:
-            paths = enumerate(paths_of(infos[0]))
-            return int(infos[0]["split"]), next(offset for offset, path in paths if file.is_at(path))
+            return [
+                (int(info["split"]), offset)
+                for info in infos
+                for offset, path in enumerate(paths_of(info))
+                if file.is_at(path)
+            ]
         parts = [
             (int(info["split"]), part)
             for info in infos
@@ -95,53 +104,67 @@ class RowFinder:
             if file.is_at(part.path)
         ]
         if parts:
-            if node.kind == "source" and _are_read_again(part for _, part in parts):
-                raise InvalidQueryError(
-                    f"node {node.number} read {file.name} more than once; give node, partition and offset"
-                )
             return self._in_parts(format_of(node), parts, row, check)
-        in_order = sorted(infos, key=lambda info: int(info["start"]))
-        if "record_length" in in_order[0]:
-            return _of_one_length(in_order, file, row)
-        if len(in_order) == 1:
-            return int(in_order[0]["split"]), row
-        partitions = {int(info["split"]) for info in in_order}
+        once = {int(info["start"]): info for info in reversed(infos)}
+        partition, offset = self._in_ranges(node, [once[start] for start in sorted(once)], file, row, check)
+        start = next(info["start"] for info in infos if int(info["split"]) == partition)
+        return [(int(info["split"]), offset) for info in infos if info["start"] == start]
+
+    def _in_ranges(
+        self, node: TopologyNode, infos: Sequence[PartitionInfo], file: _File, row: int, check: Check
+    ) -> tuple[int, int]:
+        """(partition, offset) of a row of a file, of which the partitions are byte ranges, in their order."""
+        if "record_length" in infos[0]:
+            return _of_one_length(infos, file, row)
+        if len(infos) == 1:
+            return int(infos[0]["split"]), row
+        partitions = {int(info["split"]) for info in infos}
         for partition, rows in node.file_rows.items():
             if row in rows and partition in partitions:
                 return partition, row - rows.start
-        return self._partition_of(in_order, row, check)
+        return self._partition_of(infos, row, check)
 
     def _in_parts(
         self, format: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
-    ) -> tuple[int, int]:
-        """(partition, offset) of a row of a file, of which the parts are pieces."""
+    ) -> list[tuple[int, int]]:
+        """[(partition, offset)] of a row of a file, of which the parts are pieces, maybe several times."""
         path = parts[0][1].path
+        once = list({(part.start, part.row): (split, part) for split, part in reversed(parts)}.values())
         try:
-            if len(parts) == 1 and format == TEXT and not parts[0][1].start:  # the file need not be read
-                partition, part = parts[0]
-                offset = part.first + row - (part.row or 0)
-            elif all(part.row is not None for _, part in parts):
-                number = row if format not in LINES else self._record_in(format, path, 0, row, check)
-                candidates = [candidate for candidate in parts if (candidate[1].row or 0) <= number]
-                partition, part = max(
-                    candidates, key=lambda candidate: candidate[1].row or 0, default=parts[0]
-                )
-                offset = part.first + number - (part.row or 0)
-            elif format in LINES:
-                in_parts = [{**part.as_partition(), "split": at} for at, (_, part) in enumerate(parts)]
-                in_parts.sort(key=lambda info: int(info["start"]))
-                at, line = self._partition_of(in_parts, row, check)
-                partition, part = parts[at]
-                offset = part.first + self._record_in(format, path, part.start, line, check)
-            else:
-                raise UnknownRowError(
-                    f"{path}: which record row {row} became is not known; give node, partition and offset"
-                )
+            piece, behind = self._piece_with(format, path, once, row, check)
         except UnreadableError as error:
             raise UnknownRowError(f"{path}: {error}; or give node, partition and offset") from None
-        if offset < part.first or (part.last is not None and offset >= part.last):
+        places = [
+            (split, part.first + behind)
+            for split, part in parts
+            if (part.start, part.row) == (piece.start, piece.row)
+            and behind >= 0
+            and (part.last is None or part.first + behind < part.last)
+        ]
+        if not places:
             raise NotFoundError(f"row {row} of {path} is none of the records that were read or written")
-        return partition, offset
+        return places
+
+    def _piece_with(
+        self, format: str, path: str, parts: Sequence[tuple[int, FilePart]], row: int, check: Check
+    ) -> tuple[FilePart, int]:
+        """The piece of a file that a row is in, and how many records of the piece are before it."""
+        pieces = [part for _, part in parts]
+        if len(pieces) == 1 and format == TEXT and not pieces[0].start:  # the file need not be read
+            return pieces[0], row - (pieces[0].row or 0)
+        if all(part.row is not None for part in pieces):
+            number = row if format not in LINES else self._record_in(format, path, 0, row, check)
+            candidates = [part for part in pieces if (part.row or 0) <= number]
+            piece = max(candidates, key=lambda part: part.row or 0, default=pieces[0])
+            return piece, number - (piece.row or 0)
+        if format in LINES:
+            in_parts = [{**part.as_partition(), "split": at} for at, part in enumerate(pieces)]
+            in_parts.sort(key=lambda info: int(info["start"]))
+            at, line = self._partition_of(in_parts, row, check)
+            return pieces[at], self._record_in(format, path, pieces[at].start, line, check)
+        raise UnknownRowError(
+            f"{path}: which record row {row} became is not known; give node, partition and offset"
+        )
 
     def _record_in(self, format: str, path: str, start: int, line: int, check: Check) -> int:
         """Which record of a file or a partition of it a line is."""
@@ -213,7 +236,23 @@ def _nodes(topology: Topology, numbers: Iterable[int]) -> str:
     return ", ".join(in_words(topology.nodes[number]) for number in sorted(numbers))
 
 
-def _are_read_again(parts: Iterable[FilePart]) -> bool:
-    """Is a file among what was read twice, or a piece of one?"""
-    starts = Counter((part.start, part.row) for part in parts)
-    return max(starts.values()) > 1
+def _holder(node: TopologyNode, infos: Sequence[PartitionInfo], file: _File) -> FileHolder:
+    """A node with a file, as far as it says in which state that was.
+
+    A query says so behind its end, when another operation may have written the file anew.
+    """
+    if node.by_id and node.kind == "source":
+        return FileHolder(node.kind)
+    [(size, modified), *others] = {
+        (entry.get("size"), entry.get("modified")) for entry in _entries(infos, file)
+    }
+    if others or size is None or modified is None:
+        return FileHolder(node.kind)
+    return FileHolder(node.kind, (int(size), int(modified)))
+
+
+def _entries(infos: Sequence[PartitionInfo], file: _File) -> Iterator[Mapping[str, Any]]:
+    """What partitions say of a file."""
+    for info in infos:
+        entries = info.get("files") or info.get("parts") or [info]
+        yield from (entry for entry in entries if file.is_at(plain_path(str(entry["path"]))))

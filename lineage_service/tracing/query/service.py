@@ -20,6 +20,7 @@ from lineage_service.lineage import (
     RecordPage,
     Trace,
     TracedNode,
+    TraceStart,
     Values,
 )
 from lineage_service.queries import RecordQuery, TraceQuery
@@ -39,6 +40,7 @@ from lineage_service.tracing.query.shown_records import shown_by
 from lineage_service.tracing.query.trace_results import (
     nodes_of,
     reason_of,
+    start_of,
     state_of,
     trace_of,
 )
@@ -133,18 +135,16 @@ class LineageQueries:
         cursor = opened.snapshot.database.cursor()
         try:
             with time_budget(cursor, self._time_budget_s) as check:
-                node, starts = self._starts(opened, cursor, query, check)
+                starts = self._starts(opened, cursor, query, check)
                 trace = self._walks.take(walk)
                 if trace is None:
                     trace = self._new_trace(opened, query, to, starts)
                 if not (page.so_far and trace.has_results):
                     trace.advance(check)
-                named = {_place(start): start for start in starts if start.node == node.number}
-                listed = list(named.values())[: query.limit]
-                first = self._show(opened, cursor, node, listed, values=query.values, check=check)
+                named = self._named_starts(opened, cursor, starts, query, check)
                 segments = trace.page(query.limit, page.after, check, only)
                 shown = [self._segment(*segment, query, check) for segment in segments]
-                return trace_of(query, node, first, trace, segments, shown)
+                return trace_of(query, named, trace, segments, shown)
         except TimeBudgetError as error:
             if trace is not None and trace.has_results:
                 error.next = cursors.encode(digest, Page(so_far=True))
@@ -185,18 +185,36 @@ class LineageQueries:
 
     def _starts(
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
-    ) -> tuple[TopologyNode, list[Position]]:
-        """The node to name, and the records, in the runs that hold them, that a query names."""
+    ) -> list[Position]:
+        """The records that a query names, in the runs that hold them; those of the node to name first."""
         named = records_named(opened.graph, self._locations, query, check)
         if isinstance(named, TopologyNode):
-            return named, _by_key(opened, cursor, named, query)
-        starts = starts_named(opened.graph, named, query.direction)
-        positions = [
+            return _by_key(opened, cursor, named, query)
+        return [
             Position(start.node.number, start.partition, start.offset, run.number)
-            for start in starts
+            for start in starts_named(opened.graph, named, query.direction)
             for run in start.runs
         ]
-        return starts[0].node, positions
+
+    def _named_starts(
+        self,
+        opened: Opened,
+        cursor: duckdb.DuckDBPyConnection,
+        starts: Sequence[Position],
+        query: TraceQuery,
+        check: Check,
+    ) -> list[TraceStart]:
+        """The starts as people see them, node by node."""
+        by_node: dict[int, dict[tuple[int, int], Position]] = {}
+        for start in starts:
+            by_node.setdefault(start.node, {})[_place(start)] = start
+        named = []
+        for number, positions in by_node.items():
+            node = opened.graph.topology.nodes[number]
+            listed = [positions[place] for place in sorted(positions)[: query.limit]]
+            records = self._show(opened, cursor, node, listed, values=query.values, check=check)
+            named.append(start_of(opened.application.application_id, node, len(positions), records))
+        return named
 
     # -- values --------------------------------------------------------------------------------------
 

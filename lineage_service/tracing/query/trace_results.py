@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode
+from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceStart
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.decompression import Check
@@ -25,7 +25,7 @@ from lineage_service.tracing.walk.linked_files import FileSplit
 from lineage_service.tracing.walk.result import Position, Walked
 from spark_agent import contract
 
-__all__ = ["Texts", "nodes_of", "reason_of", "records_of", "trace_of"]
+__all__ = ["Texts", "nodes_of", "reason_of", "records_of", "start_of", "trace_of"]
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
@@ -111,10 +111,20 @@ def nodes_of(
     )
 
 
+def start_of(application_id: str, node: TopologyNode, total: int, records: tuple[Record, ...]) -> TraceStart:
+    """A node at which a trace starts, with those of its records that are listed."""
+    return TraceStart(
+        node_id=contract.node_id(application_id, node.number),
+        name=node.name,
+        kind=node.kind,
+        total=total,
+        records=records,
+    )
+
+
 def trace_of(
     query: TraceQuery,
-    node: TopologyNode,
-    start: tuple[Record, ...],
+    starts: Sequence[TraceStart],
     trace: CrossApplicationTrace[Any, Any],
     segments: Sequence[Segment],
     shown: Sequence[tuple[TracedNode, ...]],
@@ -133,8 +143,9 @@ def trace_of(
         following = cursors.encode(cursors.digest(application_id, query), page)
     return Trace(
         direction=query.direction,
-        start=start,
-        start_node=contract.node_id(application_id, node.number),
+        start=starts[0].records,
+        start_node=starts[0].node_id,
+        starts=tuple(starts),
         complete=trace.is_complete
         and all(segment.application.complete for segment, _ in segments)
         and not (

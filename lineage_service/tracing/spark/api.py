@@ -26,7 +26,7 @@ from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
-from lineage_service.tracing.query.trace_results import Texts, nodes_of, records_of, trace_of
+from lineage_service.tracing.query.trace_results import Texts, nodes_of, records_of, start_of, trace_of
 from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk
 from lineage_service.tracing.spark.frontiers import (
     BROADCAST_RECORDS,
@@ -39,7 +39,7 @@ from lineage_service.tracing.spark.store import SparkSnapshot, StoreInSpark, ope
 from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.dataset_links import FilesOfApplications
-from lineage_service.tracing.walk.result import Position, Walked
+from lineage_service.tracing.walk.result import Position, Reached, Walked
 from lineage_service.tracing.walk.starts import (
     end_named,
     no_such_key,
@@ -107,16 +107,24 @@ class SparkTracing:
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
         main = self._new_frontiers(opened.snapshot, has_origins=False)
-        node, starts = self._start(opened.snapshot, main, query)
+        starts = self._starts(opened.snapshot, main, query)
         trace = self._new_trace(opened, query, to, starts)
         trace.advance(unlimited)
-        first = reached_at(main, node.number, starts[node.number], query.limit).positions
+        named = [reached_at(main, node, start, query.limit) for node, start in starts.items()]
         segments = trace.page(query.limit, page.after, unlimited, only)
-        texts = self._shown_texts(first, segments, query)
+        texts = self._shown_texts(named, segments, query)
+        nodes = opened.graph.topology.nodes
         return trace_of(
             query,
-            node,
-            self._show(opened, texts[application_id], node, first),
+            [
+                start_of(
+                    application_id,
+                    nodes[start.node],
+                    start.total,
+                    self._show(opened, texts[application_id], nodes[start.node], start.positions),
+                )
+                for start in named
+            ],
             trace,
             segments,
             [
@@ -170,24 +178,22 @@ class SparkTracing:
             self._opened.popitem(last=False)
         return cached[1]
 
-    def _start(
+    def _starts(
         self, snapshot: SparkSnapshot, main: SparkFrontiers, query: TraceQuery
-    ) -> tuple[TopologyNode, dict[int, Frontier]]:
-        """The node to name, and the records, in the runs that hold them, by the nodes that a query names."""
+    ) -> dict[int, Frontier]:
+        """The records, in the runs that hold them, by the nodes that a query names; the one to name first."""
         named = records_named(snapshot.graph, self._locations, query, unlimited)
         if isinstance(named, TopologyNode):
-            return named, {named.number: _by_key(snapshot, main, named, query)}
-        starts = starts_named(snapshot.graph, named, query.direction)
-        frontiers = {
-            start.node.number: main.of_rows([(run.number, start.offset) for run in start.runs])
-            for start in starts
-        }
-        return starts[0].node, frontiers
+            return {named.number: _by_key(snapshot, main, named, query)}
+        rows: dict[int, list[tuple[int, int]]] = {}
+        for start in starts_named(snapshot.graph, named, query.direction):
+            rows.setdefault(start.node.number, []).extend((run.number, start.offset) for run in start.runs)
+        return {node: main.of_rows(of_node) for node, of_node in rows.items()}
 
     # -- what is shown -------------------------------------------------------------------------------
 
     def _shown_texts(
-        self, first: Sequence[Position], segments: Sequence[tuple[Opened, Walked]], query: TraceQuery
+        self, starts: Sequence[Reached], segments: Sequence[tuple[Opened, Walked]], query: TraceQuery
     ) -> dict[str, Texts]:
         """What was captured of listed records, by application."""
         kinds = ("key", "value") if query.values else ("key",)
@@ -195,7 +201,7 @@ class SparkTracing:
         for segment, walked in segments:
             positions = [position for page in walked.reached for position in page.positions]
             if not texts:  # the application that the query names
-                positions += first
+                positions += (position for start in starts for position in start.positions)
             texts[segment.application.application_id] = _texts(segment.snapshot, positions, kinds)
         return texts
 

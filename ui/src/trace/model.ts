@@ -2,7 +2,7 @@
 // of what is drawn of it.
 
 import { applicationOf, nodeNumber } from "../format";
-import type { Edge, Flow, Trace, TracedNode, TraceRecord } from "./results";
+import type { Edge, Flow, Trace, TracedNode, TraceRecord, TraceStart } from "./results";
 
 export type Direction = "backward" | "forward";
 export type Side = Direction | "centre";
@@ -12,6 +12,8 @@ export interface DirectedTrace {
   readonly direction: Direction;
   readonly startNode: string;
   readonly start: readonly TraceRecord[];
+  /** All operations at which it starts, `startNode` first: several may have the row of a file. */
+  readonly starts: readonly TraceStart[];
   readonly complete: boolean;
   readonly exact: boolean;
   /** The time budget was spent before all was found. */
@@ -62,6 +64,7 @@ export function directedTraceOf(trace: Trace, isPartial = false): DirectedTrace 
     direction: trace.direction,
     startNode: trace.start_node,
     start: trace.start,
+    starts: trace.starts,
     complete: trace.complete,
     exact: trace.exact,
     isPartial,

@@ -1,3 +1,13 @@
 // The API's results that this view reads, under names that do not clash with others.
 
-export type { Edge, Flow, Graph, Materialized, Trace, TracedNode, Record as TraceRecord, Values } from "../api";
+export type {
+  Edge,
+  Flow,
+  Graph,
+  Materialized,
+  Trace,
+  TracedNode,
+  Record as TraceRecord,
+  TraceStart,
+  Values,
+} from "../api";

@@ -156,6 +156,16 @@ describe("in words", () => {
     expect(sentences.subtitle(lineage)).toBe("weather.csv:2, record write#0#0 of saveAsTextFile (2)");
   });
 
+  test("each operation that has the row is named, if there are several", () => {
+    const read = { node_id: "app#5", name: "textFile", kind: "source", total: 1, records: [] };
+    const several = trace("forward", [centre], []);
+    const forward = directedTraceOf({ ...several, starts: [...several.starts, read] });
+    expect(sentences.startsText([directed, forward])).toBe(
+      "2 operations have this row, and the forward trace starts at each: saveAsTextFile (2), textFile (5).",
+    );
+    expect(sentences.startsText([directed])).toBe("");
+  });
+
   test("a sample says of how many it is", () => {
     const picture = pictureOf(lineage, adjacencyOf(flows), { more: new Map(), further: new Set() });
     expect(sentences.drawn(picture)).toBe(

@@ -1,6 +1,6 @@
 // Sentences about a record's lineage: what is drawn of it, its endpoints, and the limits of what it promises.
 
-import { count, errorText, fileName, number, share } from "../format";
+import { count, errorText, fileName, nodeNumber, number, share } from "../format";
 import type { Adjacency } from "./adjacency";
 import type { Endpoint, Endpoints } from "./endpoints";
 import type { DirectedTrace, Direction, RecordLineage, TracedRecord } from "./model";
@@ -42,6 +42,15 @@ export function subtitle(lineage: RecordLineage): string {
   return location === record.record_id
     ? `Record ${location} ${owner}`
     : `${location}, record ${record.record_id} ${owner}`;
+}
+
+/** The operations at which a trace starts, if there are several; else empty. */
+export function startsText(traces: readonly DirectedTrace[]): string {
+  const labels = traces
+    .map(({ starts }) => starts.map((start) => operationLabel({ ...start, number: nodeNumber(start.node_id) })))
+    .find((starts) => starts.length > 1);
+  if (labels === undefined) return "";
+  return `${labels.length} operations have this row, and the forward trace starts at each: ${labels.join(", ")}.`;
 }
 
 /** How much of the lineage is drawn. */

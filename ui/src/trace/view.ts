@@ -139,7 +139,8 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     if (loaded === null) return;
     const title = sentences.title(loaded.lineage);
     replace(heading, title);
-    replace(subtitle, sentences.subtitle(loaded.lineage));
+    const starts = sentences.startsText(loaded.traces);
+    replace(subtitle, sentences.subtitle(loaded.lineage), starts && ` ${starts}`);
     context.title(title);
     const key = JSON.stringify([route.application, route.start]);
     if (key === startKey) return;

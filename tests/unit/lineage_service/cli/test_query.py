@@ -115,6 +115,18 @@ def test_a_trace_across_applications_says_whose_operations_it_lists(
     assert lines[0] == headings[0]
 
 
+def test_a_trace_that_starts_at_several_operations_names_them(
+    store: MemoryQueries, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ("trace", APP, "forward", "/data/flights.csv:3")
+    assert "starts at each" not in said(capsys, *argv)
+    trace = store.trace(APP, TraceQuery(direction="forward", path="/data/flights.csv", row=2))
+    again = replace(trace.starts[0], node_id=f"{APP}#77", name="Scan csv")
+    monkeypatch.setattr(store, "trace", lambda *_: replace(trace, starts=(*trace.starts, again)))
+    number = trace.start_node.rpartition("#")[2]
+    assert f"starts at each: {number} (textFile), 77 (Scan csv);" in " ".join(said(capsys, *argv).split())
+
+
 def test_what_is_not_exact_or_not_complete_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is an upper bound:" in said(capsys, "graph", APP)
     assert f"{RUNNING} " in said(capsys, "apps")
