@@ -1,4 +1,4 @@
-"""Whatever a job does to a file, a row is of its last writer, and goes on from all that read what that wrote."""
+"""Whatever a job does to a file: a row is its last writer's, and goes on from who read what that wrote."""
 
 from __future__ import annotations
 
