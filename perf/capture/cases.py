@@ -137,5 +137,13 @@ CASES: Mapping[str, Case] = {
                 ("tweets", "Tweets as a DataFrame", (Input(kind="tweets"),)),
             )
         ),
+        Case(
+            name="dataframe-groups",
+            title="Functions of pandas over groups",
+            job="dataframe_groups.py",
+            inputs=(_PURCHASES,),
+            targets={"lineage/stock": 1.25},
+            bytes_per_flow=1.0,
+        ),
     )
 }

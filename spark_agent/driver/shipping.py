@@ -11,6 +11,8 @@ from typing import Any
 AGENT_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 #: Its parts that run in workers. Nothing of them imports another part.
 WORKER_PACKAGES = ("contract", "delivery", "worker")
+#: The file in which they go to executors.
+ARCHIVE = "lineage_agent.zip"
 
 
 def ship_agent(context: Any) -> None:
@@ -25,7 +27,7 @@ def ship_agent(context: Any) -> None:
         context.pythonExec = sys.executable  # the same machine: the environment that has the agent
     if is_local and not master.startswith("local-cluster") and context.pythonExec == sys.executable:
         return
-    archive = os.path.join(context._temp_dir, "lineage_agent.zip")  # a folder that Spark removes at its end
+    archive = os.path.join(context._temp_dir, ARCHIVE)  # a folder that Spark removes at its end
     write_archive(archive)
     context.addPyFile(archive)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_agent.sql.python_functions import PythonFunctions
 from spark_agent.sql.types import Expression, Plan, Seq
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Catalyst:
         self.jvm = self._jvm = jvm
         self._java = java
         self._reader, self._builder = java.plan_reader, java.plan_builder
+        self.functions = PythonFunctions(java)
         catalyst = jvm.org.apache.spark.sql.catalyst
         expressions, plans = catalyst.expressions, catalyst.plans.logical
         self.none = singleton(jvm.scala, "None")
@@ -103,6 +105,11 @@ class Catalyst:
     def data_columns(self, command: Plan) -> Seq:
         """The columns that a command writes into files, not into names of folders."""
         return self._reader.dataColumns(command)
+
+    def conf(self, plan: Plan, name: str, default: str) -> str:
+        """A setting of the session in which a plan is planned."""
+        setting = plan.conf().getConfString(name, None)
+        return default if setting is None else str(setting)
 
     def text_columns(self, columns: Seq) -> Any:
         """A java.util.List of those that are texts; None where others may hold the end of a line, too."""

@@ -15,6 +15,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.delivery.log import logger
 from spark_agent.delivery.settings import AgentSettings
+from spark_agent.driver import shipping
 from spark_agent.sql.kafka_options import java_options
 from spark_agent.sql.types import OutputFiles
 
@@ -30,12 +31,14 @@ _CLASSES = {
         "LineageKey",
         "LineageRow",
         "LineageRoundRobin",
+        "LineageReads",
     ),
     "capture": ("TapSpec",),
     "delivery": ("AgentConfig", "ManifestAccumulator"),
     "plan": (
         "PlanReader",
         "PlanBuilder",
+        "PythonFunctions",
         "PlanRule",
         "PlanCheck",
         "CallSites",
@@ -72,6 +75,7 @@ class Jvm:
         self._empty = self._list_of()
         self.plan_reader, self.plan_builder = classes.PlanReader(), classes.PlanBuilder()
         self.correlated = classes.CorrelatedSubqueries
+        self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
         self._nil = self.plan_builder.seq(self._empty)
         self.manifests = classes.ManifestAccumulator()
@@ -103,6 +107,10 @@ class Jvm:
             settings.spool_max_bytes,
             settings.spool_fsync,
         )
+
+    def agent_archives(self) -> list[str]:
+        """The names under which Python's workers find the agent where it is not installed."""
+        return [name for name in self._context._python_includes if name == shipping.ARCHIVE]
 
     def ship(self) -> None:
         """Give the jar to the executors, before the first task that needs it."""
@@ -136,12 +144,14 @@ class Jvm:
         keys: int = -1,
         output_files: OutputFiles | None = None,
         is_persisted: bool = False,
+        step_size: int = 0,
     ) -> Any:
         """A LineageTap over columns of ids, of the nodes `sources`.
 
         With a `key` (an expression of a long, neither null nor negative), `codes` and `keys` are the nodes D
         and K of its groups; without, it is an output's, which may have `output_files`. With `is_persisted`
-        it is of a plan whose rows are to be cached or checkpointed.
+        it is of a plan whose rows are to be cached or checkpointed. With a `step_size` it is one for `reads`,
+        and its key is not used.
         """
         if (key is None) != (codes < 0) or (key is None) != (keys < 0) or len(ids) != len(sources):
             raise ValueError(f"tap {node} has a key without its nodes, or columns without theirs")
@@ -163,8 +173,12 @@ class Jvm:
             0 if files.texts is None else len(files.texts),
             files.is_alone,
             is_persisted,
-        )
+        ).inSteps(step_size)
         return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
+
+    def reads(self, tap: Any) -> Any:
+        """The key of all rows that a tap in steps has seen by now."""
+        return self._classes.LineageReads(tap.spec(), self._nil)
 
     def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
         """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.

@@ -37,7 +37,10 @@ class Taps(Protocol):
         key: Expression | None = None,
         key_nodes: tuple[int, int] = (-1, -1),
         output_files: OutputFiles | None = None,
+        step_size: int = 0,
     ) -> Expression: ...
+
+    def reads(self, tap: Expression) -> Expression: ...
 
 
 class Scans(Protocol):
@@ -249,6 +252,17 @@ class Walk:
         groups.exact, groups.reason = operation.exact, operation.reason
         tap = self.taps.tap(rows.number, below.ids, key, (codes.number, keys.number))
         return self.catalyst.filter(tap, below.plan), groups.number
+
+    def read_so_far(
+        self, operation: PlanNode, below: Rewritten, step_size: int
+    ) -> tuple[Plan, int, Expression]:
+        """`below` with a tap, the node of all rows up to a certain one, and the key of those read by now."""
+        sources = [node for _, node in below.ids]
+        rows, steps, keys, groups = self.nodes.group_provenance(operation, sources)
+        groups.exact, groups.reason = operation.exact, operation.reason
+        nodes = (steps.number, keys.number)
+        tap = self.taps.tap(rows.number, below.ids, self.catalyst.long(0), nodes, step_size=step_size)
+        return self.catalyst.filter(tap, below.plan), groups.number, self.taps.reads(tap)
 
     def key(self, plan: Plan, expressions: list[Expression] | Seq) -> Expression:
         for name in self.catalyst.types(expressions):

@@ -37,6 +37,7 @@ class PlanTaps:
         key: Expression | None = None,
         key_nodes: tuple[int, int] = (-1, -1),
         output_files: OutputFiles | None = None,
+        step_size: int = 0,
     ) -> Expression:
         columns, sources = [column for column, _ in ids], [source for _, source in ids]
         codes, keys = key_nodes
@@ -50,7 +51,11 @@ class PlanTaps:
             keys=keys,
             output_files=output_files,
             is_persisted=self._is_persisted,
+            step_size=step_size,
         )
+
+    def reads(self, tap: Expression) -> Expression:
+        return self._jvm.reads(tap)
 
 
 class TapFactory:

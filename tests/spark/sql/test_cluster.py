@@ -122,3 +122,22 @@ def test_a_cache_that_is_lost_is_computed_again(run: Run, tmp_path: Path) -> Non
     rows = r.where(shop.orders, lambda o: o.amount > 3)
     check(application, tmp_path / "out", r.select(rows, lambda o: (o.id, o.tag)))
     check(application, tmp_path / "groups", r.aggregate(rows, lambda o: (o.tag,), lambda rows: (len(rows),)))
+
+
+def test_a_function_over_groups_that_fails_once_leaves_no_trace(run: Run, tmp_path: Path) -> None:
+    """Its executors have the agent from the driver."""
+    shop, fails = make_shop(tmp_path / "shop"), fails_at(A_ROW)
+
+    def counted(frame: Any) -> Any:
+        for number in frame["id"].tolist():
+            fails(number)
+        return frame[["tag"]][:1].assign(n=len(frame))
+
+    def job(context: SparkContext) -> None:
+        orders = SparkSession.builder.getOrCreate().read.parquet(shop.path("orders"))
+        frame = orders.groupBy("tag").applyInPandas(lambda frame: counted(frame), "tag string, n long")
+        frame.write.parquet(str(tmp_path / "out"))
+
+    _, application = run(job, **CLUSTER)
+    expected = r.aggregate(shop.orders, lambda o: (o.tag,), lambda rows: (len(rows),))
+    check(application, tmp_path / "out", expected)

@@ -7,10 +7,12 @@ import re
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, GroupedData, Observation, SparkSession, Window
@@ -165,6 +167,26 @@ def cached(t: Tables) -> Any:
     return [*states, frame.is_cached, rows(frame.limit(3))]
 
 
+def heads(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[["customer", "id"]].head(3)
+
+
+def description(frame: pd.DataFrame) -> str:
+    return f"{frame.to_dict('tight')} {frame.dtypes.to_dict()} {type(frame.columns)} {frame.index!r}"
+
+
+def seen(key: Any, frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"key": [repr(key)], "frame": [description(frame)]})
+
+
+def both_seen(key: Any, left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({"key": [repr(key)] * 2, "frame": [description(left), description(right)]})
+
+
+def seen_in_arrow(table: pa.Table) -> pa.Table:
+    return pa.table({"frame": [f"{table.schema} {table.schema.metadata} {table.to_pylist()}"]})
+
+
 ROWS: dict[str, Job] = {
     "ids and partitions that Spark gives": lambda t: rows(
         t.orders.where("amount > 0").select(
@@ -180,6 +202,31 @@ ROWS: dict[str, Job] = {
     "order of a sort of equal keys": lambda t: rows(t.orders.coalesce(1).orderBy("tag")),
     "order of a window": lambda t: rows(
         t.orders.select("id", F.rank().over(Window.partitionBy("tag").orderBy("amount")))
+    ),
+    "order of applyInPandas": lambda t: rows(
+        t.orders.repartition(3).groupBy("customer").applyInPandas(heads, "customer int, id int")
+    ),
+    "order of applyInPandas over a join": lambda t: rows(
+        t.orders.join(t.customers, F.expr("customer = key"))
+        .groupBy("key")
+        .applyInPandas(heads, "customer int, id int")
+    ),
+    "order of applyInArrow": lambda t: rows(
+        by_tag(t.orders).applyInArrow(lambda rows: rows.select(["tag", "id"]), "tag string, id int")
+    ),
+    "order of a cogroup": lambda t: rows(
+        by_tag(t.orders)
+        .cogroup(by_tag(t.labels))
+        .applyInPandas(lambda one, other: one[["tag", "id"]].head(3), "tag string, id int")
+    ),
+    "what a function over a group sees": lambda t: rows(
+        t.orders.groupBy("price", "tag").applyInPandas(seen, "key string, frame string")
+    ),
+    "what a function over a table sees": lambda t: rows(
+        by_tag(t.orders).applyInArrow(seen_in_arrow, "frame string")
+    ),
+    "what a function over a cogroup sees": lambda t: rows(
+        by_tag(t.orders).cogroup(by_tag(t.labels)).applyInPandas(both_seen, "key string, frame string")
     ),
     "dropDuplicates": lambda t: rows(t.orders.coalesce(1).dropDuplicates(["tag"])),
     "limit, take, first, tail": lambda t: [
@@ -275,6 +322,60 @@ ROWS: dict[str, Job] = {
 fails = F.udf(lambda number: 1 // (number - 3), IntegerType())
 
 
+COUNTED = "tag string, n long"
+
+
+def by_tag(frame: DataFrame) -> GroupedData:
+    return frame.groupBy("tag")
+
+
+class DoesNotUnpickle:
+    def __reduce__(self) -> Any:
+        return int, ("of the user",)
+
+
+def stops(frame: Any) -> Any:
+    return next(iter([]))
+
+
+def failing_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield next(batches).slice(0, 0).select(["tag"]).append_column("n", pa.array([], pa.int64()))
+    raise ValueError("of the user")
+
+
+lost = DoesNotUnpickle()
+
+
+def with_lost(needs: Any) -> Any:
+    return lambda frame: (needs, frame)
+
+
+WRONG_IN_PANDAS: dict[str, Any] = {
+    "fails": lambda frame: 1 // 0,
+    "fails for a key": lambda key, frame: frame[["tag"]].assign(n=1 // (key[0] is None)),
+    "raises StopIteration": stops,
+    "does not unpickle": with_lost(lost),
+    "gives no frame": lambda frame: "text",
+    "gives a column less": lambda frame: frame[["tag"]],
+    "gives a column more": lambda frame: frame[["tag", "id"]].assign(n=1),
+    "gives other names": lambda frame: frame[["tag"]].assign(m=1),
+    "gives too few columns without names": lambda frame: pd.DataFrame([["a"]]),
+    "gives other types": lambda frame: pd.DataFrame({"tag": ["a"], "n": ["text"]}),
+}
+WRONG_IN_ARROW: dict[str, Any] = {
+    "fails": lambda table: 1 // 0,
+    "gives no table": lambda table: 7,
+    "gives a batch": lambda table: table.to_batches()[0],
+    "gives a column less": lambda table: table.select(["tag"]),
+    "gives a column more": lambda table: table.select(["tag", "id", "customer"]),
+    "gives other types": lambda table: pa.table({"tag": ["a"], "n": ["text"]}),
+}
+
+
+def applied(t: Tables, function: Any) -> DataFrame:
+    return by_tag(t.orders.select("tag", "id")).applyInPandas(function, COUNTED)
+
+
 ERRORS: dict[str, Job] = {
     "failing UDF": lambda t: t.orders.select(fails("id")).collect(),
     "failing UDF under a write": lambda t: (
@@ -283,6 +384,22 @@ ERRORS: dict[str, Job] = {
     "failing UDF under a shuffle": lambda t: t.orders.groupBy(fails("id")).count().collect(),
     "failing function of rows": lambda t: t.orders.foreach(lambda row: 1 // (row.id - 3)),
     "failing mapInArrow": lambda t: t.orders.mapInArrow(lambda batches: [1 // 0], "n int").collect(),
+    **{
+        f"applyInPandas that {what}": lambda t, function=function: applied(t, function).collect()
+        for what, function in WRONG_IN_PANDAS.items()
+    },
+    **{
+        f"applyInArrow that {what}": lambda t, function=function: (
+            by_tag(t.orders).applyInArrow(function, COUNTED).collect()
+        )
+        for what, function in WRONG_IN_ARROW.items()
+    },
+    "iterator of batches that fails": lambda t: (
+        by_tag(t.orders).applyInArrow(failing_batches, COUNTED).collect()
+    ),
+    "cogroup that fails": lambda t: (
+        by_tag(t.orders).cogroup(by_tag(t.labels)).applyInPandas(lambda one, other: 1 // 0, COUNTED).collect()
+    ),
     "missing column": lambda t: t.orders.select("none").collect(),
     "missing table": lambda t: t.spark.sql("select * from nowhere"),
     "syntax": lambda t: t.spark.sql("selec 1"),
@@ -345,13 +462,6 @@ def plan(frame: DataFrame) -> str:
     frame.collect()
     text = frame._jdf.queryExecution().executedPlan().toString()
     return text.partition("== Initial Plan ==")[0]
-
-
-def by_tag(frame: DataFrame) -> GroupedData:
-    return frame.groupBy("tag")
-
-
-COUNTED = "tag string, n long"
 
 
 def cogroups(t: Tables) -> DataFrame:

@@ -278,41 +278,6 @@ def database(t: Tables) -> DataFrame:
     return spark.table("shops.APP.ORDERS")
 
 
-def partition_of(number: int | None, partitions: int = 3) -> int:
-    """Where Spark shuffles an integer to: Murmur3 of its four bytes, with the seed 42."""
-    if number is None:
-        return 42 % partitions
-    mask = (1 << 32) - 1
-
-    def rotated(n: int, bits: int) -> int:
-        return (n << bits | n >> 32 - bits) & mask
-
-    mixed = rotated((number & mask) * 0xCC9E2D51 & mask, 15) * 0x1B873593 & mask
-    h = (rotated(42 ^ mixed, 13) * 5 + 0xE6546B64 & mask) ^ 4
-    h = (h ^ h >> 16) * 0x85EBCA6B & mask
-    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
-    h ^= h >> 16
-    return (h - (1 << 32) if h >> 31 else h) % partitions
-
-
-def by_customer(s: Shop) -> r.Data:
-    return r.aggregate(r.where(s.orders, lambda o: o.amount > 3), lambda o: (o.customer,), count)
-
-
-def by_partition_of_customer(s: Shop) -> r.Data:
-    """Each group, from the rows of all groups of its partition."""
-    rows = by_customer(s)
-    return [
-        (
-            row,
-            frozenset().union(
-                *(sources for other, sources in rows if partition_of(other[0]) == partition_of(row[0]))
-            ),
-        )
-        for row, _ in rows
-    ]
-
-
 def cogrouped(s: Shop) -> r.Data:
     sides = [dict(r.groups(table, lambda row: row.tag)) for table in (s.orders, s.labels)]
     return [
@@ -351,22 +316,11 @@ PYTHON: dict[str, Case] = {
         lambda t: t.orders.coalesce(1).mapInArrow(small, "id int, split int"),
         amount_below(20),
     ),
-    "applyInArrow": bounded(
+    "applyInArrow": Case(
         lambda t: t.orders.groupBy("tag").applyInArrow(counted_group, "tag string, n long"),
         lambda s: r.aggregate(s.orders, by_tag, count),
     ),
-    "applyInArrow, by partition": Case(
-        lambda t: (
-            t.orders.where("amount > 3")
-            .groupBy("customer")
-            .applyInArrow(count_of_customer, "customer int, n long")
-        ),
-        by_customer,
-        bound=by_partition_of_customer,
-        exact=False,
-        conf={"spark.sql.adaptive.enabled": "false"},
-    ),
-    "applyInArrow over an aggregate": bounded(
+    "applyInArrow over an aggregate": Case(
         lambda t: (
             t.orders.groupBy("customer", "tag")
             .count()
@@ -378,14 +332,13 @@ PYTHON: dict[str, Case] = {
             for customer, rows in r.groups(s.orders, lambda o: o.customer)
         ],
     ),
-    "cogroup, applyInArrow": bounded(
+    "cogroup, applyInArrow": Case(
         lambda t: (
             t.orders.groupBy("tag")
             .cogroup(t.labels.groupBy("tag"))
             .applyInArrow(counted_groups, "tag string, n long, m long")
         ),
         cogrouped,
-        of="orders labels",
     ),
 }
 
@@ -458,7 +411,7 @@ else:
             ),
             amount_below(20),
         ),
-        "applyInPandas": bounded(
+        "applyInPandas": Case(
             lambda t: (
                 t.orders.select("tag", "id")
                 .groupBy("tag")

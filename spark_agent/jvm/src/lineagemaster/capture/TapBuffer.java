@@ -50,6 +50,7 @@ public final class TapBuffer implements TaskCapture.Part {
   private final long run = Manifest.newRun();
   private final byte[] messageKey;
   private final KeyCodes codes;
+  private final ReadSteps steps; // where they take the place of codes
   private final IdSpans spans = new IdSpans();
   private final OutputFiles outputFiles;
   private final DeliveryTally tally = new DeliveryTally();
@@ -62,6 +63,8 @@ public final class TapBuffer implements TaskCapture.Part {
   private int capacity;
   private long firstRow; // the number of the arrays' first row
   private int blockCount;
+  private boolean areStepsSent;
+  private volatile long readCount; // in steps: how many rows came; another thread of the task may ask
 
   private TapBuffer(TapSpec spec, int partition, OutputPasses passes, int maxRows) {
     this.spec = spec;
@@ -78,6 +81,7 @@ public final class TapBuffer implements TaskCapture.Part {
     ids = new long[spec.sourceNodes.length][0];
     keys = spec.hasKey() ? new long[0] : null;
     codes = spec.hasKey() ? new KeyCodes(MAX_PAIRS) : null;
+    steps = spec.steps();
     outputFiles = spec.hasOutputFiles() ? new OutputFiles(spec) : null;
     messageKey = (spec.config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
   }
@@ -106,7 +110,16 @@ public final class TapBuffer implements TaskCapture.Part {
     if (rows == capacity) {
       makeRoom();
     }
+    if (steps != null) {
+      readCount = firstRow + rows + 1;
+    }
     return rows;
+  }
+
+  /** The key of all rows that came by now, of a tap in steps; NONE before the first one. */
+  public long keyOfReads() {
+    long count = readCount;
+    return count == 0 ? NONE : ReadSteps.key(partition, steps.of(count - 1));
   }
 
   /** The row in the slot that was returned last is the first one of those that go into another file. */
@@ -203,6 +216,10 @@ public final class TapBuffer implements TaskCapture.Part {
   /** Sends the codes of the arrays' keys, which take the place of the keys. */
   private void sendCodes(int count) {
     for (int i = 0; i < count; i++) {
+      if (steps != null) {
+        keys[i] = steps.of(firstRow + i);
+        continue;
+      }
       keys[i] = codes.of(keys[i] & Long.MAX_VALUE);
       if (codes.newCount() == MAX_PAIRS) {
         sendKeys();
@@ -219,6 +236,28 @@ public final class TapBuffer implements TaskCapture.Part {
       in[i] = code + i;
     }
     send(new FlowBlock(spec.keyNode, "pairs").column("out", codes.takeNew(), count).column("in", in, count));
+  }
+
+  /** Sends the steps of each key: all up to its own. */
+  private void sendSteps() {
+    long[] in = new long[MAX_PAIRS];
+    long[] out = new long[MAX_PAIRS];
+    int pairs = 0;
+    for (long step = 0; step < stepCount(); step++) {
+      for (long before = 0; before <= step; before++) {
+        in[pairs] = before;
+        out[pairs++] = ReadSteps.key(partition, step);
+        if (pairs == MAX_PAIRS || before == step && step == stepCount() - 1) {
+          send(new FlowBlock(spec.keyNode, "pairs").column("out", out, pairs).column("in", in, pairs));
+          pairs = 0;
+        }
+      }
+    }
+    areStepsSent = true;
+  }
+
+  private long stepCount() {
+    return firstRow == 0 ? 0 : steps.of(firstRow - 1) + 1;
   }
 
   private void send(FlowBlock block) {
@@ -246,13 +285,25 @@ public final class TapBuffer implements TaskCapture.Part {
   @Override
   public synchronized void finish() {
     sendRows();
-    if (codes != null && codes.newCount() > 0) {
+    if (codes != null && (codes.newCount() > 0 || steps != null && !areStepsSent)) {
       try {
-        sendKeys();
+        if (steps != null) {
+          sendSteps();
+        } else {
+          sendKeys();
+        }
       } catch (Throwable error) {
         countBug(error);
       }
     }
+  }
+
+  /** How many records its last node has. */
+  private long outputCount() {
+    if (steps != null) {
+      return stepCount();
+    }
+    return codes == null ? firstRow : codes.size();
   }
 
   private Manifest manifest(int dropped, int unconfirmed) {
@@ -261,7 +312,7 @@ public final class TapBuffer implements TaskCapture.Part {
       manifest.execution(task);
     }
     manifest.number("blocks", blockCount).number("dropped", dropped).number("unconfirmed", unconfirmed);
-    manifest.number("inputs", firstRow).number("outputs", codes == null ? firstRow : codes.size());
+    manifest.number("inputs", firstRow).number("outputs", outputCount());
     if (tally.spooledCount() > 0) {
       manifest.number("spooled", tally.spooledCount()).text("host", Sender.host());
     }

@@ -20,6 +20,7 @@ public final class TapSpec implements Serializable {
   public final int textCount;
   public final boolean isOnlyColumn;
   public final boolean isPersisted;
+  private int stepSize;
 
   /**
    * @param codeNode the node of the rows' keys by their codes, or -1: this is an output, whose rows have no key
@@ -55,6 +56,17 @@ public final class TapSpec implements Serializable {
     this.textCount = textCount;
     this.isOnlyColumn = isOnlyColumn;
     this.isPersisted = isPersisted;
+  }
+
+  /** The same, but what has a key of this one are all rows that came until then, in steps of so many at first. */
+  public TapSpec inSteps(int size) {
+    stepSize = size;
+    return this;
+  }
+
+  /** The steps of its rows; null if these have keys of their own. */
+  ReadSteps steps() {
+    return stepSize > 0 ? new ReadSteps(stepSize) : null;
   }
 
   /** Does the file that a row of an output goes into depend on what the row holds? */

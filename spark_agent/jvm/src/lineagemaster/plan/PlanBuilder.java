@@ -68,6 +68,13 @@ public final class PlanBuilder {
   }
 
   /** A Scala Seq of both. */
+  static Seq<Object> joined(Seq<?> items, List<?> more) {
+    List<Object> all = new ArrayList<>(ScalaLists.asJava(items));
+    all.addAll(more);
+    return ScalaLists.of(all);
+  }
+
+  /** A Scala Seq of both. */
   public Seq<Object> joined(List<?> items, List<?> more) {
     List<Object> all = new ArrayList<>(items);
     all.addAll(more);
@@ -300,7 +307,7 @@ public final class PlanBuilder {
   }
 
   /** The arguments that a case class was constructed with. */
-  private static Object[] fields(Product instance) {
+  static Object[] fields(Product instance) {
     Object[] fields = new Object[instance.productArity()];
     for (int i = 0; i < fields.length; i++) {
       fields[i] = instance.productElement(i);

@@ -1,0 +1,54 @@
+"""Functions of Python over groups of rows, traced row by row and compared with plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from tests.support.spark.application import Application
+from tests.support.spark.cases.python_groups import CASES
+from tests.support.spark.dataframe_oracle import Ran, without_lineage
+
+# The first test of the module runs the queries of all of them.
+pytestmark = pytest.mark.timeout(1800)
+
+
+PLAIN = without_lineage(CASES)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
+    plain.check_rows(name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
+    traced.check(name, plain)
+
+
+def test_rows_that_a_function_has_read_by_then_are_named_in_steps(
+    run: Callable[..., tuple[Any, Application]], tmp_path: Path
+) -> None:
+    """A frame is a row. Steps are single rows at first, then two, then four."""
+    lines, output = tmp_path / "lines.txt", tmp_path / "out"
+    lines.write_text("".join(f"{number}\n" for number in range(1000)))
+
+    def job(context: SparkContext) -> None:
+        spark = SparkSession.builder.getOrCreate()
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
+        read = spark.read.text(str(lines)).coalesce(1)
+        read.mapInPandas(lambda frames: frames, "value string").write.text(str(output))
+
+    _, application = run(job)
+    (part,) = output.glob("part-*")
+    for row in (0, 1, 7, 255, 256, 257, 510, 511, 512, 515, 999):
+        trace = application.trace(direction="backward", path=str(part), row=row)
+        assert not trace.exact
+        (source,) = [node for node in trace.nodes if node.kind == "source"]
+        size = 1 if row < 256 else 2 if row < 512 else 4
+        assert source.total == min((row // size + 1) * size, 1000)
