@@ -5,8 +5,8 @@
 For each query, in sessions of its own with lineage on and a Kafka beside them:
 1. A new process makes a session and runs the query: the first one of a session, in a JVM that is cold.
 2. The same session runs it again, for as many rounds.
-Counted are the milliseconds from the optimiser's call to the answer, and what was sent over py4j meanwhile,
-added up over all plans that Spark optimised for one run of the query. Writes rewriting-DATE.json and .md.
+Counted are the milliseconds from the planner's call to the answer, and what was sent over py4j meanwhile,
+added up over all plans that Spark made for one run of the query. Writes rewriting-DATE.json and .md.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def session(asked: dict[str, Any]) -> int:
 
 
 def _told() -> list[dict[str, Any]]:
-    """A list to which each call of the optimiser adds its milliseconds and what it sent over py4j."""
+    """A list to which each call of the planner adds its milliseconds and what it sent over py4j."""
     from py4j.clientserver import ClientServerConnection
 
     from spark_agent.sql.runtime.queries import Queries

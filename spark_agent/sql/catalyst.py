@@ -131,6 +131,10 @@ class Catalyst:
         """Do two plans with the same leaves read the same files? Spark itself looks at their folders only."""
         return bool(self._reader.readSameFiles(plan, other))
 
+    def may_differ(self, plan: Plan) -> bool:
+        """May a plan that stands in a query twice give other rows the second time?"""
+        return bool(self._reader.mayDiffer(plan))
+
     def is_of_whole_partitions(self, window: Plan) -> bool:
         """Does each function of a Window see all rows of the window's partition?"""
         return bool(self._reader.seesWholePartitions(window))
@@ -280,16 +284,8 @@ class Catalyst:
         """A repartition over a child with columns more, which takes each row where it went without them."""
         return self._builder.repartition(plan, self._java.java_list(more), child)
 
-    def definition(self, original: Plan, more: list[Expression], child: Plan) -> Plan:
-        """A CTERelationDef over a child with columns more, whose rows go where they go without these."""
-        return self._builder.definition(original, self._java.java_list(more), child)
-
     def with_children(self, plan: Plan, children: list[Plan]) -> Plan:
         return self._builder.withChildren(plan, self._java.java_list(children))
-
-    def with_output(self, reference: Plan, more: list[Expression]) -> Plan:
-        """A CTERelationRef that gives more columns, and is as Spark made it in all else."""
-        return self._builder.withOutput(reference, self._java.java_list(more))
 
     def with_row_index(self, relation: Plan) -> tuple[Plan, Expression | None] | None:
         """A LogicalRelation with the index of each row in its file, which is None where it cannot be had too.

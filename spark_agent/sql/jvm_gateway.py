@@ -39,7 +39,7 @@ _CLASSES = {
         "PlanReader",
         "PlanBuilder",
         "PythonFunctions",
-        "PlanRule",
+        "PlanStrategy",
         "PlanCheck",
         "CallSites",
         "CorrelatedSubqueries",
@@ -180,8 +180,8 @@ class Jvm:
         """The key of all rows that a tap in steps has seen by now."""
         return self._classes.LineageReads(tap.spec(), self._nil)
 
-    def rule(self, rewrite: Callable[[Any, str], Any]) -> Any:
-        """An optimiser rule that calls `rewrite(plan, entry)`: a plan, or None for the same one.
+    def strategy(self, rewrite: Callable[[Any, str], Any]) -> Any:
+        """A strategy of Spark's planner that calls `rewrite(plan, entry)`: a plan, or None for the same one.
 
         `entry` is the method of Spark SQL that was called, Class.method, behind `cached:` where Spark caches;
         and before `@` and the number of the JVM's thread, where that works for Python.
@@ -189,7 +189,7 @@ class Jvm:
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._context._gateway)
-        return self._classes.PlanRule(_Callback(rewrite), self._context._jsc.sc())
+        return self._classes.PlanStrategy(_Callback(rewrite), self._context._jsc.sc())
 
     @property
     def is_pinned(self) -> bool:
@@ -200,12 +200,12 @@ class Jvm:
         """The number of the JVM's thread that now works for this one of Python."""
         return int(self._context._jvm.java.lang.Thread.currentThread().getId())
 
-    def install(self, java_session: Any, rule: Any) -> None:
-        """Append the rule to the optimiser of a SparkSession of the JVM, behind what the user put there."""
+    def install(self, java_session: Any, strategy: Any) -> None:
+        """Give the strategy to the planner of a SparkSession of the JVM, before what the user put there."""
         experimental = java_session.experimental()
-        rules = experimental.extraOptimizations()
-        extended = self.seq([*(rules.apply(index) for index in range(rules.size())), rule])
-        getattr(experimental, "extraOptimizations_$eq")(extended)
+        others = experimental.extraStrategies()
+        extended = self.seq([strategy, *(others.apply(index) for index in range(others.size()))])
+        getattr(experimental, "extraStrategies_$eq")(extended)
 
     def problem(self, before: Any, after: Any) -> str:
         """Why a rewritten plan could not run; empty where it can."""
@@ -219,9 +219,9 @@ class Jvm:
         """Of a query whose plan stays as it is: let its end be reported as that of `node`."""
         self._classes.QueryEndListener.mark(plan, node)
 
-    def outputs(self, optimized: Any) -> list[int]:
-        """The nodes of the taps of outputs in a plan."""
-        return [int(node) for node in self._classes.QueryEndListener.outputs(optimized)]
+    def outputs(self, execution: Any) -> list[int]:
+        """The nodes of the taps of outputs in the plan of a QueryExecution."""
+        return [int(node) for node in self._classes.QueryEndListener.outputs(execution)]
 
     def java_list(self, items: Iterable[Any]) -> Any:
         """For a java.util.List: py4j makes one with a call for each item, the JVM a short one at once."""
@@ -246,7 +246,7 @@ class _Callback:
         return self._rewrite(plan, entry)
 
     def toString(self) -> str:
-        return "the lineage rule"
+        return "the lineage strategy"
 
     class Java:
         implements = (_PLAN_CALLBACK,)

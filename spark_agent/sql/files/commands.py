@@ -33,9 +33,6 @@ def several(catalyst: Catalyst, plan: Plan, kind: str) -> list[Plan]:
 
 def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Callable[[Plan], Plan] | None]:
     """The query of a plan, and of a command what puts another query into it."""
-    if kind == "WithCTE" and (inner := catalyst.kind(plan.plan())) in _WRITING:
-        query, into_command = query_of(catalyst, plan.plan(), inner)
-        return catalyst.with_children(plan, [*catalyst.items(plan.cteDefs()), query]), into_command
     if kind in _WRITING_FILES:
         child = plan.child()
         if catalyst.kind(child) == "WriteFiles":

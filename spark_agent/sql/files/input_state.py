@@ -17,9 +17,7 @@ from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.types import Plan
 
 #: Leaves that hold their rows themselves, or make them of nothing.
-_WITHOUT_INPUTS = frozenset(
-    ("LocalRelation", "Range", "OneRowRelation", "EmptyRelation", "CTERelationRef", "CommandResult")
-)
+_WITHOUT_INPUTS = frozenset(("LocalRelation", "Range", "OneRowRelation", "EmptyRelation", "CommandResult"))
 #: What Hadoop's FileStatus says of itself: one call for a whole list of files.
 _FILE = re.compile(
     r"FileStatus\{path=(.*?); isDirectory=false; length=([0-9]+);.*?modification_time=([0-9]+);"

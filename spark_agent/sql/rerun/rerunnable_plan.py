@@ -116,11 +116,6 @@ class _Shaping:
         self._check_all(plan.subqueries())
         if kind in _MOVING or kind in _CHOOSING:
             return self.top(plan.child())
-        if kind == "WithCTE":
-            self._check_all(plan.cteDefs())
-            query, unstable = self.top(plan.plan())
-            children = [*self._catalyst.items(plan.cteDefs()), query]
-            return self._catalyst.with_children(plan, children), unstable
         if kind == "Project":
             below, unstable = self.top(plan.child())
             columns = self._catalyst.items(plan.projectList())

@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from spark_agent.driver.monkeypatch import Patches
 
 
-def install(patches: Patches, rule: Any, *, is_pinned: bool) -> None:
+def install(patches: Patches, strategy: Any, *, is_pinned: bool) -> None:
     """Patch DataFrame.explain, where each thread of Python has one of the JVM's to itself, as it mostly has.
 
-    `rule` is the agent's PlanRule, which knows by the thread that a plan is only to be shown.
+    `strategy` is the agent's PlanStrategy, which knows by the thread that a plan is only to be shown.
     """
     if is_pinned:
         frame = frame_class()
-        patches.replace(frame, "explain", _explain(frame.explain, rule))
+        patches.replace(frame, "explain", _explain(frame.explain, strategy))
 
 
-def _explain(original: Callable[..., None], rule: Any) -> Callable[..., None]:
+def _explain(original: Callable[..., None], strategy: Any) -> Callable[..., None]:
     def explain(self: Any, *args: Any, **kwargs: Any) -> None:
         another = _not_planned(self)
         if another is None:
             original(self, *args, **kwargs)
             return
         try:
-            rule.suspend(True)
+            strategy.suspend(True)
             original(another, *args, **kwargs)
         finally:
             with contextlib.suppress(Exception):  # the JVM may have gone
-                rule.suspend(False)
+                strategy.suspend(False)
 
     return like(original, hiding(explain))
 
@@ -50,7 +50,7 @@ def _not_planned(frame: Any) -> Any:
     try:
         execution = frame._jdf.queryExecution()
         if (
-            execution.tracker().phases().contains("optimization")
+            execution.tracker().phases().contains("planning")
             or execution.analyzed().isStreaming()
             or execution.commandExecuted().nodeName() == "CommandResult"
         ):

@@ -101,7 +101,6 @@ class Walk:
         self.outers: list[Plan] = []  # of which Spark put copies into the part that is walked over
         self.copies = 0  # that were met
         self.upper_bound_reason = ""  # why all of it is one, if it is
-        self.definitions: dict[int, tuple[Ids, int]] = {}  # queries with names
         #: (class, hash) of a part of the plan -> the parts with their nodes
         self._visited: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
         self._operators: dict[
@@ -148,7 +147,7 @@ class Walk:
                 except AnotherPartError:
                     self.interleaved = interleaved
                     break
-                if not self.look(plan).is_deterministic:
+                if not self.look(plan).is_deterministic and self.catalyst.may_differ(plan):
                     _mark_nondeterministic(nodes)
                 return rewritten
         first = len(self.nodes.used)

@@ -1,8 +1,8 @@
 """Queries of which no record is followed: published as coarse nodes, with what they read and wrote.
 
 There is a node for each query and one for each of its sources, `exact: false` with the reason, and a gap, so
-that the application is not complete. `CoarseQueries` needs no jar: where the agent has no rule in Spark's
-optimiser, a listener that Spark calls behind each query reports it. Plans stay as they are.
+that the application is not complete. `CoarseQueries` needs no jar: where the agent has no strategy in Spark's
+planner, a listener that Spark calls behind each query reports it. Plans stay as they are.
 """
 
 from __future__ import annotations

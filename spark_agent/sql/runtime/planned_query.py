@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.files.outputs import Output
 from spark_agent.sql.tables import Endpoint
 from spark_agent.sql.types import Plan
@@ -29,7 +28,7 @@ class PlanningCall:
 
     @classmethod
     def parse(cls, entry: str) -> PlanningCall:
-        """`entry` is what `Jvm.rule` says."""
+        """`entry` is what `Jvm.strategy` says."""
         call, _, thread = entry.partition("@")
         cached, _, method = call.rpartition(":")
         return cls(method, bool(cached), int(thread) if thread else None)
@@ -84,8 +83,3 @@ class PlannedQuery:
         elif self.endpoint is not None:
             fields.update(description=self.endpoint.description, dataset=self.endpoint.dataset)
         return fields
-
-
-def command_of(catalyst: Catalyst, plan: Plan, kind: str) -> Plan:
-    """The command that stands below the queries with names of a statement."""
-    return plan.plan() if kind == "WithCTE" else plan

@@ -1,7 +1,7 @@
 """What happens to each query of a session: rewritten where it is covered, published as it is where it is not.
 
-Spark's optimiser calls `Queries.rewrite` with each plan, as its last rule. Promises that whatever goes wrong
-leaves the plan untouched, and that the reason is published.
+Spark's planner calls `Queries.rewrite` with each optimised plan, and plans what it returns. Promises that
+whatever goes wrong leaves the plan untouched, and that the reason is published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 from spark_agent.sql.runtime.executions import Executions
 from spark_agent.sql.runtime.jvm_events import JvmEvents
 from spark_agent.sql.runtime.persisted_nodes import PersistedNodes
-from spark_agent.sql.runtime.planned_query import PlannedQuery, PlanningCall, command_of
+from spark_agent.sql.runtime.planned_query import PlannedQuery, PlanningCall
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions, upper_bound_reason
 from spark_agent.sql.runtime.reruns import Reruns
@@ -72,16 +72,16 @@ class Queries:
         self._left_out: set[tuple[int, ...]] = set()  # columns of scans
         self._callers = Callers(is_pinned=jvm.is_pinned)
         self._callers.note(jvm.thread())
-        self._rule = jvm.rule(self.rewrite)
+        self._strategy = jvm.strategy(self.rewrite)
         self._rdd_boundary.install()
-        plan_display.install(session.patches, self._rule, is_pinned=jvm.is_pinned)
+        plan_display.install(session.patches, self._strategy, is_pinned=jvm.is_pinned)
         dataframe_call_sites.install(session.patches, jvm.call_sites)
 
     def attach(self, java_session: Any) -> None:
-        """Let the optimiser of a SparkSession of the JVM call us, and its listeners report ends."""
-        if java_session.experimental().extraOptimizations().contains(self._rule):
-            return  # a clone (of a stream's session, say) has the rule and the listener
-        self._jvm.install(java_session, self._rule)
+        """Let the planner of a SparkSession of the JVM call us, and its listeners report ends."""
+        if java_session.experimental().extraStrategies().contains(self._strategy):
+            return  # a clone (of a stream's session, say) has the strategy and the listener
+        self._jvm.install(java_session, self._strategy)
         java_session.listenerManager().register(self._jvm.ends())
 
     def leave_out(self, plan: Plan) -> None:
@@ -96,7 +96,7 @@ class Queries:
         """Publish what there is still; bounded by what the JVM holds."""
         self._jvm_events.end()
         self._executions.end()
-        if problem := self._rule.takeProblem():
+        if problem := self._strategy.takeProblem():
             self._session.events.query_failed(str(problem))
         for endpoint in self._saves.unseen():
             reason = f"how the rows of a save ({endpoint.name}) were written was not seen"
@@ -105,7 +105,7 @@ class Queries:
     # -- what a plan is ------------------------------------------------------------------------------
 
     def rewrite(self, plan: Plan, entry: str) -> Plan | None:
-        """Called by the optimiser; None leaves the plan as it is. `entry` is what `Jvm.rule` says."""
+        """Called by the planner; None leaves the plan as it is. `entry` is what `Jvm.strategy` says."""
         try:
             return self._rewritten(plan, PlanningCall.parse(entry))
         except Exception as error:  # noqa: BLE001 - an agent bug: the user's query goes on
@@ -126,7 +126,7 @@ class Queries:
 
     def _rewritten(self, plan: Plan, call: PlanningCall) -> Plan | None:
         kind = self._catalyst.kind(plan)
-        if kind == "Subquery" or not call.is_captured or plan.isStreaming():
+        if not call.is_captured or plan.isStreaming():
             return None
         if inserts := commands.several(self._catalyst, plan, kind):
             pairs = [(insert, self._rewritten(insert, call)) for insert in inserts]
@@ -140,7 +140,7 @@ class Queries:
         rerun = self.reruns.take(planned.query)
         if rerun is None and self._session.settings.dataframes_level != settings.EAGER:
             number = self._publish_coarse(planned, LAZY_REASON)
-            self._lazy_queries.remember(number, command_of(self._catalyst, plan, kind), planned.query)
+            self._lazy_queries.remember(number, plan, planned.query)
             return None
         return self._captured(planned, rerun)
 
@@ -154,7 +154,7 @@ class Queries:
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
             return None
         name, call_site = self._callers.action(call.method, call.thread)
-        output = outputs.of_command(self._catalyst, command_of(self._catalyst, plan, kind))
+        output = outputs.of_command(self._catalyst, plan)
         return PlannedQuery(
             plan, query, into_command, call, "rdd" if call.is_of_rdd else name, call_site, output, endpoint
         )
@@ -165,7 +165,7 @@ class Queries:
             return self._saves.endpoint_of(plan.child(), call.method)
         if query is None:
             return None
-        written = tables.written_by(command_of(self._catalyst, plan, kind))
+        written = tables.written_by(plan)
         return written or self._saves.endpoint_of(query, call.method)
 
     def _is_left_out(self, query: Plan) -> bool:

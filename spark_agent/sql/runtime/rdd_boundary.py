@@ -91,10 +91,10 @@ class RddBoundary:
 
     def _node_of_rows(self, java_frame: Any) -> Node:
         """The node of an RDD that has the rows of a plan."""
-        plan = java_frame.queryExecution().optimizedPlan()
-        number = self._rows_of(plan)
+        execution = java_frame.queryExecution()
+        number = self._rows_of(execution)
         if number is None:
-            number = self._coarse_nodes.get(self._catalyst.column_ids(plan))
+            number = self._coarse_nodes.get(self._catalyst.column_ids(execution.optimizedPlan()))
             why = "made of a DataFrame whose own records are not followed"
         elif number in self._limited:
             why = "made of a DataFrame with a limit that another action had run before"
@@ -110,9 +110,9 @@ class RddBoundary:
             node.kind, node.relation = "source", contract.SOURCE
         return node
 
-    def _rows_of(self, plan: Plan) -> int | None:
-        """The node whose records are the rows of an optimised plan."""
-        nodes = self._jvm.outputs(plan)
+    def _rows_of(self, execution: Any) -> int | None:
+        """The node whose records are the rows of the plan of a QueryExecution."""
+        nodes = self._jvm.outputs(execution)
         return nodes[0] if len(nodes) == 1 else None
 
     # -- a DataFrame of an RDD -----------------------------------------------------------------------
@@ -192,7 +192,7 @@ class RddBoundary:
         return like(original, hiding(checkpoint))
 
     def _remember_checkpoint(self, java_frame: Any, checkpoint: Any, is_eager: bool) -> None:
-        number = self._rows_of(java_frame.queryExecution().optimizedPlan())
+        number = self._rows_of(java_frame.queryExecution())
         if number is None or number in self._limited:
             return
         self._persisted_nodes.remember(checkpoint.queryExecution().analyzed(), number)

@@ -1,7 +1,7 @@
 """Runs the query of a file again for one row of it, with all its records captured (the level lazy).
 
 `rerun.rerun` knows the queries and makes the DataFrame to run. This module runs it in the session, and
-recognises it when Spark's optimiser comes with its plan.
+recognises it when Spark's planner comes with its plan.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ def test_a_block_is_written_as_python_writes_it(taps: Taps, columns: list[list[i
     assert place == len(message)
 
 
-def test_the_optimiser_asks_python_and_survives_its_faults(taps: Taps, spark: SparkSession) -> None:
+def test_the_planner_asks_python_and_survives_its_faults(taps: Taps, spark: SparkSession) -> None:
     session = spark.newSession()
     asked: list[str] = []
 
@@ -278,16 +278,16 @@ def test_the_optimiser_asks_python_and_survives_its_faults(taps: Taps, spark: Sp
         boolean = spark._jvm.org.apache.spark.sql.types.DataTypes.BooleanType  # type: ignore[union-attr]
         return catalyst.plans.logical.Filter(catalyst.expressions.Literal(False, boolean), plan)
 
-    rule = taps.java.rule(rewrite)
-    taps.java.install(session._jsparkSession, rule)
+    strategy = taps.java.strategy(rewrite)
+    taps.java.install(session._jsparkSession, strategy)
     assert len(session.range(10).collect()) == 10
     (entry,) = asked
     assert re.fullmatch(r"Dataset\.collectToPython@\d+", entry), "the method, and the thread that waits"
     assert len(session.range(10).selectExpr("id as empty").collect()) == 0
-    assert rule.takeProblem() == ""
+    assert strategy.takeProblem() == ""
     assert len(session.range(10).selectExpr("id as doomed").collect()) == 10
-    assert "cannot" in rule.takeProblem()
-    assert rule.takeProblem() == ""
+    assert "cannot" in strategy.takeProblem()
+    assert strategy.takeProblem() == ""
 
 
 def test_the_end_of_a_query_with_outputs_comes_behind_its_manifests(

@@ -1,10 +1,9 @@
-"""Unions, and queries with names that are read several times."""
+"""Unions."""
 
 from __future__ import annotations
 
 import re
 
-from spark_agent.sql.rewrite.plan_nodes import UncoveredError
 from spark_agent.sql.rewrite.plan_walk import Handler, Rewritten, Walk
 from spark_agent.sql.types import Plan
 
@@ -44,33 +43,4 @@ def _is_counted_off(walk: Walk, plan: Plan) -> bool:
     return _COUNTED_OFF.search(text) is not None
 
 
-def with_definitions(walk: Walk, plan: Plan) -> Rewritten:
-    """Queries with names that are computed once and read several times, each by a `CTERelationRef`."""
-    definitions = []
-    for definition in walk.catalyst.items(plan.cteDefs()):
-        if "CTERelationRef" in str(definition.treeString()):  # or in a subquery
-            raise UncoveredError("a query with a name that reads another one")
-        below = walk.child(definition)
-        ids = [column for column, _ in below.ids]
-        rewritten = walk.catalyst.project_as(definition, below.plan, ids)
-        definitions.append(walk.catalyst.definition(definition, ids, rewritten))
-        walk.definitions[int(definition.id())] = below.ids, below.node
-    query = walk.rewrite(plan.plan())
-    return Rewritten(walk.catalyst.with_children(plan, [*definitions, query.plan]), query.ids, query.node)
-
-
-def reference(walk: Walk, plan: Plan) -> Rewritten:
-    ids, node = walk.definitions[int(plan.cteId())]
-    columns = [
-        walk.catalyst.alias(walk.catalyst.no_id, f"lineage_{source}").toAttribute() for _, source in ids
-    ]
-    extended = walk.catalyst.with_output(plan, columns)
-    ids = [(column, source) for column, (_, source) in zip(columns, ids, strict=True)]
-    return Rewritten(extended, ids, walk.operator(plan, [node]).number)
-
-
-HANDLERS: dict[str, Handler] = {
-    "Union": union,
-    "WithCTE": with_definitions,
-    "CTERelationRef": reference,
-}
+HANDLERS: dict[str, Handler] = {"Union": union}

@@ -22,17 +22,13 @@ import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
-import org.apache.spark.sql.catalyst.plans.logical.CTERelationDef;
-import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.ExposesMetadataColumns;
 import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.plans.logical.RebalancePartitions;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
-import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -52,7 +48,6 @@ public final class PlanBuilder {
   /** What Spark marks the column with that says where a row is. */
   private static final String METADATA = "__file_source_metadata_col";
   private static final String ROW_INDEX = "row_index";
-  private static final int UNDER_SUBQUERY = 3; // of the fields of a CTERelationDef
   /** More columns of a key are hashed as one. */
   private static final int MAX_KEY_COLUMNS = 50;
   /** The types that {@link KeyHash} takes, as generated code names them. */
@@ -239,32 +234,6 @@ public final class PlanBuilder {
     return hasHints
         ? ScalaLists.construct(Sort.class, ScalaLists.of(order), false, child, Option.empty())
         : ScalaLists.construct(Sort.class, ScalaLists.of(order), false, child);
-  }
-
-  /**
-   * A common table expression over a child with more columns. Spark repartitions its rows round-robin behind all rules,
-   * unless it is marked as under a subquery. So it is marked, and its rows are repartitioned here.
-   */
-  public LogicalPlan definition(CTERelationDef original, List<Expression> more, LogicalPlan child) {
-    LogicalPlan originalChild = original.child();
-    boolean isRepartitioned =
-        originalChild instanceof RepartitionOperation || originalChild instanceof RebalancePartitions;
-    Object[] fields = fields(original);
-    fields[0] = child;
-    if (!original.underSubquery() && !isRepartitioned) {
-      LogicalPlan repartitioned = ScalaLists.construct(
-          RepartitionByExpression.class, NIL, originalChild, Option.empty(), Option.empty());
-      fields[0] = repartition(repartitioned, more, child);
-    }
-    fields[UNDER_SUBQUERY] = true;
-    return ScalaLists.construct(CTERelationDef.class, fields);
-  }
-
-  /** A CTERelationRef with more columns. */
-  public LogicalPlan withOutput(CTERelationRef reference, List<?> more) {
-    Object[] fields = fields(reference);
-    fields[2] = joined(PlanReader.output(reference), more);
-    return ScalaLists.construct(CTERelationRef.class, fields);
   }
 
   /**

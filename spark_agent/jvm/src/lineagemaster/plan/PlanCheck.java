@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.runtime.BoxedUnit;
 
 /**
- * Checks whether a rewritten plan can run. Behind its last rule Spark checks nothing: a mistake would show in the code
+ * Checks whether a rewritten plan can run. Behind its optimiser Spark checks nothing: a mistake would show in the code
  * that it generates, as an error of the user's query.
  */
 public final class PlanCheck {

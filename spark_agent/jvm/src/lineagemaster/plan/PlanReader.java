@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
 import org.apache.spark.sql.catalyst.expressions.UnboundedFollowing$;
 import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Tuple2;
@@ -106,6 +107,22 @@ public final class PlanReader {
     List<Attribute> columns = ScalaLists.get(command, "outputColumns");
     columns.removeIf(column -> folderIds.contains(column.exprId().id()));
     return ScalaLists.of(columns);
+  }
+
+  /**
+   * May a plan that stands in a query twice give other rows the second time? Spark shuffles by a repartition, and uses
+   * the shuffled rows again where the plan stands once more.
+   */
+  public boolean mayDiffer(LogicalPlan plan) {
+    if (plan.deterministic() || isShuffle(plan) && plan.conf().exchangeReuseEnabled()) {
+      return false;
+    }
+    return ScalaLists.<Expression>get(plan, "expressions").stream().anyMatch(part -> !part.deterministic())
+        || ScalaLists.<LogicalPlan>get(plan, "children").stream().anyMatch(this::mayDiffer);
+  }
+
+  private static boolean isShuffle(LogicalPlan plan) {
+    return plan instanceof RepartitionOperation && ((RepartitionOperation) plan).shuffle();
   }
 
   /** Does each function of a window see all rows of the window's partition? */

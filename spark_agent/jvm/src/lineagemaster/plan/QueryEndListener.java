@@ -5,13 +5,16 @@ import java.util.TreeSet;
 import lineagemaster.delivery.Json;
 import lineagemaster.delivery.ManifestAccumulator;
 import lineagemaster.expression.LineageTap;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
+import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.util.QueryExecutionListener;
+import scala.Option;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -48,16 +51,14 @@ public final class QueryEndListener implements QueryExecutionListener {
 
   /** @param failure what the query failed with, or null */
   private void end(String name, QueryExecution query, Exception failure) {
-    LogicalPlan plan;
     try {
-      plan = query.optimizedPlan();
-    } catch (Throwable error) { // a query that failed before it had a plan has no taps
-      return;
-    }
-    try {
-      Set<Integer> nodes = outputs(plan);
-      if (nodes.isEmpty() && plan.getTagValue(UNFOLLOWED).isDefined()) {
-        nodes.add(plan.getTagValue(UNFOLLOWED).get());
+      if (!query.tracker().phases().contains(QueryPlanningTracker.PLANNING())) {
+        return; // it failed before it had a plan
+      }
+      Set<Integer> nodes = outputs(query);
+      Option<Integer> unfollowed = query.sparkPlan().logicalLink().flatMap(plan -> plan.getTagValue(UNFOLLOWED));
+      if (nodes.isEmpty() && unfollowed.isDefined()) {
+        nodes.add(unfollowed.get());
       }
       if (!nodes.isEmpty()) {
         manifests.add("{\"type\":\"end\",\"nodes\":" + nodes + ",\"failed\":" + (failure != null)
@@ -85,16 +86,16 @@ public final class QueryEndListener implements QueryExecutionListener {
     return error.getClass().getSimpleName().equals("PythonException");
   }
 
-  /** The nodes of the taps of outputs in a plan. */
-  public static Set<Integer> outputs(LogicalPlan optimized) {
+  /** The nodes of the taps of outputs in the plan of a query. */
+  public static Set<Integer> outputs(QueryExecution query) {
     Set<Integer> nodes = new TreeSet<>();
-    optimized.foreach(plan -> collect(plan, nodes)); // its signature is the same in all versions of Scala
+    query.sparkPlan().foreach(plan -> collect(plan, nodes)); // its signature is the same in all versions of Scala
     return nodes;
   }
 
-  private static BoxedUnit collect(LogicalPlan plan, Set<Integer> nodes) {
-    if (plan instanceof Filter) {
-      collect(((Filter) plan).condition(), nodes);
+  private static BoxedUnit collect(SparkPlan plan, Set<Integer> nodes) {
+    if (plan instanceof FilterExec) {
+      collect(((FilterExec) plan).condition(), nodes);
     }
     return BoxedUnit.UNIT;
   }
