@@ -151,10 +151,8 @@ def events_of(kafka: Any, folder: Path, openlineage: Path, *, lineage: bool) -> 
     assert done.returncode == 0, done.stderr[-3000:]
     assert ("lineage: complete for" in done.stderr) == lineage, done.stderr[-3000:]
     events = normalised((folder / EVENTS).read_text().splitlines(), folder)
-    first, by_query = 0, {}
-    for name, end in json.loads(done.stdout.splitlines()[-1]).items():
-        by_query[name], first = events[first:end], end
-    return by_query
+    ends = json.loads(done.stdout.splitlines()[-1])
+    return {name: events[first:end] for name, first, end in zip(QUERIES, ends, ends[1:], strict=False)}
 
 
 @pytest.fixture(scope="module")

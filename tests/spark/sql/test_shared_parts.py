@@ -37,12 +37,6 @@ def of_repartitions(spark: SparkSession) -> DataFrame:
     return rows.join(groups, "g").select(F.array("id").alias("one"), "two")
 
 
-def of_no_shuffle(spark: SparkSession) -> DataFrame:
-    rows = spark.table("orders").select("id", (F.rand(3) * 4).cast("int").alias("g"))
-    groups = rows.groupBy("g").agg(F.collect_list("id").alias("two"))
-    return rows.join(groups, "g").select(F.array("id").alias("one"), "two")
-
-
 CONFS: dict[str, dict[str, str]] = {
     "as it is": {},
     "without AQE": {"spark_sql_adaptive_enabled": "false"},
@@ -58,15 +52,10 @@ def test_what_met_in_a_shared_part_is_exact(
     check(query, run, tmp_path, is_exact=True, **CONFS[conf])
 
 
-@pytest.mark.parametrize(
-    ("query", "conf"),
-    [(of_no_shuffle, {}), (of_repartitions, {"spark_sql_exchange_reuse": "false"})],
-    ids=["no shuffle", "no reuse"],
-)
-def test_what_is_computed_twice_says_that_it_is_not_exact(
-    query: Query, conf: dict[str, str], run: Callable[..., tuple[Any, Application]], tmp_path: Path
+def test_what_is_not_shuffled_once_says_that_it_is_not_exact(
+    run: Callable[..., tuple[Any, Application]], tmp_path: Path
 ) -> None:
-    check(query, run, tmp_path, is_exact=False, **conf)
+    check(of_repartitions, run, tmp_path, is_exact=False, spark_sql_exchange_reuse="false")
 
 
 def check(query: Query, run: Any, folder: Path, *, is_exact: bool, **conf: str) -> None:

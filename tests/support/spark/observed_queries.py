@@ -3,7 +3,7 @@
     python -m tests.support.spark.observed_queries SHOP OUTPUT CONF
 
 SHOP is the folder of `make_shop`. Rows go below OUTPUT. CONF is JSON. Prints how many lines the file
-OUTPUT/events.json had behind each query, as JSON: what a listener of Spark wrote there.
+OUTPUT/events.json had before the first query and behind each, as JSON: what a listener of Spark wrote there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +59,7 @@ def _by_group(spark: SparkSession, path: str) -> None:
 
 
 def _of_rdd(spark: SparkSession, path: str) -> None:
-    rows = spark.sparkContext.parallelize([(1, "a"), (2, "b")], 2).toDF(["key", "name"])
+    rows = spark.sparkContext.parallelize([(1, "a"), (2, "b")], 2).toDF(["key", "label"])
     rows.join(spark.table("customers"), "key").write.parquet(path)
 
 
@@ -172,16 +173,21 @@ def session_of(context: SparkContext, shop: str) -> SparkSession:
 
 
 def main(shop: str, output: str, conf: Mapping[str, str]) -> None:
-    folder, lines = Path(output), {}
+    folder = Path(output)
     with SparkContext(conf=SparkConf().setAll(list(conf.items()))) as context:
         context.setLogLevel("ERROR")
         spark = session_of(context, shop)
         bus = context._jsc.sc().listenerBus()
-        for at, (name, query) in enumerate(QUERIES.items()):
+        lines = [_lines_behind(bus, folder / EVENTS)]
+        for at, query in enumerate(QUERIES.values()):
             query(spark, str(folder / f"out-{at}"))
-            bus.waitUntilEmpty()
-            lines[name] = len((folder / EVENTS).read_text().splitlines())
+            lines.append(_lines_behind(bus, folder / EVENTS))
     print(json.dumps(lines))
+
+
+def _lines_behind(bus: Any, events: Path) -> int:
+    bus.waitUntilEmpty()
+    return len(events.read_text().splitlines())
 
 
 if __name__ == "__main__":
