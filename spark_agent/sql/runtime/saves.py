@@ -42,7 +42,7 @@ class _Save:
 
 
 class Saves:
-    """The saves of one application. Only calls of the planner meet here, and a dictionary is enough for these."""
+    """Those of one application. Only calls of the planner meet here, and a dictionary is enough for these."""
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst = catalyst
