@@ -12,10 +12,10 @@ from spark_agent.delivery.tracebacks import hide_agent
 from spark_agent.worker import derived_values
 from spark_agent.worker.function_traits import is_partition_bound
 from spark_agent.worker.operator import Operator
+from spark_agent.worker.partition_sources import outputs_of_user
 from spark_agent.worker.plan import Plan
-from spark_agent.worker.position_streams import ComputedCounter, Counter, last_read
+from spark_agent.worker.position_streams import ComputedCounter
 from spark_agent.worker.process_state import worker_process
-from spark_agent.worker.row_by_row import is_row_by_row
 from spark_agent.worker.task_run import TaskRun
 from spark_agent.worker.worker_init import new_command
 
@@ -108,15 +108,10 @@ def _outputs(run: TaskRun, node: int, function: Callable[[int, Any], Any], recor
 
 
 def _outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
-    """What a user's function makes of a partition; where it reads row by row, these rows are noted."""
+    """What a user's function makes of a partition; where it is known how it reads, that is noted."""
     if not hasattr(records, "__next__"):
         return function(run.partition, records)
-    counter = Counter()
-    counted = counter.through(records)
-    result = function(run.partition, counted)
-    if not is_row_by_row(result, counted):
-        return result
-    return last_read(result, counter, run.override(node, contract.POSITIONS))
+    return outputs_of_user(run, node, function, records)
 
 
 def _needs_the_very_object(function: Any, records: Any) -> bool:

@@ -1,120 +1,171 @@
-"""Tells whether what a user's `mapPartitions` function returned reads its partition row by row.
+"""How what a user's `mapPartitions` function returned reads its partition.
 
-Then each of its outputs is made of the row that was read last, and nothing needs to be assumed: it is one
-of Python's own `map` and `filter` objects over the partition, or a generator whose bytecode says so. One
-loop runs over the partition itself, the partition is named nowhere else, what is yielded is yielded inside
-of that loop, no local variable is carried from one row to the next, and no variable of another function nor
-a global one is set. What such code keeps elsewhere (in a list of a closure, say) is not looked at, just as in
-the function of a `map`.
-
-For code of any other shape the answer is no, and the whole partition stays the upper bound.
+It is a generator whose bytecode says so (`reading`), or one of Python's own iterators, such as a `map`, over
+the partition or over such a generator. For anything else the answer is None, and the whole partition stays
+the upper bound.
 """
 
 from __future__ import annotations
 
-import dis
-import functools
 import gc
-import re
-from collections.abc import Iterator
-from types import CodeType, FunctionType, GeneratorType
+import inspect
+import itertools
+from types import FrameType, FunctionType, GeneratorType
+from typing import Any, NamedTuple
 
-#: Accesses of local variables in an instruction's name; newer Pythons put two into one instruction.
-_ACCESSES = re.compile(r"(LOAD|STORE|DELETE)_FAST(?:_CHECK|_BORROW)?(?!_AND_CLEAR)")
-_ENDS = ("RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS")
-_SETS_OUTSIDE = frozenset(("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"))
-_CONSTANTS = (int, float, str, bytes, type(None))
+from spark_agent.worker.reading.decision import Decision, decision_on, listing_by
+from spark_agent.worker.reading.instructions import CO_GENERATOR
+from spark_agent.worker.reading.kinds import is_constant
+from spark_agent.worker.reading.objects import ObjectCheck
+from spark_agent.worker.reading.scopes import Scope
 
-
-def is_row_by_row(result: object, partition: object) -> bool:
-    """Is each output of `result`, not yet started, made of the item that it takes last from `partition`?"""
-    if type(result) in (map, filter):
-        parts: tuple[object, ...] = result.__reduce__()[1]  # type: ignore[assignment] # typed as of any object
-        return len(parts) == 2 and parts[1] is partition and not _takes(parts[0], partition)
-    if not isinstance(result, GeneratorType) or result.gi_frame is None:
-        return False
-    variables = result.gi_frame.f_locals
-    names = [name for name, value in variables.items() if value is partition]
-    constants = frozenset(name for name, value in variables.items() if isinstance(value, _CONSTANTS))
-    is_taken_elsewhere = any(_takes(value, partition) for value in variables.values())
-    return len(names) == 1 and not is_taken_elsewhere and _is_one_loop(result.gi_code, names[0], constants)
-
-
-def _takes(function: object, partition: object) -> bool:
-    """Has it the partition itself, to take items that nobody sees: `map(lambda a: (a, next(rows)), rows)`?"""
-    if type(function) is functools.partial:
-        arguments = (*function.args, *function.keywords.values())
-        return any(value is partition for value in arguments) or _takes(function.func, partition)
-    cells = (function.__closure__ or ()) if type(function) is FunctionType else ()
-    return any(value is partition for cell in cells for value in gc.get_referents(cell))
+#: They take one item after another of the one that they are given.
+_ITERATORS = (
+    map,
+    filter,
+    enumerate,
+    zip,
+    itertools.islice,
+    itertools.starmap,
+    itertools.filterfalse,
+    itertools.chain,
+)
 
 
-@functools.lru_cache(maxsize=256)
-def _is_one_loop(code: CodeType, partition: str, constants: frozenset[str]) -> bool:
-    if code.co_cellvars:  # a function of its own may keep what it saw
-        return False
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG")]
-    if any(step.opname in _SETS_OUTSIDE for step in steps):  # a sum that goes on from row to row
-        return False
-    loops = [index for index, step in enumerate(steps) if ("LOAD", partition) in _accesses(step)]
-    if len(loops) != 1:
-        return False
-    head = loops[0] + 1
-    if steps[head].opname == "GET_ITER":
-        head += 1
-    if steps[head].opname != "FOR_ITER":
-        return False
-    exit_offset = steps[head].argval
-    body = [step for step in steps[head + 1 :] if step.offset < exit_offset]
-    outside = steps[: head + 1] + steps[head + 1 + len(body) :]
-    if any(step.opname in ("YIELD_VALUE", "YIELD_FROM") for step in outside):
-        return False
-    # Behind the loop a variable may be set for the next time that an outer loop comes to it.
-    after = steps[head + 1 + len(body) :]
-    later = {name for step in after for kind, name in _accesses(step) if kind != "LOAD"}
-    return _carries_nothing(body, constants - later)
+class Level(NamedTuple):
+    """A generator that reads, and what is known of it."""
+
+    frame: FrameType
+    decision: Decision
 
 
-def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
-    """(LOAD | STORE | DELETE, local variable) in the order in which the instruction does them."""
-    kinds = _ACCESSES.findall(instruction.opname)
-    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
-    return list(zip(kinds, names, strict=False)) if kinds else []
+class PartitionReading:
+    """How the outputs of one result come from the partition. Holds if `is_met` when the first row is read."""
 
+    def __init__(self, levels: list[Level], functions: list[Any], is_generator: bool) -> None:
+        self._levels = levels
+        self._functions = functions
+        #: The outermost generator, if its yields differ or it has buffers.
+        self.outer = levels[-1] if is_generator and not levels[-1].decision.is_row_by_row else None
 
-def _carries_nothing(body: list[dis.Instruction], constants: frozenset[str]) -> bool:
-    """Is each local variable that the loop reads set before in the same turn, on every path?"""
-    index_of = {step.offset: index for index, step in enumerate(body)}
-    stored = {name for step in body for kind, name in _accesses(step) if kind != "LOAD"}
-    allowed = constants - stored
-    set_at: dict[int, frozenset[str]] = {}  # instruction -> variables that were set on every path to it
-    pending: list[tuple[int, frozenset[str]]] = [(0, frozenset())]
-    while pending:
-        index, is_set = pending.pop()
-        before = set_at.get(index)
-        if before is not None:
-            is_set &= before
-            if is_set == before:
-                continue
-        set_at[index] = is_set
-        for kind, name in _accesses(body[index]):
-            if kind == "LOAD" and name not in is_set and name not in allowed:
+    def is_met(self) -> bool:
+        """Are the objects that the generators use such that nothing of an earlier row is in them?
+
+        To be asked when the first row is read: what was set up before is there.
+        """
+        check = ObjectCheck()
+        for frame, decision in self._levels:
+            variables = frame.f_locals
+            scope = Scope(variables, variables, frame.f_globals)
+            if not check.holds(decision.needs, decision.stored, scope):
                 return False
-            is_set = is_set | {name} if kind == "STORE" else is_set - {name} if kind == "DELETE" else is_set
-        pending += [(index_of[offset], is_set) for offset in _next(body, index) if offset in index_of]
-    # Not reached: handlers of exceptions. They may do nothing but end the generator.
-    return not any(
-        _accesses(step) or step.opname == "YIELD_VALUE"
-        for index, step in enumerate(body)
-        if index not in set_at
-    )
+            check.note_calls(decision.calls, scope)
+        return all(check.is_stateless(function, [], 0) for function in self._functions) and check.is_disjoint
 
 
-def _next(body: list[dis.Instruction], index: int) -> Iterator[int]:
-    """Offsets of what may run after instruction `index`."""
-    instruction = body[index]
-    if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
-        yield instruction.argval
-    is_final = instruction.opname in _ENDS or instruction.opname.startswith(("JUMP_F", "JUMP_B", "JUMP_A"))
-    if not is_final and index + 1 < len(body):
-        yield body[index + 1].offset
+def reading_of(result: object, partition: object) -> PartitionReading | None:
+    """How `result`, not yet started, reads `partition`; None if that is not known."""
+    levels: list[Level] = []
+    functions: list[Any] = []
+    if result is partition or not _reads(result, partition, levels, functions):
+        return None
+    if not all(level.decision.is_row_by_row for level in levels[:-1]):
+        return None
+    is_generator = isinstance(result, GeneratorType)
+    if levels and not is_generator and not levels[-1].decision.is_row_by_row:
+        return None
+    return PartitionReading(levels, functions, is_generator)
+
+
+def listing_in(frame: FrameType, partition: object) -> list[Any] | None:
+    """The list that the function of `frame` fills, which has just begun to read, if it is known how."""
+    variables = dict(frame.f_locals)
+    readers = [name for name, value in variables.items() if value is partition]
+    others = (value for name, value in variables.items() if name not in readers)
+    if (
+        frame.f_code.co_flags & CO_GENERATOR
+        or len(readers) != 1
+        or any(takes(value, partition) for value in others)
+    ):
+        return None
+    listing = listing_by(frame.f_code, readers[0])
+    if listing is None:
+        return None
+    check, scope = ObjectCheck(), Scope(variables, variables, frame.f_globals)
+    if not check.holds(listing.needs, listing.stored, scope):
+        return None
+    check.note_calls(listing.calls, scope)
+    outputs = variables.get(listing.name)
+    return outputs if type(outputs) is list and not outputs and check.is_disjoint else None
+
+
+def _reads(result: object, partition: object, levels: list[Level], functions: list[Any]) -> bool:
+    if result is partition:
+        return True
+    if type(result) in _ITERATORS:
+        return _iterates(result, partition, levels, functions)
+    if not isinstance(result, GeneratorType) or inspect.getgeneratorstate(result) != inspect.GEN_CREATED:
+        return False
+    frame = result.gi_frame
+    if frame is None:
+        return False
+    variables = dict(frame.f_locals)
+    readers = [name for name, value in variables.items() if _reads(value, partition, levels, functions)]
+    others = (value for name, value in variables.items() if name not in readers)
+    if len(readers) != 1 or any(takes(value, partition) for value in others):
+        return False
+    is_whole = _gives_every_row(variables[readers[0]], partition)
+    decision = decision_on(result.gi_code, readers[0], has_every_row=is_whole)
+    if decision is None:
+        return False
+    levels.append(Level(frame, decision))
+    return True
+
+
+def _iterates(result: object, partition: object, levels: list[Level], functions: list[Any]) -> bool:
+    parts = _parts(result)
+    readers = [part for part in parts if _reads(part, partition, levels, functions)]
+    others = [part for part in parts if part is not None and not is_constant(part)]
+    others = [part for part in others if not any(part is reader for reader in readers)]
+    if len(readers) != 1 or any(takes(part, partition) for part in others):
+        return False
+    if type(result) in (enumerate, zip, itertools.islice) and not _gives_every_row(readers[0], partition):
+        return False  # a number of the rows that were not left out
+    if type(result) not in (map, filter, itertools.starmap, itertools.filterfalse):
+        return type(result) is zip or not others
+    functions += others
+    return all(callable(part) for part in others)
+
+
+def _gives_every_row(reader: object, partition: object) -> bool:
+    """Does it give an item for each row?"""
+    while type(reader) in (map, enumerate, zip, itertools.starmap):
+        reader = next(
+            (part for part in _parts(reader) if part is partition or type(part) in _ITERATORS), None
+        )
+    return reader is partition
+
+
+def _parts(iterator: object) -> list[Any]:
+    parts: list[Any] = []
+    for part in gc.get_referents(iterator):
+        if part is not type(iterator):
+            parts += part if type(part) is tuple else [part]
+    return parts
+
+
+def takes(value: object, partition: object) -> bool:
+    """Has it the partition itself, to take items that nobody sees: `map(lambda a: (a, next(rows)), rows)`?"""
+    inner: tuple[Any, ...] = ()
+    if type(value) in _ITERATORS or isinstance(value, GeneratorType):
+        inner = tuple(gc.get_referents(value))
+    elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
+        inner = (value.func, *value.args, *value.keywords.values())  # type: ignore[attr-defined]
+    elif type(value) is FunctionType:
+        inner = tuple(part for cell in value.__closure__ or () for part in gc.get_referents(cell))
+    return any(part is partition or (part is not value and takes_directly(part, partition)) for part in inner)
+
+
+def takes_directly(value: object, partition: object) -> bool:
+    is_taking = type(value) in (FunctionType, *_ITERATORS) or type(value).__name__ == "partial"
+    return is_taking and takes(value, partition)

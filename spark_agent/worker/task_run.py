@@ -181,6 +181,13 @@ class TaskRun:
         self._overridden.add(node)
         return self.stream(node, relation)
 
+    def withdraw(self, stream: Stream) -> None:
+        """The outputs of the stream's node are the upper bound after all. What was sent is ignored."""
+        self._overridden.discard(stream.node)
+        self._streams.remove(stream)
+        if self.sampled_paths is not None:
+            self.sampled_paths.withdrawn(stream.node)
+
     def emit(self, node: int, relation: str, base_in: int, base_out: int, columns: dict[str, Any]) -> None:
         """Send one block. Called while the job pulls records: what fails here is counted, never raised."""
         seq, self.blocks = self.blocks, self.blocks + 1

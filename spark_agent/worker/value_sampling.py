@@ -110,6 +110,12 @@ class SampledPaths:
         if stream.node in self._outputs:
             self._outputs[stream.node].rule = rule
 
+    def withdrawn(self, node: int) -> None:
+        """It is not known after all which inputs the outputs of `node` come from."""
+        rule = self._rules[node] = AnyRead(self._inputs[node])
+        if node in self._outputs:
+            self._outputs[node].rule = rule
+
     def flushing(self, stream: Stream) -> None:
         rule = self._rules.get(stream.node)
         if rule is not None:

@@ -1,0 +1,1 @@
+"""How a user's function reads its partition: decided from bytecode, and checked with the objects it uses."""

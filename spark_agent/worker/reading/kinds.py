@@ -1,0 +1,185 @@
+"""What kinds of objects there are, as far as they may hold rows of earlier turns.
+
+What is taken to hold none: constants, modules and classes; connections of the Python Database API; objects
+of installed libraries. Containers may, if something is put into them. Iterators, and other objects of the
+standard library, are not known."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import itertools
+import sys
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    MappingProxyType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+CONTAINERS = (
+    list,
+    dict,
+    set,
+    bytearray,
+    deque,
+    defaultdict,
+    Counter,
+    OrderedDict,
+    ChainMap,
+    UserDict,
+    UserList,
+)
+CONSTANTS = (int, float, complex, str, bytes, type(None), range, slice, type(...), type(NotImplemented))
+#: Modules of the standard library whose objects hold no more than they were created with.
+CONSTANT_MODULES = frozenset(
+    [
+        "re",
+        "datetime",
+        "decimal",
+        "_decimal",
+        "fractions",
+        "uuid",
+        "zoneinfo",
+        "pathlib",
+        "string",
+        "_struct",
+        "json",
+        "operator",
+        "_operator",
+        "enum",
+        "types",
+        "ipaddress",
+        "_pydatetime",
+        "_zoneinfo",
+        "numbers",
+        "threading",
+        "_thread",
+        "logging",
+        "random",
+    ]
+)
+READS = frozenset(
+    [
+        "__getitem__",
+        "__contains__",
+        "__iter__",
+        "__len__",
+        "get",
+        "items",
+        "keys",
+        "values",
+        "index",
+        "count",
+        "copy",
+        "most_common",
+        "elements",
+        "union",
+        "intersection",
+        "difference",
+        "symmetric_difference",
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+        "startswith",
+        "endswith",
+        "find",
+        "decode",
+        "hex",
+        "maps",
+    ]
+)
+#: Builtin functions that change what they are given, or take from it.
+CHANGING = frozenset(
+    ("next", "setattr", "delattr", "exec", "eval", "vars", "globals", "locals", "__import__")
+)
+CHANGING_MODULES = frozenset(("_heapq", "heapq", "_bisect", "bisect", "random", "_random", "_operator"))
+MAX_PARTS = 1_000
+
+
+def is_constant(value: Any) -> bool:
+    """Can it hold nothing more than it does?"""
+    kind = type(value)
+    if kind in CONSTANTS or isinstance(value, (bool, MappingProxyType)):
+        return True
+    if isinstance(value, (tuple, frozenset)):
+        return len(value) <= MAX_PARTS and all(map(is_constant, value))
+    module = kind.__module__.partition(".")[0]
+    return module in CONSTANT_MODULES and not hasattr(kind, "__next__")
+
+
+def is_connection(value: Any) -> bool:
+    """Is it of a module that says that it follows the Python Database API (PEP 249)?"""
+    module = type(value).__module__
+    while module:
+        namespace = vars(sys.modules[module]) if module in sys.modules else {}
+        if "apilevel" in namespace and "paramstyle" in namespace:
+            return True
+        module = module.rpartition(".")[0]
+    return False
+
+
+def is_apart(owner: Any) -> bool:
+    """Does what a method of `owner` gives show nothing of what `owner` holds later?"""
+    if isinstance(owner, (ModuleType, type, FunctionType)) or is_constant(owner) or is_connection(owner):
+        return True
+    return type(owner) not in CONTAINERS and is_of_library(type(owner))
+
+
+def is_builtin(value: Any, name: str) -> bool:
+    if name == "from_iterable":
+        return bool(value == itertools.chain.from_iterable)
+    return value in (
+        getattr(builtins, name, None),
+        getattr(itertools, name, None),
+        deque if name == "deque" else None,
+    )
+
+
+def is_standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
+
+
+def is_of_library(kind: type) -> bool:
+    """Is it a class of an installed library, the standard one not among them?"""
+    if kind.__module__ in ("__main__", "builtins") or is_standard(kind.__module__):
+        return False
+    module = sys.modules.get(kind.__module__)
+    path = getattr(module, "__file__", None)
+    return path is not None and is_library_file(path)
+
+
+@functools.lru_cache(maxsize=1_024)
+def is_library_file(path: str) -> bool:
+    """Is it a file of an installed library, or of Python itself?"""
+    is_installed = "site-packages" in path or "dist-packages" in path
+    return is_installed or path.startswith("<frozen") or path.startswith(_LIBRARY)
+
+
+_LIBRARY = tuple({inspect.__file__.rpartition("inspect.py")[0]})
+
+
+def is_quiet_builtin(function: Any, arguments: list[tuple[Any, Any]]) -> bool:
+    """Does a call of what is not written in Python leave `arguments` as they are?"""
+    if any(map(is_changeable, arguments)):
+        return False
+    if not any(type(value) in CONTAINERS for _place, value in arguments):
+        return True
+    name = getattr(function, "__name__", "")
+    if isinstance(function, (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)):
+        return name in READS
+    if not isinstance(function, BuiltinFunctionType):
+        return True
+    return not (function.__module__ in CHANGING_MODULES or name in CHANGING)
+
+
+def is_changeable(argument: tuple[Any, Any]) -> bool:
+    """Is it an object that a library's function may be called to change, such as an array?"""
+    _place, value = argument
+    return is_of_library(type(value)) and not is_connection(value)

@@ -1,0 +1,271 @@
+"""Checks, when a function runs, that the objects from outside that it uses keep no rows from it.
+
+The user's own functions and methods are read as the function is: they may put nothing into an object that is
+used. What `kinds` knows of other objects is taken for granted.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from spark_agent.worker.reading import kinds
+from spark_agent.worker.reading.analysis import parameters
+from spark_agent.worker.reading.called_functions import (
+    Arguments,
+    effects_if_known,
+    held_by,
+    is_changing_parameters,
+    outliving_parameters,
+    shifted,
+    unwrapped,
+)
+from spark_agent.worker.reading.decision import decision_on
+from spark_agent.worker.reading.instructions import CO_GENERATOR
+from spark_agent.worker.reading.scopes import Scope, Unknown, attribute, scope_of
+from spark_agent.worker.reading.values import OLD, Need, Path
+
+MAX_DEPTH = 4
+
+
+class ObjectCheck:
+    """One check of the objects that a function uses, and of those that it puts something into."""
+
+    def __init__(self) -> None:
+        self._used: dict[Any, Any] = {}
+        self._stored: set[Any] = set()
+        self._active: set[int] = set()
+        self._noted: set[Any] = set()
+
+    def holds(self, needs: Iterable[Need], stored: Iterable[Path], scope: Scope, depth: int = 0) -> bool:
+        """Are the `needs` met, and is nothing that is used in what is `stored` into?"""
+        try:
+            for path in stored:
+                self._note_stored(path, scope)
+            return all(self._is_met(need, scope, depth) for need in needs)
+        except Unknown:
+            return False
+
+    def note_calls(self, calls: Iterable[Need], scope: Scope, depth: int = 0) -> None:
+        """Note what these calls put something into, whether their results matter or not."""
+        for call in calls if depth < MAX_DEPTH else ():
+            path = ("attribute", call.path, call.method) if call.kind == "use" else call.path
+            try:
+                function = scope.find(path)
+                arguments = [(place, scope.find(argument)) for place, argument in call.arguments]
+            except Unknown:
+                continue
+            self._note_call(function, arguments, depth)
+
+    def _note_call(self, function: Any, arguments: Arguments, depth: int) -> None:
+        function, arguments, _owner = unwrapped(function, arguments)
+        if not isinstance(function, FunctionType) or kinds.is_library_file(function.__code__.co_filename):
+            return
+        key = (id(function), tuple(id(value) for _place, value in arguments))
+        outliving = outliving_parameters(function, arguments)
+        if key in self._noted or outliving is None:
+            return
+        self._noted.add(key)
+        effects = effects_if_known(function, frozenset(outliving))
+        if effects is not None:
+            scope = scope_of(function, outliving)
+            for path in effects.stored:
+                self._note_stored(path, scope)
+            self.note_calls(effects.calls, scope, depth + 1)
+
+    @property
+    def is_disjoint(self) -> bool:
+        return not self._stored & self._used.keys()
+
+    def _note_stored(self, path: Path, scope: Scope) -> None:
+        self._stored.add((id(scope.names), path[1]) if path[0] == "global" else None)
+        try:
+            stored = scope.find(path)
+        except Unknown:
+            return
+        if not isinstance(stored, (*kinds.CONSTANTS, ModuleType)):
+            self._stored.add(id(stored))
+
+    def _is_met(self, need: Need, scope: Scope, depth: int) -> bool:
+        if need.path[0] == "global":
+            self._used[(id(scope.names), need.path[1])] = None
+        if need.kind == "is":
+            return kinds.is_builtin(scope.find(need.path), need.method or "")
+        if need.kind == "reads":
+            return self._is_reading_by_row(scope.find(need.path), depth)
+        if need.kind == "connection":
+            return kinds.is_connection(scope.find(need.path))
+        if need.kind == "apart":
+            return kinds.is_apart(scope.find(need.path))
+        arguments = [(place, scope.find(path)) for place, path in need.arguments]
+        if need.kind == "still" and is_changing_parameters(scope.find(need.path)):
+            return False
+        if need.kind in ("quiet", "still"):
+            return self._is_quiet(scope.find(need.path), arguments, depth)
+        if need.kind == "call":
+            return self.is_stateless(scope.find(need.path), arguments, depth)
+        return self.is_reading(scope.find(need.path), need.method or "", arguments, depth)
+
+    # -- objects -------------------------------------------------------------------------------------------
+
+    def is_reading(self, owner: Any, method: str, arguments: Arguments, depth: int) -> bool:
+        """Does `method` of `owner` (an operation on it, if empty) leave nothing of a row in it?"""
+        if not all(self._is_given_safely(argument, depth) for _place, argument in arguments):
+            return False
+        if kinds.is_constant(owner):
+            return True
+        self._used[id(owner)] = owner
+        if type(owner) in kinds.CONTAINERS:
+            return method in kinds.READS or not method
+        if kinds.is_connection(owner):
+            return True
+        if isinstance(owner, (ModuleType, type)):
+            return not method or self.is_stateless(attribute(owner, method), arguments, depth)
+        if callable(owner) and isinstance(
+            owner, (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
+        ):
+            return not method
+        if hasattr(type(owner), "__next__"):
+            return method == "__next__" and type(owner).__module__ in ("itertools", "builtins")
+        if kinds.is_of_library(type(owner)):
+            return True
+        return self._is_reading_by(owner, method, arguments, depth) if method else False
+
+    def _is_reading_by(self, owner: Any, method: str, arguments: Arguments, depth: int) -> bool:
+        if kinds.is_standard(type(owner).__module__):
+            return False
+        return self.is_stateless(attribute(owner, method), arguments, depth)
+
+    def _is_given_safely(self, argument: Any, depth: int) -> bool:
+        if kinds.is_constant(argument) or isinstance(argument, (ModuleType, type)):
+            return True
+        self._used[id(argument)] = argument
+        if type(argument) in kinds.CONTAINERS:
+            return True
+        if callable(argument):
+            return self.is_stateless(argument, [], depth)
+        return not hasattr(type(argument), "__next__") and not (
+            kinds.is_standard(type(argument).__module__) and not kinds.is_connection(argument)
+        )
+
+    # -- functions -----------------------------------------------------------------------------------------
+
+    def is_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
+        """Does a call of `function` keep nothing of its arguments, and leave `arguments` as they are?"""
+        if depth > MAX_DEPTH:
+            return False
+        if not all(self._is_given_safely(argument, depth + 1) for _place, argument in arguments):
+            return False
+        if any(place == "out" or is_changing_parameters(argument) for place, argument in arguments):
+            return False
+        if isinstance(function, type):
+            return self._is_class_stateless(function, arguments, depth)
+        if isinstance(function, functools.partial):
+            return self._is_partial_stateless(function, arguments, depth)
+        if type(function) is functools._lru_cache_wrapper:
+            return self.is_stateless(function.__wrapped__, arguments, depth + 1)
+        if isinstance(function, MethodType):
+            self._used[id(function.__self__)] = function.__self__
+            arguments = shifted(arguments, 1, [(0, function.__self__)])
+            return self._is_function_stateless(function.__func__, arguments, depth)
+        if isinstance(function, FunctionType):
+            return self._is_function_stateless(function, arguments, depth)
+        if isinstance(function, BuiltinFunctionType):
+            return self._is_builtin_stateless(function, arguments, depth)
+        return self._is_callable_stateless(function, arguments, depth)
+
+    def _is_partial_stateless(
+        self, function: functools.partial[Any], arguments: Arguments, depth: int
+    ) -> bool:
+        arguments = shifted(arguments, len(function.args), held_by(function))
+        return self.is_stateless(function.func, arguments, depth + 1)
+
+    def _is_class_stateless(self, function: type, arguments: Arguments, depth: int) -> bool:
+        """Does a new object hold nothing but what it is created with?"""
+        create = inspect.getattr_static(function, "__init__", None)
+        if not isinstance(create, FunctionType) or kinds.is_library_file(create.__code__.co_filename):
+            return True
+        outliving = outliving_parameters(create, shifted(arguments, 1, []))
+        effects = None if outliving is None else effects_if_known(create, frozenset(outliving))
+        if effects is None or outliving is None or OLD in effects.parameters:
+            return False
+        needs = {atom for atom in effects.parameters if isinstance(atom, Need)} | effects.required
+        return self.holds(needs, effects.stored, scope_of(create, outliving), depth + 1)
+
+    def _is_callable_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
+        kind = type(function)
+        if kind.__name__ in ("method_descriptor", "wrapper_descriptor", "method-wrapper", "builtin_method"):
+            return not arguments or function.__name__ in kinds.READS
+        if kinds.is_of_library(kind):
+            return True
+        if kinds.is_standard(kind.__module__):
+            return kind.__module__ in kinds.CONSTANT_MODULES
+        return self.is_reading(function, "__call__", arguments, depth + 1)
+
+    def _is_builtin_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
+        owner, module = function.__self__, function.__module__
+        if owner is not None and not isinstance(owner, (ModuleType, type)):
+            return self.is_reading(owner, function.__name__, arguments, depth + 1)
+        if module == "builtins" and function.__name__ in kinds.CHANGING:
+            return False
+        has_container = any(type(value) in kinds.CONTAINERS for _place, value in arguments)
+        return not (has_container and module in kinds.CHANGING_MODULES)
+
+    def _is_function_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
+        if not isinstance(function, FunctionType):
+            return self.is_stateless(function, arguments, depth + 1)
+        if kinds.is_library_file(function.__code__.co_filename):
+            return not any(isinstance(value, kinds.CONTAINERS) for _p, value in arguments) or (
+                function.__module__ not in kinds.CHANGING_MODULES
+            )
+        if id(function) in self._active:  # it calls itself
+            return True
+        outliving = outliving_parameters(function, arguments)
+        if outliving is None:
+            return False
+        self._active.add(id(function))
+        effects = effects_if_known(function, frozenset(outliving))
+        if effects is None or OLD in effects.result:
+            return False
+        needs = {atom for atom in effects.result if isinstance(atom, Need)} | effects.required
+        return self.holds(needs, effects.stored, scope_of(function, outliving), depth + 1)
+
+    def _is_reading_by_row(self, function: Any, depth: int) -> bool:
+        """Does the generator `function` make each output of the row of its argument that it read last?"""
+        function, arguments, _owner = unwrapped(function, [])
+        if not isinstance(function, FunctionType) or not function.__code__.co_flags & CO_GENERATOR:
+            return False
+        outliving = outliving_parameters(function, arguments)
+        names = parameters(function.__code__)
+        if outliving is None or depth > MAX_DEPTH or len(names) <= len(arguments):
+            return False
+        decision = decision_on(function.__code__, names[len(arguments)], has_every_row=False)
+        if decision is None or not decision.is_row_by_row:
+            return False
+        scope = scope_of(function, outliving)
+        self.note_calls(decision.calls, scope, depth + 1)
+        return self.holds(decision.needs, decision.stored, scope, depth + 1)
+
+    def _is_quiet(self, function: Any, arguments: Arguments, depth: int) -> bool:
+        """Does a call leave `arguments` as they are, and put nothing of earlier rows into others?"""
+        function, arguments, owner = unwrapped(function, arguments)
+        if not isinstance(function, FunctionType):
+            return not callable(function) or kinds.is_quiet_builtin(function, arguments)
+        if kinds.is_library_file(function.__code__.co_filename):
+            is_known = function.__module__ not in kinds.CHANGING_MODULES
+            return is_known and not any(map(kinds.is_changeable, arguments))
+        outliving = outliving_parameters(function, arguments)
+        effects = (
+            None
+            if outliving is None or depth > MAX_DEPTH
+            else effects_if_known(function, frozenset(outliving))
+        )
+        if effects is None or outliving is None or OLD in effects.parameters:
+            return False
+        changed = {path[1] for path in effects.stored if path[0] == "local"}
+        needs = {atom for atom in effects.parameters if isinstance(atom, Need)} | effects.left
+        is_changing = any(outliving.get(name) is not owner for name in changed)
+        return not is_changing and self.holds(needs, (), scope_of(function, outliving), depth + 1)
