@@ -1,7 +1,8 @@
 """OpenLineage's listener for Spark: its jar, and its events without what differs each time.
 
-The jar is pinned, and comes into the cache as those of the local stack do. Most that differs is a number or
-an id that stands in several places: it becomes the place where it came first, so that what is equal stays so.
+The jar is pinned, and comes into the cache as those of the local stack do. Most that differs is an id that
+stands in several places: it becomes the number of the place where it came first, so that what is equal stays
+so. Lists are sorted: the listener takes many out of hash tables, by ids that a JVM chooses at random.
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ def conf_of(jar: Path, events: Path) -> dict[str, str]:
 
 
 def normalised(lines: Sequence[str], folder: Path) -> list[Any]:
-    """The events of these lines, in which `folder` is called FOLDER."""
+    """The events of these lines that have inputs, in which `folder` is called FOLDER.
+
+    A statement without, such as CREATE TABLE, may be over before the listener looks at it, which then says
+    nothing.
+    """
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -61,7 +66,8 @@ def normalised(lines: Sequence[str], folder: Path) -> list[Any]:
                 value = {"column": f"#{value['id']}"}
             return {name: cleaned(part) for name, part in value.items() if name not in _DIFFERENT}
         if isinstance(value, list):
-            return [cleaned(part) for part in value]
+            return sorted(map(cleaned, value), key=json.dumps)
         return _IDS.sub(number, value.replace(str(folder), "FOLDER")) if isinstance(value, str) else value
 
-    return [cleaned(json.loads(line)) for line in lines]
+    events = map(json.loads, lines)
+    return [cleaned(event) for event in events if event["inputs"]]
