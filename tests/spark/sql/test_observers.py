@@ -43,6 +43,8 @@ QUICK = (
     "a checkpoint",
     "collect",
 )
+#: OpenLineage's listener says nothing of a query with an adaptive plan that writes nothing.
+UNSAID = ("collect", "count")
 _NUMBERS = re.compile(r"#\d+L?|@[0-9a-f]+|\d+ms")
 
 Operator = tuple[str, str, tuple[str, ...], str]
@@ -190,6 +192,6 @@ def test_openlineage_says_what_it_says_without_lineage(
     name: str, events_without: Events, events_with: Events
 ) -> None:
     before, after = events_without[name], events_with[name]
-    assert before
+    assert bool(before) == (name not in UNSAID)
     assert len(after) >= len(before) if name in WITH_MORE_JOBS else len(after) == len(before)
     assert different(after) == different(before)

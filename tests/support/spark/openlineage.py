@@ -29,6 +29,7 @@ JAR = Jar(
 )
 #: Of an event and its facets: times, durations, and numbers that Spark counts up.
 _DIFFERENT = frozenset(("eventTime", "jobId", "startTime", "endTime", "duration"))
+_CREATE_TABLE = ".execute_create_data_source_table_command."
 _IDS = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|#\d+L?|local-\d+|plan_id=\d+|@[0-9a-f]+\b"
 )
@@ -50,10 +51,9 @@ def conf_of(jar: Path, events: Path) -> dict[str, str]:
 
 
 def normalised(lines: Sequence[str], folder: Path) -> list[Any]:
-    """The events of these lines that have inputs, in which `folder` is called FOLDER.
+    """The events of these lines, in which `folder` is called FOLDER.
 
-    A statement without, such as CREATE TABLE, may be over before the listener looks at it, which then says
-    nothing.
+    Those of CREATE TABLE are left out: it may be over before the listener looks at it, and says nothing.
     """
     numbers: dict[str, str] = {}
 
@@ -70,4 +70,4 @@ def normalised(lines: Sequence[str], folder: Path) -> list[Any]:
         return _IDS.sub(number, value.replace(str(folder), "FOLDER")) if isinstance(value, str) else value
 
     events = map(json.loads, lines)
-    return [cleaned(event) for event in events if event["inputs"]]
+    return [cleaned(event) for event in events if _CREATE_TABLE not in event["job"]["name"]]
