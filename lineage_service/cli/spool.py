@@ -10,8 +10,8 @@ import argparse
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from lineage_service.settings import Settings
 
 __all__ = ["command", "configure"]
+
+#: So many files are sent together.
+_GROUP = 100
 
 
 class SpoolError(LineageError):
@@ -80,37 +83,60 @@ def _list(spool: _Folder | _Remote, where: str) -> int:
 
 def _deliver(settings: Settings, spool: _Folder | _Remote, where: str, brokers: str) -> int:
     """0 where nothing waits any longer, but for files of running processes."""
-    clusters: dict[str, SpooledMessages] = {}
-    sent = damaged = 0
-    problems: dict[str, str] = {}  # by brokers: the next file for them would not leave either
-    for path in spool.files():
-        with spool.opened(path) as file:
-            if file is None:
-                _say(f"{path}: a running process has it, and sends it")
-                continue
-            servers = brokers or (file.head.servers if file.head else "")
-            if servers in problems:
-                continue
-            try:
-                if servers and servers not in clusters:
-                    clusters[servers] = SpooledMessages(
-                        client.with_ports(servers), options=client.options(settings)
-                    )
-                if servers and file.head is not None:
-                    clusters[servers].send(file.messages())
-                file.remove()
-            except LineageError as error:
-                problems[servers] = str(error)
-                continue
-            sent += file.outcome.messages
-            damaged += file.outcome.damaged or file.head is None
-            if file.outcome.damaged or file.head is None:
-                _say(f"{path}: kept as {path.removesuffix(spool_files.SUFFIX)}{spool_files.DAMAGED}, since "
-                     f"it is damaged{_damage(file.outcome)}")  # fmt: skip
-    _say(f"{sent} messages sent from {where}")
-    if problems:
-        raise SpoolError("; ".join(problems.values()))
-    return 1 if damaged else 0
+    delivery = _Delivery(settings)
+    files = spool.files()
+    for begin in range(0, len(files), _GROUP):
+        with ExitStack() as claims:
+            opened: dict[str, list[tuple[str, Any]]] = {}  # by brokers
+            for path in files[begin : begin + _GROUP]:
+                file = claims.enter_context(spool.opened(path))
+                if file is None:
+                    _say(f"{path}: a running process has it, and sends it")
+                else:
+                    servers = brokers or (file.head.servers if file.head else "")
+                    opened.setdefault(servers if file.head else "", []).append((path, file))
+            for servers, group in opened.items():
+                delivery.send(servers, group)
+    _say(f"{delivery.sent} messages sent from {where}")
+    if delivery.problems:
+        raise SpoolError("; ".join(delivery.problems.values()))
+    return 1 if delivery.damaged else 0
+
+
+class _Delivery:
+    """Files go in groups, so that a slow broker answers once for many of them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._clusters: dict[str, SpooledMessages] = {}
+        self.problems: dict[str, str] = {}  # by brokers: the next file for them would not leave either
+        self.sent = self.damaged = 0
+
+    def send(self, servers: str, files: Sequence[tuple[str, Any]]) -> None:
+        """Send these files and remove them. `servers` is empty for what is no file of a spool."""
+        if servers in self.problems:
+            return
+        try:
+            if servers:
+                self._cluster(servers).send(message for _, file in files for message in file.messages())
+            for path, file in files:
+                self._remove(path, file)
+        except LineageError as error:
+            self.problems[servers] = str(error)
+
+    def _cluster(self, servers: str) -> SpooledMessages:
+        if servers not in self._clusters:
+            options = client.options(self._settings)
+            self._clusters[servers] = SpooledMessages(client.with_ports(servers), options=options)
+        return self._clusters[servers]
+
+    def _remove(self, path: str, file: Any) -> None:
+        file.remove()
+        self.sent += file.outcome.messages
+        if file.outcome.damaged or file.head is None:
+            self.damaged += 1
+            kept = f"{path.removesuffix(spool_files.SUFFIX)}{spool_files.DAMAGED}"
+            _say(f"{path}: kept as {kept}, since it is damaged{_damage(file.outcome)}")
 
 
 def _damage(outcome: ReadOutcome) -> str:

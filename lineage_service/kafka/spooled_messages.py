@@ -18,10 +18,9 @@ from lineage_service.kafka.topics import create_topics
 from spark_agent import contract
 from spark_agent.contract.spool_files import SpooledMessage
 
-_TIMEOUT_S = 30.0
 #: A broker may take so long for an answer before it counts as gone.
 _ANSWER_S = 120.0
-_WINDOW_BYTES = 4_000_000
+_WINDOW_BYTES = 16_000_000
 
 
 class SpooledMessages:
@@ -44,10 +43,11 @@ class SpooledMessages:
                 "bootstrap.servers": servers,
                 "compression.type": "zstd",
                 "linger.ms": 5,
-                "max.in.flight.requests.per.connection": 1,
                 "request.timeout.ms": answer_ms,
-                "socket.timeout.ms": answer_ms + 1000,
-                "message.timeout.ms": answer_ms + 1000,
+                "api.version.request.timeout.ms": answer_ms,
+                "socket.connection.setup.timeout.ms": answer_ms,
+                "socket.timeout.ms": answer_ms + 1_000,
+                "message.timeout.ms": 4 * answer_ms,
             },
             logger=silent_log,
         )
@@ -97,7 +97,7 @@ class SpooledMessages:
         self._error = self._error or error
 
     def _wait(self) -> None:
-        until = time.monotonic() + 2 * _ANSWER_S
+        until = time.monotonic() + 4 * _ANSWER_S
         while self._pending and self._error is None and time.monotonic() < until:
             self._producer.poll(0.5)
         if self._error is not None:
@@ -120,7 +120,7 @@ class SpooledMessages:
         """How many partitions a topic has; 0 where it is not there."""
         try:
             # Not of this topic alone: to ask for one that is missing may make it, with too few partitions.
-            topics = self._producer.list_topics(timeout=_TIMEOUT_S).topics
+            topics = self._producer.list_topics(timeout=2 * _ANSWER_S).topics
         except KafkaException as error:
             raise no_broker(self._servers, error) from error
         return len(topics[topic].partitions) if topic in topics else 0

@@ -1,4 +1,4 @@
-"""Measures what a failing broker costs a job: seconds, memory of its Python workers, and what was dropped.
+"""Measures what a failing broker costs a job: seconds, memory of its workers, what waits, what was dropped.
 
     python -m perf.delivery [--rounds 3] [--megabytes 1] [--detailed] [--only dies,slow] [--out perf/results]
 
@@ -147,6 +147,7 @@ def measure(
             "spark.lineage.enabled": "true",
             "spark.lineage.detailed": str(is_detailed).lower(),
             "spark.lineage.kafka.bootstrap.servers": scenario.servers(broker),
+            "spark.lineage.spool.dir": str(folder / "spool"),
             "spark.lineage.topic.node": topics[0],
             "spark.lineage.topic.flow": topics[1],
             **(scenario.environment or {}),
@@ -199,7 +200,7 @@ def _do_init(self, *args, **kwargs):
 SparkContext._do_init = _do_init
 runpy.run_path(sys.argv[0], run_name="__main__")
 if seen:
-    open(counters, "w").write(json.dumps(seen[0]._counters))
+    open(counters, "w").write(json.dumps(seen[0].events.counters))
 """
 
 
@@ -268,8 +269,8 @@ def report(about: Mapping[str, object], scenarios: Sequence[Scenario], runs: Seq
         "a failure adds to the run time, however busy the machine is.",
         "",
         "| broker | | s more than stock | s more than healthy | MiB more a worker | driver waited, s | "
-        "tasks waited, s | blocks | dropped | events lost | same rows |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "tasks waited, s | blocks | in the spool | dropped | events lost | same rows |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for scenario in scenarios:
         measured, healthy = of(scenario.name), of("healthy") or stock
@@ -283,7 +284,7 @@ def report(about: Mapping[str, object], scenarios: Sequence[Scenario], runs: Seq
             f"{max(counts.get('driver_waited_ms', 0) for counts in counters) / 1000:.1f}",
             f"{max(counts.get('waited_ms', 0) for counts in counters) / 1000:.1f}",
             *(str(statistics.median_low(counts.get(name, 0) for counts in counters))
-              for name in ("blocks", "dropped", "events_lost")),
+              for name in ("blocks", "spooled", "dropped", "events_lost")),
             "yes" if {run.output for run in measured} == {run.output for run in stock} else "NO",
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")

@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from queue import Queue
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
@@ -48,7 +50,11 @@ allow.everyone.if.no.acl.found=true
 class Broker:
     """One Kafka process of its own, in `folder`. Address `servers`; `slow_servers` for the slow wire."""
 
-    def __init__(self, folder: Path, jars: Path, *, bytes_per_second: int = 20_000) -> None:
+    def __init__(
+        self, folder: Path, jars: Path, *, bytes_per_second: int = 20_000, answers_after_s: float = 0.0
+    ) -> None:
+        """The slow wire takes `bytes_per_second`, and each answer comes `answers_after_s` later there."""
+        self._answers_after_s = answers_after_s
         self._folder, self._jars = folder, jars
         self._ports = free_ports("broker", "behind", "slow", "controller")
         self.servers = f"{HOST}:{self._ports['broker']}"
@@ -61,7 +67,9 @@ class Broker:
         self._server.configure("server.properties", _SETTINGS.format(host=HOST, **self._ports))
         self._cleanup.callback(self._server.kill)
         self._cleanup.enter_context(
-            slow_wire(self._ports["slow"], self._ports["behind"], self._bytes_per_second)
+            slow_wire(
+                self._ports["slow"], self._ports["behind"], self._bytes_per_second, self._answers_after_s
+            )
         )
         try:
             self.start()
@@ -150,17 +158,12 @@ def _serves(admin: AdminClient) -> bool:
 
 
 @contextmanager
-def slow_wire(port: int, target: int, bytes_per_second: int) -> Iterator[None]:
-    """Carries what clients send from `port` to `target` at this rate in all; answers come at once."""
-    turn = threading.Lock()
+def slow_wire(port: int, target: int, bytes_per_second: int, answers_after_s: float = 0.0) -> Iterator[None]:
+    """Carries what clients send from `port` to `target` at this rate in all.
 
-    def carry(source: socket.socket, sink: socket.socket, chunk: int) -> None:
-        with suppress(OSError), source, sink:
-            while data := source.recv(chunk):
-                if chunk < 65_536:
-                    with turn:
-                        time.sleep(len(data) / bytes_per_second)  # the wire itself, not a wait for a state
-                sink.sendall(data)
+    Answers come `answers_after_s` later.
+    """
+    turn = threading.Lock()
 
     def connect(client: socket.socket) -> None:
         try:
@@ -168,11 +171,41 @@ def slow_wire(port: int, target: int, bytes_per_second: int) -> Iterator[None]:
         except OSError:
             client.close()
             return
-        for source, sink, chunk in ((client, broker, 1_000), (broker, client, 65_536)):
-            threading.Thread(target=carry, args=(source, sink, chunk), daemon=True).start()
+        for carry in (
+            partial(_carry_slowly, client, broker, bytes_per_second, turn),
+            partial(_carry_late, broker, client, answers_after_s),
+        ):
+            threading.Thread(target=carry, daemon=True).start()
 
     with listening(connect, port):
         yield
+
+
+def _carry_slowly(
+    source: socket.socket, sink: socket.socket, bytes_per_second: int, turn: threading.Lock
+) -> None:
+    with suppress(OSError), source, sink:
+        while data := source.recv(1_000):
+            with turn:
+                time.sleep(len(data) / bytes_per_second)  # the wire itself, not a wait for a state
+            sink.sendall(data)
+
+
+def _carry_late(source: socket.socket, sink: socket.socket, answers_after_s: float) -> None:
+    answers: Queue[tuple[float, bytes]] = Queue()
+    threading.Thread(target=_hand_on, args=(answers, sink), daemon=True).start()
+    with suppress(OSError), source:
+        while data := source.recv(65_536):
+            answers.put((time.monotonic() + answers_after_s, data))
+    answers.put((0.0, b""))
+
+
+def _hand_on(answers: Queue[tuple[float, bytes]], sink: socket.socket) -> None:
+    with suppress(OSError), sink:
+        while (entry := answers.get())[1]:
+            due, answer = entry
+            time.sleep(max(0.0, due - time.monotonic()))
+            sink.sendall(answer)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from spark_agent import contract
@@ -22,11 +23,11 @@ from spark_agent.delivery.spool import Spool
 
 #: Between attempts while the broker does not take anything.
 PAUSE_S, MAX_PAUSE_S = 0.5, 15.0
-#: So many bytes of messages are under way at most.
-WINDOW_BYTES = 2_000_000
+#: So many bytes of messages are under way at most, of so many files.
+WINDOW_BYTES = 8_000_000
+GROUP_BYTES, GROUP_FILES = 16_000_000, 200
 #: How long a broker may take for an answer. Nobody waits for it here.
-ANSWER_MS = 120_000
-TOPICS_S = 60.0
+ANSWER_S = 120.0
 
 
 class SpoolDelivery:
@@ -79,7 +80,20 @@ class SpoolDelivery:
     def _send_files(self) -> tuple[bool, bool]:
         """(is something left that this process may send?, was something sent?)"""
         self._spool.close()
-        is_left = is_sent = False
+        with ExitStack() as claims:
+            files = self._claimed(claims)
+            if not files:
+                return False, False
+            if not self._sent(files):
+                return True, False
+            for claimed in files:
+                claimed.remove()
+        return True, True  # there may be more
+
+    def _claimed(self, claims: ExitStack) -> list[ClaimedFile]:
+        """Files that this process may send, as many as go together: a slow broker answers once for them all."""
+        files: list[ClaimedFile] = []
+        size = 0
         for path in self._spool.waiting():
             try:
                 claimed = spool_files.claim(path)
@@ -87,25 +101,23 @@ class SpoolDelivery:
                 continue
             if claimed is None:
                 continue
-            with claimed:
-                if claimed.head is not None and claimed.head.servers != self._spool.servers:
-                    continue
-                if self._send_file(claimed):
-                    claimed.remove()
-                    is_sent = True
-                else:
-                    is_left = True
-                    break  # the broker is not there: the next file would not leave either
-        return is_left, is_sent
+            claims.enter_context(claimed)
+            if claimed.head is None or claimed.head.servers == self._spool.servers:
+                files.append(claimed)
+                size += os.path.getsize(path)
+            if size >= GROUP_BYTES or len(files) >= GROUP_FILES:
+                break
+        return files
 
-    def _send_file(self, claimed: ClaimedFile) -> bool:
-        """Send all messages of a file. True when all of them were acknowledged."""
+    def _sent(self, files: list[ClaimedFile]) -> bool:
+        """Send all messages of these files. True when all of them were acknowledged."""
         batch = _Batch()
-        for message in claimed.messages():
-            if not self._send(message, batch):
-                return False
-            if batch.bytes >= WINDOW_BYTES and not self._acknowledged(batch):
-                return False
+        for claimed in files:
+            for message in claimed.messages() if claimed.head is not None else ():
+                if not self._send(message, batch):
+                    return False
+                if batch.bytes >= WINDOW_BYTES and not self._acknowledged(batch):
+                    return False
         return self._acknowledged(batch)
 
     def _send(self, message: SpooledMessage, batch: _Batch) -> bool:
@@ -133,7 +145,7 @@ class SpoolDelivery:
     def _acknowledged(self, batch: _Batch) -> bool:
         """Wait for the acknowledgements of what is under way, however long they take."""
         producer = self._connected()
-        until = time.monotonic() + 2 * ANSWER_MS / 1000
+        until = time.monotonic() + 4 * ANSWER_S
         while batch.pending and not batch.failed and time.monotonic() < until:
             producer.poll(0.5)
         if batch.pending or batch.failed:
@@ -150,7 +162,7 @@ class SpoolDelivery:
         topic = message.topic
         if topic not in self._partitions:
             count = contract.NODE_PARTITIONS if message.partition < 0 else contract.FLOW_PARTITIONS
-            existing, _problem = topics.create_missing_topics(self._settings, {topic: count}, TOPICS_S)
+            existing, _problem = topics.create_missing_topics(self._settings, {topic: count}, 2 * ANSWER_S)
             self._partitions.update(existing)
         return self._partitions.get(topic, 0)
 
@@ -160,15 +172,14 @@ class SpoolDelivery:
             self._producer = kafka_client.producer(
                 {
                     **dict(self._settings.client),
+                    **kafka_client.patience(ANSWER_S),
                     "bootstrap.servers": self._settings.bootstrap_servers,
                     "client.id": f"lineage-spool-{os.getpid()}",
-                    "max.in.flight.requests.per.connection": 1,
                     "compression.type": "zstd",
                     "compression.level": 1,
                     "linger.ms": 5,
-                    "request.timeout.ms": ANSWER_MS,
-                    "socket.timeout.ms": ANSWER_MS + 1_000,
-                    "message.timeout.ms": 2 * ANSWER_MS,
+                    "request.timeout.ms": int(1000 * ANSWER_S),
+                    "message.timeout.ms": int(4000 * ANSWER_S),
                     "reconnect.backoff.max.ms": 2_000,
                     "log_level": 0,
                 }

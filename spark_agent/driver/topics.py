@@ -16,7 +16,7 @@ from spark_agent.delivery import process_sender, producer, topics
 from spark_agent.delivery.settings import AgentSettings
 
 #: Between attempts, and how long a later attempt may take: nobody waits for it.
-RETRY_S, LATER_S = 2.0, 60.0
+RETRY_S, LATER_S = 2.0, 240.0
 
 
 class Topics:

@@ -1,7 +1,9 @@
 package lineagemaster.delivery;
 
-import java.nio.file.AccessDeniedException;
+import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Sends what waits in the spool, in a thread of its own, for as long as there is something: as
@@ -10,10 +12,13 @@ import java.nio.file.Path;
 final class SpoolDelivery {
   private static final long PAUSE_MS = 500;
   private static final long MAX_PAUSE_MS = 15_000;
-  private static final long WINDOW_BYTES = 2_000_000;
-  private static final long ANSWER_MS = 240_000;
+  private static final long WINDOW_BYTES = 8_000_000;
+  private static final long GROUP_BYTES = 16_000_000;
+  private static final int GROUP_FILES = 200;
+  private static final long ANSWER_MS = 480_000;
   private static final int NOTHING_LEFT = 0;
   private static final int NOT_SENT = 1;
+  private static final int SENT = 2;
 
   private final Spool spool;
   private final AgentConfig config;
@@ -62,29 +67,61 @@ final class SpoolDelivery {
   }
 
   private int sendFiles() {
+    List<SpoolFile> files = new ArrayList<>();
     try {
       spool.close();
-      for (Path path : spool.waiting()) {
-        try (SpoolFile file = SpoolFile.claim(path)) {
-          if (file == null || !file.isFor(spool.servers())) {
-            continue;
-          }
-          if (!send(file)) {
-            return NOT_SENT; // the broker is not there: the next file would not leave either
-          }
-          file.remove();
-        } catch (AccessDeniedException ofSomebodyElse) {
-          continue;
-        }
+      claim(files);
+      if (files.isEmpty()) {
+        return NOTHING_LEFT;
       }
-      return NOTHING_LEFT;
+      if (!send(files)) {
+        return NOT_SENT;
+      }
+      for (SpoolFile file : files) {
+        file.remove();
+      }
+      return SENT;
     } catch (Throwable error) { // an agent bug, or a disk that fails: the files stay
       return NOT_SENT;
+    } finally {
+      files.forEach(SpoolDelivery::close);
     }
   }
 
-  /** Sends all messages of a file. True when all of them were acknowledged. */
-  private boolean send(SpoolFile file) throws Exception {
+  /** Claims files that this JVM may send, as many as go together: a slow broker answers once for them all. */
+  private void claim(List<SpoolFile> files) {
+    long size = 0;
+    for (Path path : spool.waiting()) {
+      try {
+        SpoolFile file = SpoolFile.claim(path);
+        if (file == null) {
+          continue;
+        }
+        if (!file.isFor(spool.servers())) {
+          file.close();
+          continue;
+        }
+        files.add(file);
+        size += path.toFile().length();
+      } catch (IOException ofSomebodyElse) {
+        continue;
+      }
+      if (size >= GROUP_BYTES || files.size() >= GROUP_FILES) {
+        return;
+      }
+    }
+  }
+
+  private static void close(SpoolFile file) {
+    try {
+      file.close();
+    } catch (IOException late) {
+      // Nothing is written through it.
+    }
+  }
+
+  /** Sends all messages of the files. True when all of them were acknowledged. */
+  private boolean send(List<SpoolFile> files) throws Exception {
     DeliveryTally tally = new DeliveryTally();
     Message.Keeper keeper = (message, reason, isOfMessage) -> {
       message.tally().failed(reason);
@@ -93,19 +130,16 @@ final class SpoolDelivery {
     if (client == null) {
       client = KafkaLoader.client(config, answered, true);
     }
-    long bytes = 0;
-    for (Message message = file.next(tally, keeper); message != null; message = file.next(tally, keeper)) {
-      int partitions = client.partitions(message.topic);
-      if (partitions == 0) {
-        return false;
-      }
-      if (client.send(message, message.partition < 0 ? -1 : message.partition % partitions) != null) {
-        return false;
-      }
-      bytes += message.value.length;
-      if (bytes >= WINDOW_BYTES) {
-        bytes = 0;
-        if (!isAcknowledged(tally)) {
+    for (SpoolFile file : files) {
+      for (Message message = file.next(tally, keeper); message != null; message = file.next(tally, keeper)) {
+        int partitions = client.partitions(message.topic);
+        if (partitions == 0) {
+          return false;
+        }
+        if (client.send(message, message.partition < 0 ? -1 : message.partition % partitions) != null) {
+          return false;
+        }
+        if (tally.pendingBytes() >= WINDOW_BYTES && !isAcknowledged(tally)) {
           return false;
         }
       }
