@@ -20,6 +20,12 @@ from spark_agent.contract.spool_files import SpooledMessage
 
 #: A broker may take so long for an answer before it counts as gone.
 _ANSWER_S = 120.0
+#: What lets a client wait so long for each answer, from the first one on.
+_PATIENCE = {
+    "api.version.request.timeout.ms": int(_ANSWER_S * 1000),
+    "socket.connection.setup.timeout.ms": int(_ANSWER_S * 1000),
+    "socket.timeout.ms": int(_ANSWER_S * 1000) + 1_000,
+}
 _WINDOW_BYTES = 16_000_000
 
 
@@ -44,9 +50,7 @@ class SpooledMessages:
                 "compression.type": "zstd",
                 "linger.ms": 5,
                 "request.timeout.ms": answer_ms,
-                "api.version.request.timeout.ms": answer_ms,
-                "socket.connection.setup.timeout.ms": answer_ms,
-                "socket.timeout.ms": answer_ms + 1_000,
+                **_PATIENCE,
                 "message.timeout.ms": 4 * answer_ms,
             },
             logger=silent_log,
@@ -111,7 +115,12 @@ class SpooledMessages:
             listed = self._listed(topic)
             if not listed:
                 count = contract.NODE_PARTITIONS if message.partition < 0 else contract.FLOW_PARTITIONS
-                create_topics(self._servers, {topic: count}, options=self._options)
+                create_topics(
+                    self._servers,
+                    {topic: count},
+                    options={**self._options, **_PATIENCE},
+                    timeout_s=4 * _ANSWER_S,
+                )
                 listed = count
             self._partitions[topic] = listed
         return self._partitions[topic]
@@ -120,7 +129,7 @@ class SpooledMessages:
         """How many partitions a topic has; 0 where it is not there."""
         try:
             # Not of this topic alone: to ask for one that is missing may make it, with too few partitions.
-            topics = self._producer.list_topics(timeout=2 * _ANSWER_S).topics
+            topics = self._producer.list_topics(timeout=4 * _ANSWER_S).topics
         except KafkaException as error:
             raise no_broker(self._servers, error) from error
         return len(topics[topic].partitions) if topic in topics else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -32,26 +32,30 @@ def topic_partitions(settings: Settings) -> dict[str, int]:
 
 
 def create_topics(
-    bootstrap_servers: str, partitions: Mapping[str, int], *, options: Mapping[str, str] = NO_OPTIONS
+    bootstrap_servers: str,
+    partitions: Mapping[str, int],
+    *,
+    options: Mapping[str, Any] = NO_OPTIONS,
+    timeout_s: float = _TIMEOUT_S,
 ) -> list[str]:
     """Makes those topics that are missing and returns their names, once the broker has them.
 
     `options` are further ones of the client: TLS, passwords.
 
-    Raises TopicError when the broker refuses or does not answer within 30 s.
+    Raises TopicError when the broker refuses or does not answer within `timeout_s`.
     """
     if not partitions:
         return []
     admin = client_of(AdminClient, {**options, "bootstrap.servers": bootstrap_servers}, logger=silent_log)
     futures = admin.create_topics(
         [NewTopic(name, num_partitions=count) for name, count in partitions.items()],
-        operation_timeout=_TIMEOUT_S,
-        request_timeout=_TIMEOUT_S,
+        operation_timeout=timeout_s,
+        request_timeout=timeout_s,
     )
     created = []
     for name, future in futures.items():
         try:
-            future.result(timeout=_TIMEOUT_S + 1)
+            future.result(timeout=timeout_s + 1)
             created.append(name)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:

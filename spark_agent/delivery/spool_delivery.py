@@ -69,10 +69,12 @@ class SpoolDelivery:
                     if not self._own_files():
                         self._thread, self._producer = None, None
                         return
-            pause_s = PAUSE_S if is_sent else min(2 * pause_s, MAX_PAUSE_S)
-            if not is_sent or is_left:
-                self._wake.wait(pause_s)
-                self._wake.clear()
+            if is_sent:
+                pause_s = PAUSE_S
+                continue
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
+            self._wake.wait(pause_s)
+            self._wake.clear()
 
     def _own_files(self) -> list[str]:
         return [path for path in self._spool.waiting() if path in spool_files.own_files.paths]
@@ -91,7 +93,7 @@ class SpoolDelivery:
         return True, True  # there may be more
 
     def _claimed(self, claims: ExitStack) -> list[ClaimedFile]:
-        """Files that this process may send, as many as go together: a slow broker answers once for them all."""
+        """Files that this process may send, as many as go together: a slow broker answers once for all."""
         files: list[ClaimedFile] = []
         size = 0
         for path in self._spool.waiting():
