@@ -10,7 +10,7 @@ import argparse
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ def _list(spool: _Folder | _Remote, where: str) -> int:
 
 def _deliver(settings: Settings, spool: _Folder | _Remote, where: str, brokers: str) -> int:
     """0 where nothing waits any longer, but for files of running processes."""
-    delivery = _Delivery(settings)
+    delivery = _Delivery(client.options(settings))
     files = spool.files()
     for begin in range(0, len(files), _GROUP):
         with ExitStack() as claims:
@@ -106,8 +106,9 @@ def _deliver(settings: Settings, spool: _Folder | _Remote, where: str, brokers: 
 class _Delivery:
     """Files go in groups, so that a slow broker answers once for many of them."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """`options` are further ones of the client: TLS, passwords."""
+        self._options = options
         self._clusters: dict[str, SpooledMessages] = {}
         self.problems: dict[str, str] = {}  # by brokers: the next file for them would not leave either
         self.sent = self.damaged = 0
@@ -126,8 +127,7 @@ class _Delivery:
 
     def _cluster(self, servers: str) -> SpooledMessages:
         if servers not in self._clusters:
-            options = client.options(self._settings)
-            self._clusters[servers] = SpooledMessages(client.with_ports(servers), options=options)
+            self._clusters[servers] = SpooledMessages(client.with_ports(servers), options=self._options)
         return self._clusters[servers]
 
     def _remove(self, path: str, file: Any) -> None:
