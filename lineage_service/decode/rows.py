@@ -237,6 +237,16 @@ def _ids(block: Block) -> Flows:
     )
 
 
+def _ranges(block: Block) -> Flows:
+    outputs, counts = _column(block, "out"), _column(block, "count")
+    inputs, is_used = _from(block.base_in, len(counts)), counts > 0
+    if len(counts) and int(outputs.max()) + int(counts.max()) - 1 > MAX_POSITION:
+        for first, count in zip(outputs.tolist(), counts.tolist(), strict=True):
+            if count and first + count - 1 > MAX_POSITION:
+                raise ContractError(f"range of {count} outputs from {first} on passes 2**63")
+    return Flows(out_pos=outputs[is_used], out_count=counts[is_used], in_pos=inputs[is_used])
+
+
 _FLOWS_OF = {
     contract.POSITIONS: _positions,
     contract.COUNTS: _counts,
@@ -245,6 +255,7 @@ _FLOWS_OF = {
     contract.GATHER: _gather,
     contract.PAIRS: _pairs,
     contract.IDS: _ids,
+    contract.RANGES: _ranges,
 }
 
 

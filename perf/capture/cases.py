@@ -145,5 +145,22 @@ CASES: Mapping[str, Case] = {
             targets={"lineage/stock": 1.25},
             bytes_per_flow=1.0,
         ),
+        *(
+            Case(
+                name=f"window-{name}",
+                title=title,
+                job="dataframe_windows.py",
+                inputs=(_PURCHASES,),
+                after_output=(name,),
+                targets={"lineage/stock": 1.25},
+            )
+            for name, title in (
+                ("lag", "lag() over a window"),
+                ("rank", "rank() over a window"),
+                ("running", "Running sum"),
+                ("moving", "Mean of seven rows"),
+                ("range", "Count within a range"),
+            )
+        ),
     )
 }

@@ -52,13 +52,16 @@ VALUES = "values"  # text[, out][, code]: the same of values (spark.lineage.deta
 #: come from ids base_in+in[k] + j*step[k].
 IDS = "ids"
 
+#: out, count: input base_in+k went into the count[k] outputs from out[k] on. Ranges may overlap.
+RANGES = "ranges"
+
 # What blocks say beside flows. Nothing of it leads a trace from one record to another.
 WINNERS = "winners"  # out, in: of all inputs of output out[k], input in[k] alone decides it
 DIGESTS = "digests"  # digest[, out]: output base_out+k, or out[k], has the digest digest[k]: 63 bits
 GROUPS = "groups"  # count: group base_in+k gave the next count[k] outputs, from base_out on
 
 #: Block relations by what their rows are: flows, texts, or nothing that an answer uses yet.
-FLOW_BLOCKS = (POSITIONS, COUNTS, CODES, SPANS, GATHER, PAIRS, IDS)
+FLOW_BLOCKS = (POSITIONS, COUNTS, CODES, SPANS, GATHER, PAIRS, IDS, RANGES)
 TEXT_BLOCKS = (KEYS, VALUES)
 OTHER_BLOCKS = (WINNERS, DIGESTS, GROUPS)
 
@@ -74,6 +77,7 @@ BLOCK_COLUMNS: Mapping[str, tuple[str, ...]] = {
     GATHER: ("count", "in"),
     PAIRS: ("out", "in"),
     IDS: ("in",),
+    RANGES: ("out", "count"),
     KEYS: ("text",),
     VALUES: ("text",),
     WINNERS: ("out", "in"),

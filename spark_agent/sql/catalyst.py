@@ -135,9 +135,9 @@ class Catalyst:
         """May a plan that stands in a query twice give other rows the second time?"""
         return bool(self._reader.mayDiffer(plan))
 
-    def is_of_whole_partitions(self, window: Plan) -> bool:
-        """Does each function of a Window see all rows of the window's partition?"""
-        return bool(self._reader.seesWholePartitions(window))
+    def window_functions(self, window: Plan) -> list[dict[str, Any]]:
+        """What the functions of a Window are, in order: see WindowFunctions.java."""
+        return list(json.loads(self._java.windows.describe(window)))
 
     def without_sessions(self, grouping: Seq) -> Seq:
         """The expressions that are no session windows, which grow by the rows that meet in them."""
@@ -323,6 +323,35 @@ class Catalyst:
     def expand(self, plan: Plan, columns: list[Expression], output: list[Expression], child: Plan) -> Plan:
         """`plan`, an Expand, over another child, whose `columns` each of its rows has, as its `output`."""
         return self._builder.expand(plan, self._java.java_list(columns), self._java.java_list(output), child)
+
+    def window(self, plan: Plan, more: list[Expression], child: Plan) -> Plan:
+        """`plan`, a Window, with more functions over another child."""
+        return self._java.windows.window(plan, self._java.java_list(more), child)
+
+    def id_at(self, window: Plan, distance: int, id_column: Expression) -> Expression:
+        """The id of the row that stands so far behind each row of a window, or before it."""
+        return self._java.windows.shifted(window, distance, id_column)
+
+    def picked(self, window: Plan, index: int, ids: Expression) -> Expression:
+        """The id, or the struct of ids, of the row that a function of a window gives the value of."""
+        return self._java.windows.picked(window, index, ids)
+
+    def ids_unless_null(self, window: Plan, index: int, ids: list[Expression]) -> Expression:
+        """A struct of ids that is null where the input of a function of a window is null."""
+        return self._java.windows.unlessNull(window, index, self._java.java_list(ids))
+
+    def frame_columns(
+        self, window: Plan, spec: Any, ids: list[Expression], functions: list[int]
+    ) -> list[Expression]:
+        """What says of each row of a window where its frames are: see WindowFunctions.java."""
+        columns = self._java.windows.frameColumns(
+            window, spec, self._java.java_list(ids), self._java.java_list(functions)
+        )
+        return list(columns)
+
+    def frame_tap(self, spec: Any, columns: list[Expression]) -> Expression:
+        """A condition that is always true, and notes where the frames of a row are."""
+        return self._java.windows.frameTap(spec, self._java.java_list(columns))
 
     def inner_join(self, left: Plan, right: Plan, join: Plan) -> Plan:
         """By the condition and the hints of another join."""

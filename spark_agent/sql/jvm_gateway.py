@@ -28,12 +28,14 @@ _CLASSES = {
         "LineageTap",
         "LineageSource",
         "BranchSource",
+        "LineageFrame",
+        "LineageWindowRow",
         "LineageKey",
         "LineageRow",
         "LineageRoundRobin",
         "LineageReads",
     ),
-    "capture": ("TapSpec",),
+    "capture": ("TapSpec", "FrameSpec"),
     "delivery": ("AgentConfig", "ManifestAccumulator"),
     "plan": (
         "PlanReader",
@@ -41,6 +43,7 @@ _CLASSES = {
         "PythonFunctions",
         "PlanStrategy",
         "PlanCheck",
+        "WindowFunctions",
         "CallSites",
         "CorrelatedSubqueries",
         "QueryEndListener",
@@ -49,6 +52,8 @@ _CLASSES = {
 _PLAN_CALLBACK = f"{_ROOT}.plan.PlanCallback"
 #: What the producer of the JVM compresses with: as cheap as lz4 and a sixth smaller.
 COMPRESSION = "zstd"
+#: As FrameSpec.java has it.
+_UNBOUNDED = -(1 << 31)
 #: java.util.List.of takes no more items, each for itself.
 _MOST_AT_ONCE = 10
 
@@ -61,7 +66,7 @@ class Jvm:
     """The agent's Java classes of one SparkContext. `load` makes it.
 
     `manifests` is registered with the context: tasks' manifests arrive there; `manifests.poll(ms)` takes one.
-    `plan_reader` says what is in plans, `plan_builder` makes them.
+    `plan_reader` says what is in plans, `plan_builder` makes them, `windows` does both of windows.
     """
 
     def __init__(self, context: Any, classes: SimpleNamespace) -> None:
@@ -74,6 +79,7 @@ class Jvm:
         self._list_of = context._jvm.java.util.List.of
         self._empty = self._list_of()
         self.plan_reader, self.plan_builder = classes.PlanReader(), classes.PlanBuilder()
+        self.windows = classes.WindowFunctions()
         self.correlated = classes.CorrelatedSubqueries
         self.python_functions = classes.PythonFunctions()
         self.call_sites = classes.CallSites
@@ -158,10 +164,44 @@ class Jvm:
         if key is not None and output_files is not None:
             raise ValueError(f"tap {node} has a key, so it is none of an output of files")
         files = output_files or OutputFiles()
+        texts = self._empty if files.texts is None else files.texts
+        spec = self._tap_spec(config, node, sources, codes, keys, files, is_persisted=is_persisted)
+        spec = spec.inSteps(step_size)
         optional = (key, files.key, files.bucket)
         children = [*ids, *(child for child in optional if child is not None), *files.values]
-        texts = self._empty if files.texts is None else files.texts
-        spec = self._spec(
+        return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
+
+    def frames(
+        self,
+        config: Any,
+        nodes: tuple[int, int, int],
+        sources: Sequence[int],
+        frames: Sequence[tuple[bool, int | None, int | None]],
+        *,
+        is_persisted: bool = False,
+    ) -> Any:
+        """A FrameSpec of the nodes of rows, frames and keys. A frame is (is it of rows, its ends or None)."""
+        rows, codes, keys = nodes
+        spec = self._tap_spec(config, rows, sources, codes, keys, OutputFiles(), is_persisted=is_persisted)
+        numbers = [
+            number
+            for is_rows, *ends in frames
+            for number in (int(is_rows), *(_UNBOUNDED if end is None else end for end in ends))
+        ]
+        return self._classes.FrameSpec(spec, self.java_list(numbers))
+
+    def _tap_spec(
+        self,
+        config: Any,
+        node: int,
+        sources: Sequence[int],
+        codes: int,
+        keys: int,
+        files: OutputFiles,
+        *,
+        is_persisted: bool,
+    ) -> Any:
+        return self._spec(
             config,
             node,
             codes,
@@ -173,8 +213,7 @@ class Jvm:
             0 if files.texts is None else len(files.texts),
             files.is_alone,
             is_persisted,
-        ).inSteps(step_size)
-        return self._tap(spec, self.plan_builder.joined(self.java_list(children), texts))
+        )
 
     def reads(self, tap: Any) -> Any:
         """The key of all rows that a tap in steps has seen by now."""

@@ -43,17 +43,29 @@ def source_id(node: int, split: int, position: int) -> Id:
 
 @dataclass(frozen=True)
 class Task:
-    """One attempt at one split. `codes` of its rows and `keys` of its codes where it groups."""
+    """One attempt at one split. `codes` of its rows and `keys` of its codes where it groups.
+
+    Of a window a row has no code, but for each of the frames a range of them: (first, count).
+    """
 
     rows: Rows
     codes: Sequence[int] = ()
     keys: Sequence[tuple[int, int]] = ()  # (key, code)
     execution: int | None = None
     stage: int = 0
+    ranges: Sequence[Sequence[tuple[int, int]]] = ()
 
     @property
     def outputs(self) -> int:
+        if self.ranges:
+            return max((code + 1 for row in range(len(self.rows)) for code in self.codes_of(row)), default=0)
         return max(self.codes, default=-1) + 1 if self.codes else len(self.rows)
+
+    def codes_of(self, row: int) -> set[int]:
+        if not self.ranges:
+            return {self.codes[row]}
+        spans = [frame[row] for frame in self.ranges]
+        return {code for first, count in spans for code in range(first, first + count)}
 
 
 @dataclass(frozen=True)
@@ -87,8 +99,8 @@ class IdApplication:
             is_group = node not in (*self.sources, CACHE)
             for task in self.taps[(node - 10) // 10].values() if is_group else ():
                 codes = {code for key, code in task.keys if key == number}
-                for row, code in zip(task.rows, task.codes, strict=True):
-                    if code in codes:
+                for at, row in enumerate(task.rows):
+                    if codes & task.codes_of(at):
                         found |= self.sources_of(row, is_direct)
         return found
 
@@ -219,11 +231,17 @@ def _blocks(run: int, node: int, split: int, task: Task | int) -> Iterator[bytes
             told.append((node, contract.PAIRS, {"out": rows, "in": numbers}, source, 0))
     if task.codes:
         told.append((node + CODES, contract.CODES, {"code": list(task.codes)}, None, 0))
+    for frame in task.ranges:
+        half = len(frame) // 2
+        for part, base in ((frame[:half], 0), (frame[half:], half)):
+            columns = {"out": [first for first, _ in part], "count": [count for _, count in part]}
+            told.append((node + CODES, contract.RANGES, columns, None, -base))
     if task.keys:
         keys, codes = [key for key, _ in task.keys], [code for _, code in task.keys]
         told.append((node + KEYS, contract.PAIRS, {"out": keys, "in": codes}, None, 0))
     for seq, (of, relation, columns, by, base) in enumerate(told):
-        yield block(run, seq, relation, columns, node=of, split=split, base_out=base, source=by)
+        bases = {"base_in": -base} if relation == contract.RANGES else {"base_out": base}
+        yield block(run, seq, relation, columns, node=of, split=split, source=by, **bases)
 
 
 class FileStore(MemoryFlowStore):
@@ -297,5 +315,25 @@ WITH_CACHE = replace(
     output={
         0: Task(rows=[[(CACHE, 1), (tap(1, GROUPS), 5)], [(CACHE, 1 << 33), (CACHE, 0)]]),
         5: Task(rows=[[(CACHE, 0), source_id(0, 0, 1)], [], [source_id(0, 0, 2)]]),
+    },
+)
+
+#: A window: each of four rows is in the frames of neighbours, one of two frames of each; a group reads them.
+WINDOWED = replace(
+    TWO_GROUPINGS,
+    taps=[
+        {
+            0: Task(
+                rows=[[source_id(0, 0, at), source_id(1, 0, at % 2)] for at in range(4)],
+                ranges=[[(0, 4), (1, 3), (2, 2), (3, 1)], [(0, 0), (0, 1), (1, 1), (2, 1)]],
+                keys=[(70 + at, at) for at in range(4)],
+            ),
+            2: Task(rows=[[source_id(0, 1, 0)]], ranges=[[(0, 1)]], keys=[(90, 0)]),
+        },
+        {0: Task(rows=[[(tap(0, GROUPS), 71)], [(tap(0, GROUPS), 90)]], codes=[0, 0], keys=[(5, 0)])},
+    ],
+    output={
+        0: Task(rows=[[source_id(0, 0, at), (tap(0, GROUPS), 70 + at)] for at in range(4)]),
+        1: Task(rows=[[(tap(1, GROUPS), 5)]]),
     },
 )

@@ -6,7 +6,7 @@ j * in_step. Positions are given ascending. Pure but for the columns that a slic
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,12 @@ __all__ = [
     "OF_SPANS",
     "distinct",
     "inputs_of_outputs",
+    "inputs_of_ranges",
     "inputs_of_spans",
     "is_ascending",
     "joined",
     "outputs_of_inputs",
+    "outputs_of_ranges",
     "within",
 ]
 
@@ -130,6 +132,73 @@ def inputs_of_spans(
         if part.constant("in_step") != 0:
             inputs = inputs + into * part.at("in_step", at)
         yield from _by_writer(part, at, inside + chosen.start, inputs)
+
+
+def inputs_of_ranges(
+    slices: Iterable[Slice], positions: Integers, check_few: Callable[[int], None], *, with_indices: bool
+) -> Iterator[tuple[int, Integers | None, Integers]]:
+    """As `inputs_of_spans`, of rows of one input each whose outputs may overlap.
+
+    Rows are looked at one by one, so that it matters little how many outputs a row has. `check_few` hears how
+    many inputs will be given, before they take memory.
+    """
+    for part in slices:
+        part.fetch(OF_SPANS)
+        outputs = part.column("out_pos")
+        left = positions.searchsorted(outputs, "left")
+        counts = positions.searchsorted(outputs + part.column("out_count"), "left") - left
+        hit = counts.nonzero()[0]
+        if not len(hit):
+            continue
+        inputs = part.at("in_pos", hit)
+        if with_indices:
+            check_few(int(counts.sum()))
+            row, index = joined(left[hit], counts[hit])
+            yield NO_RUN, index, inputs[row]
+        else:
+            yield NO_RUN, None, inputs
+
+
+def outputs_of_ranges(
+    part: Slice,
+    positions: Integers,
+    among: Integers | None,
+    check_few: Callable[[int], None],
+    *,
+    with_indices: bool,
+) -> tuple[Integers, Integers]:
+    """As `outputs_of_inputs`, of such rows. With `among`, only outputs that are among them are given.
+
+    Without `with_indices`, each output is given once, and the indices say nothing.
+    """
+    inputs = part.column("in_pos")
+    left = positions.searchsorted(inputs, "left")
+    repeats = positions.searchsorted(inputs, "right") - left
+    hit = repeats.nonzero()[0]
+    if not len(hit):
+        return _NOTHING
+    part.fetch(OF_SPANS)
+    starts = part.at("out_pos", hit).astype(np.int64)
+    ends = starts + part.at("out_count", hit)
+    if among is not None:  # as places in it, from here on
+        starts, ends = among.searchsorted(starts, "left"), among.searchsorted(ends, "left")
+    if with_indices:
+        row, index = joined(left[hit], repeats[hit])
+        check_few(int((ends - starts)[row].sum()))
+        again, outputs = joined(starts[row], (ends - starts)[row])
+        index = index[again]
+    else:
+        outputs = _union(starts, ends)
+        index = np.zeros(len(outputs), np.int64)
+    return index, outputs if among is None else among[outputs]
+
+
+def _union(starts: Integers, ends: Integers) -> Integers:
+    """What is in any of the ranges, ascending."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    starts[1:] = np.maximum(starts[1:], ends[:-1])
+    return joined(starts, np.maximum(ends - starts, 0))[1]
 
 
 def _are_hit(outputs: Integers, counts: Integers, chosen: Integers) -> npt.NDArray[np.bool_]:

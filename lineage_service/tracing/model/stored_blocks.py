@@ -18,7 +18,8 @@ class StoredBlocks:
     """Nodes by the kinds of their blocks."""
 
     flowing: frozenset[int]  # with flows
-    spanning: frozenset[int]  # whose flows are spans of outputs that lie side by side
+    spanning: frozenset[int]  # whose flows are spans of outputs
+    ranging: frozenset[int]  # those whose spans may overlap, since an output may be in several
     stepping: frozenset[int]  # those whose spans may have as many inputs as outputs
     repeating: frozenset[int]  # those whose spans name an input many times: sides of cartesian products
     pairing: frozenset[int]  # those whose flows name single records of other runs
@@ -50,7 +51,8 @@ def stored_blocks(topology: Topology, receipts: Iterable[Receipt]) -> StoredBloc
 
     return StoredBlocks(
         flowing=nodes_of(*contract.FLOW_BLOCKS),
-        spanning=nodes_of(contract.SPANS, contract.COUNTS),
+        spanning=nodes_of(contract.SPANS, contract.COUNTS, contract.RANGES),
+        ranging=nodes_of(contract.RANGES),
         stepping=nodes_of(contract.SPANS),
         repeating=frozenset(side for node in topology.nodes.values() for side in sides_of(node)),
         pairing=nodes_of(contract.PAIRS) - _named_otherwise(topology),

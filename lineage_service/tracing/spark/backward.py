@@ -147,7 +147,10 @@ class SparkBackwardSteps:
         writer = F.coalesce("in_run", "f_run") if reads_others else F.col("f_run")
         if node in blocks.spanning and node not in blocks.pairing:
             spans = self._flows.near(self._flows.of(node), "f_run", "out_pos", frontier, is_span=True)
-            inputs = self._flows.inside(frontier, spans, "f_run", "out_pos")
+            if node in blocks.ranging:
+                inputs = self._flows.inside_ranges(frontier, spans)
+            else:
+                inputs = self._flows.inside(frontier, spans, "f_run", "out_pos")
             position = F.expr("in_pos + (pos - out_pos) * in_step")
         else:
             flows = self._flows.near(self._flows.of(node), "f_run", "out_pos", frontier)

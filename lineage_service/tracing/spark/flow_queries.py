@@ -12,6 +12,8 @@ __all__ = ["FlowQueries"]
 #: Spans are found by the stretch of so many positions that they lie in: records of a stretch are compared
 #: with its spans one by one.
 _STRETCH = 64
+#: Spans that may be of any length are found by the shortest of these stretches, in bits, that is no shorter.
+_LEVELS = (6, 12, 18, 24, 30, 62)
 
 
 class FlowQueries:
@@ -48,6 +50,21 @@ class FlowQueries:
             & F.expr(f"pos >= {begin} AND pos <= {last}")
         )
         return self._frontiers.small(frontier).join(spans, on)
+
+    def inside_ranges(self, frontier: Frontier, ranges: DataFrame) -> DataFrame:
+        """As `inside`, by outputs, of spans that overlap and may be as long as a run."""
+        longest = " ".join(f"WHEN out_count <= {1 << bits} THEN {bits}" for bits in _LEVELS)
+        first, last = "shiftright(out_pos, bits)", "shiftright(out_pos + out_count - 1, bits)"
+        ranges = ranges.withColumn("bits", F.expr(f"CASE {longest} END"))
+        ranges = ranges.withColumn("stretch", F.expr(f"explode(sequence({first}, {last}))"))
+        levels = F.explode(F.array(*map(F.lit, _LEVELS)))
+        records = self._frontiers.small(frontier).withColumn("level", levels)
+        on = (
+            (F.col("run") == F.col("f_run"))
+            & (F.col("level") == F.col("bits"))
+            & F.expr("shiftright(pos, level) = stretch AND pos >= out_pos AND pos < out_pos + out_count")
+        )
+        return records.join(ranges, on)
 
     def runs_by_partition(self, node: int) -> DataFrame:
         """(partition_id, run) of a node with ids."""

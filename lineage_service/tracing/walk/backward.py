@@ -19,6 +19,7 @@ from lineage_service.tracing.columns.interval_join import (
     OF_OUTPUTS,
     OF_SPANS,
     inputs_of_outputs,
+    inputs_of_ranges,
     inputs_of_spans,
     within,
 )
@@ -121,25 +122,28 @@ class BackwardSteps:
     # -- flows ---------------------------------------------------------------------------------------
 
     def _follow_flows(self, node: int, frontier: Frontier) -> None:
-        is_spanning = node in self._graph.blocks.spanning
+        blocks = self._graph.blocks
         lookups = {
             run: (len(positions), self._flows.near(node, run, outputs=bounds_of(positions)))
             for run, (_, positions) in frontier.items()
         }
-        look_up = partial(self._inputs_of, frontier, is_spanning)
-        for run, parts in in_runs(look_up, lookups, OF_SPANS if is_spanning else OF_OUTPUTS):
+        look_up = partial(self._inputs_of, frontier, node)
+        for run, parts in in_runs(look_up, lookups, OF_SPANS if node in blocks.spanning else OF_OUTPUTS):
             origins = frontier[run][0]
             for writer, index, inputs in parts:
                 assert index is not None or origins is None
                 self._add_inputs(node, run, writer, None if origins is None else origins[index], inputs)
 
     def _inputs_of(
-        self, frontier: Frontier, is_spanning: bool, run: int, slices: Sequence[Slice]
+        self, frontier: Frontier, node: int, run: int, slices: Sequence[Slice]
     ) -> Sequence[_Inputs]:
         """What the records of a run were made of."""
         self._frontiers.check()
         origins, positions = frontier[run]
-        if is_spanning:
+        if node in self._graph.blocks.ranging:
+            check_few = self._frontiers.check_few
+            parts = inputs_of_ranges(slices, positions, check_few, with_indices=origins is not None)
+        elif node in self._graph.blocks.spanning:
             parts = inputs_of_spans(slices, positions, with_indices=origins is not None)
         else:
             parts = inputs_of_outputs(slices, positions)

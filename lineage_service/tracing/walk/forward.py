@@ -15,7 +15,13 @@ import numpy as np
 
 from lineage_service.tracing.columns.column_cache import NO_RUN
 from lineage_service.tracing.columns.flow_slices import Slice
-from lineage_service.tracing.columns.interval_join import INPUTS, OF_SPANS, outputs_of_inputs, within
+from lineage_service.tracing.columns.interval_join import (
+    INPUTS,
+    OF_SPANS,
+    outputs_of_inputs,
+    outputs_of_ranges,
+    within,
+)
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.walk.flow_lookup import Lookup, in_runs
 from lineage_service.tracing.walk.frontiers import Frontier, Frontiers, Records, bounds_of
@@ -139,7 +145,7 @@ class ForwardSteps:
         targets = self._frontiers.targets
         among = None if targets is None else targets.among.at(child)
         columns = OF_SPANS if child in self._graph.blocks.spanning else INPUTS
-        look_up = partial(self._outputs_of, readers, frontier, among)
+        look_up = partial(self._outputs_of, child, readers, frontier, among)
         for reader, parts in in_runs(look_up, self._lookups(child, readers, frontier, among), columns):
             for origins, outputs in parts:
                 self._frontiers.add(child, reader, origins, outputs)
@@ -161,6 +167,7 @@ class ForwardSteps:
 
     def _outputs_of(
         self,
+        child: int,
         readers: _Readers,
         frontier: Frontier,
         among: Frontier | None,
@@ -174,7 +181,16 @@ class ForwardSteps:
         for rows in slices:
             for in_run, of_run in readers[reader]:
                 origins, positions = frontier[of_run]
-                index, outputs = outputs_of_inputs(rows, positions, in_run, among_outputs)
+                if child in self._graph.blocks.ranging:
+                    index, outputs = outputs_of_ranges(
+                        rows,
+                        positions,
+                        among_outputs,
+                        self._frontiers.check_few,
+                        with_indices=origins is not None,
+                    )
+                else:
+                    index, outputs = outputs_of_inputs(rows, positions, in_run, among_outputs)
                 if len(index):
                     parts.append((None if origins is None else origins[index], outputs))
         return parts

@@ -40,6 +40,7 @@ class PlanNode:
     dataset: dict[str, str] | None = None
     by_id: bool = False
     limit: int | None = None
+    frame: dict[str, int | str | None] | None = None  # of a window
     parents: list[int] = field(default_factory=list)
     id_parents: list[int] = field(default_factory=list)
 
@@ -50,6 +51,8 @@ class PlanNode:
             fields["by_id"] = True
         if self.limit is not None:
             fields["limit"] = self.limit
+        if self.frame is not None:
+            fields["frame"] = self.frame
         return fields
 
 
@@ -114,9 +117,12 @@ class PlanNodes:
         return node
 
     def group_provenance(
-        self, operation: PlanNode, sources: list[int]
+        self, operation: PlanNode, sources: list[int], codes_name: str = "codes"
     ) -> tuple[PlanNode, PlanNode, PlanNode, PlanNode]:
-        """The internal nodes of an operation that groups rows by keys: (rows, codes, keys, groups)."""
+        """The internal nodes of an operation that groups rows by keys: (rows, codes, keys, groups).
+
+        Of a window, the codes are the frames of its rows.
+        """
 
         def step(name: str, relation: str, parents: list[int], **fields: Any) -> PlanNode:
             name, fields["made_at"] = f"{operation.name}: {name}", [operation.call_site]
@@ -125,6 +131,6 @@ class PlanNodes:
             return node
 
         rows = step("rows", contract.FLOWS, [], by_id=True, id_parents=list(dict.fromkeys(sources)))
-        codes = step("codes", contract.FLOWS, [rows.number])
+        codes = step(codes_name, contract.FLOWS, [rows.number])
         keys = step("keys", contract.FLOWS, [codes.number])
         return rows, codes, keys, step("groups", contract.KEYED, [keys.number])

@@ -42,6 +42,13 @@ class Taps(Protocol):
 
     def reads(self, tap: Expression) -> Expression: ...
 
+    def frames(
+        self,
+        nodes: tuple[int, int, int],
+        sources: list[int],
+        frames: Sequence[tuple[bool, int | None, int | None]],
+    ) -> Any: ...
+
 
 class Scans(Protocol):
     """Looks at the scans of plans."""
@@ -101,6 +108,8 @@ class Walk:
         self.outers: list[Plan] = []  # of which Spark put copies into the part that is walked over
         self.copies = 0  # that were met
         self.upper_bound_reason = ""  # why all of it is one, if it is
+        #: id() of a column of ids that a window added -> (it, ids of the columns that the window computed)
+        self.window_columns: dict[int, tuple[Expression, frozenset[int]]] = {}
         #: (class, hash) of a part of the plan -> the parts with their nodes
         self._visited: dict[tuple[str, int], list[tuple[Plan, list[PlanNode]]]] = defaultdict(list)
         self._operators: dict[

@@ -7,6 +7,7 @@ since it waits for the topics of Kafka.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_agent.sql.rewrite.plan_walk import Ids
@@ -56,6 +57,14 @@ class PlanTaps:
 
     def reads(self, tap: Expression) -> Expression:
         return self._jvm.reads(tap)
+
+    def frames(
+        self,
+        nodes: tuple[int, int, int],
+        sources: list[int],
+        frames: Sequence[tuple[bool, int | None, int | None]],
+    ) -> Any:
+        return self._jvm.frames(self._config, nodes, sources, frames, is_persisted=self._is_persisted)
 
 
 class TapFactory:

@@ -57,6 +57,8 @@ def flow_blocks(draw: st.DrawFn) -> Block:
         columns = {"in": column(POSITION)}
         if draw(st.booleans()):
             columns |= {"count": column(COUNT), "step": column(st.integers(0, 2))}
+    elif relation == contract.RANGES:
+        columns = {"out": column(st.integers(0, 3) | POSITION), "count": column(COUNT)}
     else:
         counts = column(COUNT)
         columns = {"count": counts, "in": column(POSITION, sum(counts))}
@@ -119,6 +121,10 @@ def flows_of(block: Block) -> Iterator[Flow]:
             for j in range(count):
                 yield (*about, output, block.base_in + first + j * step, of_source)
                 output += 1
+    elif block.relation == contract.RANGES:
+        for k, (out, count) in enumerate(zip(columns["out"], columns["count"], strict=True)):
+            for j in range(count):
+                yield (*about, out + j, block.base_in + k, None)
     else:
         entries = iter(columns["in"])
         for k, count in enumerate(columns["count"]):
@@ -404,3 +410,14 @@ def test_half_a_surrogate_pair_in_an_event_is_replaced(name: str) -> None:
     row = row_of_event(message)
     assert row.event["name"] == name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     assert json.loads(row.body.encode()) == row.event
+
+
+@given(st.integers(1, 2**40), st.integers(0, 2**41))
+def test_a_range_of_outputs_beyond_all_positions_is_refused(count: int, first: int) -> None:
+    columns = {"out": [2**63 - 2**41 + first - 1], "count": [count]}
+    block = Block("app", 1, 1, 0, 0, contract.RANGES, columns=columns)
+    if first + count <= 2**41 + 1:
+        assert rows_of_block(contract.encode_block(block)).rows == 1
+    else:
+        with pytest.raises(ContractError, match="passes 2"):
+            rows_of_block(contract.encode_block(block))

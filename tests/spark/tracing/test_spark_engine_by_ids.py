@@ -15,7 +15,15 @@ from lineage_service.queries import TraceQuery
 from lineage_service.tracing.query.service import LineageQueries
 from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.support.boundary_application import SOURCE, TWO_ACTIONS
-from tests.support.id_applications import FILTER, TWO_GROUPINGS, WITH_CACHE, IdApplication, Place, stored
+from tests.support.id_applications import (
+    FILTER,
+    TWO_GROUPINGS,
+    WINDOWED,
+    WITH_CACHE,
+    IdApplication,
+    Place,
+    stored,
+)
 from tests.support.lineage_messages import APP
 
 pytestmark = pytest.mark.timeout(2700)
@@ -54,6 +62,22 @@ def test_both_engines_give_the_same_answers(tmp_path: Path, spark: SparkSession)
     assert trace.exact
     asked.agree("backward", (90, 5, 1))
     asked.agree("forward", (0, 0, 3))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_frames_that_overlap_are_the_same_in_both(way: str, tmp_path: Path, spark: SparkSession) -> None:
+    asked = Asked(WINDOWED, tmp_path, spark, way)
+    for place in ((90, 0, 0), (90, 0, 2), (90, 1, 0)):
+        trace = asked.agree("backward", place)
+        found = {
+            (int(node.name[1:]), record.partition, record.offset)
+            for node in trace.nodes
+            if node.kind == "source"
+            for record in node.records
+        }
+        assert found == WINDOWED.truth()[place]
+    asked.agree("forward", (0, 0, 1))
+    asked.agree("forward", (1, 0, 0))
 
 
 def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(

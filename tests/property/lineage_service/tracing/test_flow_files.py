@@ -18,8 +18,10 @@ from lineage_service.tracing.columns.flow_files import FlowFiles
 from lineage_service.tracing.columns.interval_join import (
     distinct,
     inputs_of_outputs,
+    inputs_of_ranges,
     inputs_of_spans,
     outputs_of_inputs,
+    outputs_of_ranges,
 )
 
 Row = tuple[int, int, int, int, int, int, int | None]
@@ -49,6 +51,17 @@ def _rows(kind: str) -> st.SearchStrategy[list[Row]]:
             writers,
         )
         return st.lists(row, min_size=1, max_size=60)
+    if kind == "ranges":
+        row = st.tuples(
+            st.just(NODE),
+            st.just(RUN),
+            st.integers(0, 30),
+            st.integers(1, 12),
+            st.integers(0, 40),
+            st.just(0),
+            st.none(),
+        )
+        return st.lists(row, min_size=1, max_size=40)
     sizes = st.tuples(
         st.integers(0, 2), st.integers(1, 6), st.integers(0, 35), st.sampled_from([0, 1]), writers
     )
@@ -143,6 +156,57 @@ def test_inputs_of_spans(stored: tuple[list[list[Row]], int], positions: list[in
             for at, into in zip(index.tolist(), inputs.tolist(), strict=True):
                 known = [row for row in _mine(files) if _inputs(row, positions[at]) == into]
                 assert any((NO_RUN if row[6] is None else row[6]) == writer for row in known)
+
+
+@given(_stored("ranges"), _positions, st.booleans())
+def test_inputs_of_ranges(
+    stored: tuple[list[list[Row]], int], positions: list[int], with_indices: bool
+) -> None:
+    files, row_group = stored
+    found, announced = set[tuple[int, int]](), list[int]()
+    with TemporaryDirectory() as folder:
+        slices = _opened(folder, files, row_group).slices(NODE, RUN)
+        parts = inputs_of_ranges(slices, np.array(positions), announced.append, with_indices=with_indices)
+        for writer, index, inputs in parts:
+            assert writer == NO_RUN
+            assert (index is not None) is with_indices
+            at = [0] * len(inputs) if index is None else index.tolist()
+            found.update(zip(at, inputs.tolist(), strict=True))
+    assert found == {
+        (at if with_indices else 0, row[4])
+        for row in _mine(files)
+        for at, position in enumerate(positions)
+        if row[2] <= position < row[2] + row[3]
+    }
+    assert not with_indices or sum(announced) >= len(found)
+
+
+@given(
+    _stored("ranges"),
+    st.lists(st.integers(0, 40), min_size=1, max_size=12).map(sorted),
+    st.none() | _positions,
+    st.booleans(),
+)
+def test_outputs_of_ranges(
+    stored: tuple[list[list[Row]], int], positions: list[int], wanted: list[int] | None, with_indices: bool
+) -> None:
+    files, row_group = stored
+    found, announced = set[tuple[int, int]](), list[int]()
+    among = None if wanted is None else np.array(wanted)
+    with TemporaryDirectory() as folder:
+        for each in _opened(folder, files, row_group).slices(NODE, RUN):
+            index, outputs = outputs_of_ranges(
+                each, np.array(positions), among, announced.append, with_indices=with_indices
+            )
+            assert with_indices or outputs.tolist() == sorted(set(outputs.tolist()))
+            found.update(zip(index.tolist(), outputs.tolist(), strict=True))
+    assert found == {
+        (at if with_indices else 0, output)
+        for row in _mine(files)
+        for output in range(row[2], row[2] + row[3])
+        for at, position in enumerate(positions)
+        if row[4] == position and (wanted is None or output in wanted)
+    }
 
 
 @given(

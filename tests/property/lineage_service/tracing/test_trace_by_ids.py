@@ -57,6 +57,12 @@ def tasks(draw: st.DrawFn, ids: list[list[Id]], *, is_grouped: bool) -> Task:
     found = draw(rows(ids))
     if not is_grouped or not found:
         return Task(rows=found)
+    if draw(st.booleans()):
+        span = st.tuples(st.integers(0, 3), st.integers(0, 3))
+        frame = st.lists(span, min_size=len(found), max_size=len(found))
+        ranges = draw(st.lists(frame, min_size=1, max_size=2))
+        keys = sorted({(draw(_keys), code) for code in draw(st.sets(st.integers(0, 5), max_size=6))})
+        return Task(rows=found, ranges=ranges, keys=draw(st.permutations(keys)))
     codes = [draw(st.integers(0, 3)) for _ in found]
     keys = sorted({(draw(_keys), code) for code in codes})
     return Task(rows=found, codes=codes, keys=draw(st.permutations(keys)))

@@ -297,9 +297,9 @@ def before(row: Order, frame: list[Any]) -> tuple[int, int | None]:
 
 
 def framed(frame: str, holds: Callable[[Order, Order], bool], more: str = "") -> Case:
-    """A sum over a frame of values, which need not be all of the partition."""
+    """A sum over a frame of values. With `more` a row is made of all rows of its partition, too."""
 
-    def oracle(s: Shop, *, is_all: bool) -> r.Data:
+    def oracle(s: Shop) -> r.Data:
         return [
             (
                 (
@@ -309,21 +309,26 @@ def framed(frame: str, holds: Callable[[Order, Order], bool], more: str = "") ->
                     ),
                 )
                 + ((len(rows),) if more else ()),
-                r.all_of(rows if is_all else r.where(rows, lambda other, row=row: holds(row, other))),
+                r.all_of(rows if more else r.where(rows, lambda other, row=row: holds(row, other))),
             )
             for _, rows in r.groups(s.orders, lambda o: o.tag)
             for row, _ in rows
         ]
 
     return sql(
-        f"select id, sum(amount) over (partition by tag order by amount {frame}){more} from orders",
-        lambda s: oracle(s, is_all=bool(more)),
-        bound=lambda s: oracle(s, is_all=True),
-        exact=False,
+        f"select id, sum(amount) over (partition by tag order by amount {frame}){more} from orders", oracle
     )
 
 
-#: The rows of the frame are the least that a trace may give; the rows of the partition are a sound bound.
+def numbered(s: Shop) -> r.Data:
+    """row_number(), of which each row is a source of its own alone."""
+    return [
+        (ranked(row, r.where(rows, lambda other, row=row: until(row, other))), place)
+        for _, rows in r.groups(s.orders, lambda o: o.tag)
+        for row, place in rows
+    ]
+
+
 WINDOWS: dict[str, Case] = {
     "sum over a partition": sql(
         "select id, sum(amount) over (partition by tag) from orders",
@@ -357,41 +362,27 @@ WINDOWS: dict[str, Case] = {
         lambda s: r.window(s.orders, by_tag, lambda row, frame: (row.id, amounts(frame))),
     ),
     "row_number": sql(
-        "select id, row_number() over (partition by tag order by amount, id) from orders",
-        lambda s: r.window(s.orders, by_tag, ranked, until),
-        bound=lambda s: r.select(
-            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, other) for other in all))),
-            lambda pair: (pair[0].id, pair[1]),
-        ),
-        exact=None,
+        "select id, row_number() over (partition by tag order by amount, id) from orders", numbered
     ),
     "the first of each partition": sql(
         "select id, n from (select *, row_number() over (partition by tag "
         "order by amount, id) n from orders) "
         "where n <= 2",
-        lambda s: r.where(r.window(s.orders, by_tag, ranked, until), lambda row: row[1] <= 2),
-        bound=lambda s: r.select(
-            r.window(s.orders, by_tag, lambda row, all: (row, sum(until(row, other) for other in all))),
-            lambda pair: (pair[0].id, pair[1]),
-        ),
-        exact=None,
+        lambda s: r.where(numbered(s), lambda row: row[1] <= 2),
     ),
     "lag": sql(
         "select id, lag(amount) over (partition by customer order by amount, id) from orders",
-        lambda s: r.select(
-            [
-                ((row, before(row, [other for other, _ in rows if until(row, other)])), place)
-                for _, rows in r.groups(s.orders, lambda o: o.customer)
-                for row, place in rows
-            ],
-            lambda pair: pair[1],
-        ),
-        bound=lambda s: [
-            (before(row, [other for other, _ in rows if until(row, other)]), r.all_of(rows))
+        lambda s: [
+            (before(row, [other for other, _ in first]), place | r.all_of(first[-2:]))
             for _, rows in r.groups(s.orders, lambda o: o.customer)
-            for row, _ in rows
+            for row, place in rows
+            for first in [
+                sorted(
+                    r.where(rows, lambda other, row=row: until(row, other)),
+                    key=lambda pair: by_amount(pair[0]),
+                )
+            ]
         ],
-        exact=None,
     ),
     "window of groups": sql(
         "select tag, sum(amount), sum(sum(amount)) over () from orders group by tag",

@@ -16,7 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * run. Generated code writes ids and keys into its arrays; full ones are sent as blocks. Nothing here throws into the
  * job: what fails is counted, with the reason.
  */
-public final class TapBuffer implements TaskCapture.Part {
+public class TapBuffer implements TaskCapture.Part {
   /** Stands for a null: ids are never negative. */
   public static final long NONE = -1;
 
@@ -66,7 +66,12 @@ public final class TapBuffer implements TaskCapture.Part {
   private boolean areStepsSent;
   private volatile long readCount; // in steps: how many rows came; another thread of the task may ask
 
-  private TapBuffer(TapSpec spec, int partition, OutputPasses passes, int maxRows) {
+  /** Of rows without keys that meet others. */
+  TapBuffer(TapSpec spec, int partition) {
+    this(spec, partition, null, MAX_ROWS, false);
+  }
+
+  private TapBuffer(TapSpec spec, int partition, OutputPasses passes, int maxRows, boolean hasCodes) {
     this.spec = spec;
     this.partition = partition;
     this.passes = passes;
@@ -79,8 +84,8 @@ public final class TapBuffer implements TaskCapture.Part {
         && (spec.isPersisted || isReadAsRdd && "true".equals(task.getLocalProperty(HAS_PERSISTED)));
     cacheFill = isPersisted && !spec.hasKey() ? new CacheFill(task) : null;
     ids = new long[spec.sourceNodes.length][0];
-    keys = spec.hasKey() ? new long[0] : null;
-    codes = spec.hasKey() ? new KeyCodes(MAX_PAIRS) : null;
+    keys = hasCodes ? new long[0] : null;
+    codes = hasCodes ? new KeyCodes(MAX_PAIRS) : null;
     steps = spec.steps();
     outputFiles = spec.hasOutputFiles() ? new OutputFiles(spec) : null;
     messageKey = (spec.config.applicationId + "#" + run).getBytes(StandardCharsets.UTF_8);
@@ -91,13 +96,13 @@ public final class TapBuffer implements TaskCapture.Part {
     TaskContext task = TaskContext.get();
     if (spec.hasKey()) { // groups are made of the records with their keys, of whatever partition
       int ofTask = task == null ? 0 : task.partitionId();
-      return TaskCapture.part(spec.config, spec, () -> new TapBuffer(spec, ofTask, null, MAX_ROWS));
+      return TaskCapture.part(spec.config, spec, () -> new TapBuffer(spec, ofTask, null, MAX_ROWS, true));
     }
     return TaskCapture.part(spec.config, spec, OutputPasses::new).open(spec, partition);
   }
 
   static TapBuffer ofOutput(TapSpec spec, int partition, boolean isOneOfMany, OutputPasses passes) {
-    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : MAX_ROWS);
+    return new TapBuffer(spec, partition, passes, isOneOfMany ? FIRST_CAPACITY : MAX_ROWS, false);
   }
 
   /** How many rows it has seen. */
@@ -120,6 +125,11 @@ public final class TapBuffer implements TaskCapture.Part {
   public long keyOfReads() {
     long count = readCount;
     return count == 0 ? NONE : ReadSteps.key(partition, steps.of(count - 1));
+  }
+
+  /** The position of the row in the slot that was returned last. */
+  public final long position(int slot) {
+    return firstRow + slot;
   }
 
   /** The row in the slot that was returned last is the first one of those that go into another file. */
@@ -164,7 +174,7 @@ public final class TapBuffer implements TaskCapture.Part {
   /** Sends the rows that the arrays hold. */
   private synchronized void sendRows() {
     int count = rows;
-    if (task != null && count > 0 && CaptureStages.IS_ENCODED) {
+    if (count > 0 && isSending()) {
       try {
         for (int i = 0; i < ids.length; i++) {
           sendIds(ids[i], count, spec.sourceNodes[i]);
@@ -180,8 +190,12 @@ public final class TapBuffer implements TaskCapture.Part {
     rows = 0;
   }
 
+  final boolean isSending() {
+    return task != null && CaptureStages.IS_ENCODED;
+  }
+
   /** An agent bug must not fail the job: it counts as a block that is lost. */
-  private void countBug(Throwable error) {
+  final void countBug(Throwable error) {
     blockCount++;
     tally.failed("an agent bug: " + error);
   }
@@ -260,7 +274,7 @@ public final class TapBuffer implements TaskCapture.Part {
     return firstRow == 0 ? 0 : steps.of(firstRow - 1) + 1;
   }
 
-  private void send(FlowBlock block) {
+  final void send(FlowBlock block) {
     byte[] message = block.encoded(spec.config.applicationId, run, partition, blockCount++);
     if (!CaptureStages.IS_SENT) {
       return;
@@ -299,7 +313,7 @@ public final class TapBuffer implements TaskCapture.Part {
   }
 
   /** How many records its last node has. */
-  private long outputCount() {
+  long outputCount() {
     if (steps != null) {
       return stepCount();
     }

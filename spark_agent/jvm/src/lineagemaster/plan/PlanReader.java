@@ -15,16 +15,12 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SessionWindow;
-import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
-import org.apache.spark.sql.catalyst.expressions.UnboundedFollowing$;
-import org.apache.spark.sql.catalyst.expressions.UnboundedPreceding$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.Tuple2;
 import scala.collection.Seq;
-import scala.runtime.BoxedUnit;
 
 /**
  * What the rewriting asks of plans, each in one call: a round trip from Python costs more than most answers, and for
@@ -123,23 +119,6 @@ public final class PlanReader {
 
   private static boolean isShuffle(LogicalPlan plan) {
     return plan instanceof RepartitionOperation && ((RepartitionOperation) plan).shuffle();
-  }
-
-  /** Does each function of a window see all rows of the window's partition? */
-  public boolean seesWholePartitions(LogicalPlan window) {
-    boolean[] seesAll = {true};
-    for (Expression function : ScalaLists.<Expression>get(window, "windowExpressions")) {
-      function.foreach(part -> checkFrame(part, seesAll));
-    }
-    return seesAll[0];
-  }
-
-  private static BoxedUnit checkFrame(Expression part, boolean[] seesAll) {
-    if (part instanceof SpecifiedWindowFrame) {
-      SpecifiedWindowFrame frame = (SpecifiedWindowFrame) part;
-      seesAll[0] &= frame.lower() == UnboundedPreceding$.MODULE$ && frame.upper() == UnboundedFollowing$.MODULE$;
-    }
-    return BoxedUnit.UNIT;
   }
 
   /** The expressions that are no session windows: a session of a row grows with the rows that it is merged with. */
