@@ -8,7 +8,7 @@ import io
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.support.generators.bodies import BATCH_SOURCES, LETTERS, SOURCES, compiled
+from tests.support.generators.bodies import BATCH_SOURCES, LETTERS, LISTING_SOURCES, SOURCES, compiled
 from tests.support.generators.capture import captured
 
 ROWS = st.lists(st.sampled_from(LETTERS), min_size=3, max_size=7)
@@ -44,6 +44,12 @@ def assert_unnamed_rows_do_not_matter(source: str, rows: list[str]) -> None:
 @settings(max_examples=60)
 @given(SOURCES, ROWS)
 def test_what_is_not_named_does_not_matter(source: str, rows: list[str]) -> None:
+    assert_unnamed_rows_do_not_matter(source, rows)
+
+
+@settings(max_examples=40)
+@given(LISTING_SOURCES, ROWS)
+def test_what_is_not_named_does_not_matter_to_a_list(source: str, rows: list[str]) -> None:
     assert_unnamed_rows_do_not_matter(source, rows)
 
 

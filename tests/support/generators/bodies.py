@@ -101,6 +101,15 @@ _LINES = (
     "add_to(kept, r)",
     "add = kept.append; add(r)",
     "y = {'r': r}; y['x'] = x; x = y['x']",
+    "y = [r]; y.append(x); x = y[-1]",
+    "(lambda v: kept.append(v))(r)",
+    "(lambda v: kept.append(v))(x)",
+    "d.pop(r, None)",
+    "globals()['x'] = r",
+    "print(r, end='')",
+    "x, last = last, r",
+    "[x for x in [r]]",
+    "[kept.append(v) for v in r]",
     "pass",
 )
 _JUMPS = ("continue", "continue", "break")
@@ -155,6 +164,22 @@ SOURCES = st.builds(
     _statements(2),
     _OUTPUT,
     _TAILS,
+)
+
+
+def _listing(source: str) -> str:
+    """The same function, which lists its outputs."""
+    listed = re.sub(r"yield from (.*)", r"outputs.extend(\1)", source)
+    listed = re.sub(r"yield (.*)", r"outputs.append(\1)", listed)
+    return listed.replace("n = 0", "n, outputs = 0, []", 1) + "\n    return outputs"
+
+
+#: The source of a function that lists what it makes of each row, unless a line makes it do otherwise.
+LISTING_SOURCES = st.builds(
+    lambda head, body, last: _listing(_source(list(_SETUP), head, [*body, *last], [])),
+    st.sampled_from(_HEADS),
+    _statements(2),
+    _OUTPUT,
 )
 
 _FLUSHES = (
