@@ -76,6 +76,7 @@ class Analysis:
         self._conditions: list[Atoms] = [NOTHING] * len(self.blocks)
         self._control: list[Atoms] = [NOTHING] * len(self.blocks)
         self._is_pulling: set[int] = set()
+        self._is_filtering: set[int] = set()
 
     def run(self, moving: frozenset[str]) -> Reading:
         """`moving`: the variables that are set once a row was read."""
@@ -96,10 +97,27 @@ class Analysis:
             },
             machine.returned,
             frozenset(self.heap.stored),
-            frozenset(machine.required),
+            frozenset(machine.required | self._apart()),
             machine,
             self.blocks,
         )
+
+    def _apart(self) -> set[Need]:
+        """Of calls that come before the first row, whatever happens."""
+        behind = set(bits_of(self._behind_pulls()))
+        before = {
+            step.offset
+            for number, block in enumerate(self.blocks)
+            if number not in behind
+            for step in block.steps
+        }
+        return {need for offset, need in self.machine.apart if offset in before}
+
+    def _behind_pulls(self) -> int:
+        behind = 0
+        for number in self._is_pulling:
+            behind |= reached(number, self._exits) | 1 << number
+        return behind
 
     # -- functions in the function -------------------------------------------------------------------------
 
@@ -141,6 +159,8 @@ class Analysis:
             machine.run_step(step)
             if len(machine.pulls) > pulls:
                 self._is_pulling.add(number)
+            if step.offset in machine.filtering_pulls:
+                self._is_filtering.add(number)
         self._conditions[number] |= machine.condition
         results: list[tuple[int, State]] = []
         if block.handler is not None:
@@ -175,6 +195,8 @@ class Analysis:
                 atoms = control[number]
                 for decider in bits_of(bits):
                     atoms |= self._decision(decider, control)
+                    if decider in self._is_filtering and decider != number:
+                        atoms |= THIS_ROW  # rows that are left out have no turn
                 if atoms != control[number]:
                     control[number] = atoms
                     is_changed = True
@@ -217,9 +239,7 @@ class Analysis:
     def moving(self) -> frozenset[str]:
         """The variables that are set once a row was read, as one pass over the blocks shows it."""
         self._pass()
-        behind = 0
-        for number in self._is_pulling:
-            behind |= reached(number, self._exits) | 1 << number
+        behind = self._behind_pulls()
         return frozenset(
             name for number in bits_of(behind) for step in self.blocks[number].steps for name in _set_by(step)
         )

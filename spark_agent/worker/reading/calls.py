@@ -158,7 +158,7 @@ def _result_of_method(machine: Machine, call: Call, receiver: Value, atoms: Atom
     is_outside_only = receiver.path is not None and receiver.path[0] in ("global", "cell")
     if machine.is_started or is_outside_only:
         if not machine.is_started and receiver.path is not None:
-            machine.required.add(Need("apart", receiver.path))
+            machine.apart.add((call.step.offset, Need("apart", receiver.path)))
         return machine.new_by_call(call.step, call.arguments, atoms)
     return machine.new_by_call(call.step, call.operands, atoms)
 

@@ -93,11 +93,15 @@ class Machine:
         self.results: set[Value] = set()
         #: Names that must be the builtins that they seem to be.
         self.required: set[Need] = set()
+        #: Offset of a call before the first row -> that its result shows nothing of later rows.
+        self.apart: set[tuple[int, Need]] = set()
         #: That calls put nothing into their arguments.
         self.left: set[Any] = set()
         #: All calls of functions and methods from outside.
         self.calls: set[Need] = set()
         self.pulls: set[int] = set()
+        #: Those that may pass over rows.
+        self.filtering_pulls: set[int] = set()
         self.resets: set[tuple[int, str]] = set()
         self.appends: set[tuple[int, str]] = set()
         self.clears: set[tuple[int, str]] = set()
@@ -168,6 +172,8 @@ class Machine:
     def pull(self, reader: Value, step: Step) -> Value:
         """The next row is read: what was of this row is of an earlier one from now on."""
         self.pulls.add(step.offset)
+        if reader.path != EVERY_ROW:
+            self.filtering_pulls.add(step.offset)
         self.locals = {name: self._older(value, name) for name, value in self.locals.items()}
         self.stack = [self._older(value, "") for value in self.stack]
         self.locals[STARTED] = CLEAN

@@ -272,6 +272,20 @@ def rest_is_dropped(rows: Rows) -> Any:
             batch = []
 
 
+SHARED = Model(2)
+
+
+@batches(each_of_three)
+def flushed_by_an_object_outside(rows: Rows) -> Any:
+    batch: list[str] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == 3:
+            yield from SHARED.predict_many(batch)
+            batch = []
+    yield from SHARED.predict_many(batch)
+
+
 def all_but_the_first(rows: Sequence[str]) -> list[list[int]]:
     return [[position] for position in range(1, len(rows))]
 
