@@ -14,6 +14,7 @@ from spark_agent.worker.reading.inner_functions import applied
 from spark_agent.worker.reading.instructions import Step, Undecided
 from spark_agent.worker.reading.machine import INSIDE, TURN, Machine, operation
 from spark_agent.worker.reading.methods import (
+    BUILTINS,
     CONNECTION_METHODS,
     EMPTY,
     ENDINGS,
@@ -25,6 +26,7 @@ from spark_agent.worker.reading.methods import (
 )
 from spark_agent.worker.reading.partition_calls import call_with_partition
 from spark_agent.worker.reading.values import (
+    CALLED_FOR_EFFECT,
     NOTHING,
     NULL,
     Atoms,
@@ -185,7 +187,9 @@ def _function(machine: Machine, call: Call, atoms: Atoms) -> Value:
         needs = frozenset((Need("call", call.path, None, machine.outside(call.arguments)),))
     _leave_arguments(machine, call, atoms)
     _share_arguments(machine, call)
-    result = machine.new_by_call(call.step, call.arguments, atoms | needs)
+    is_builtin = call.path is not None and call.path[0] == "global" and call.name in BUILTINS
+    create = machine.new if is_builtin else machine.new_by_call
+    result = create(call.step, call.arguments, atoms | needs)
     if not call.arguments and call.name in EMPTY and call.path is not None:
         machine.empty.add(call.step.offset)
         machine.required.add(Need("is", call.path, call.name))
@@ -208,6 +212,11 @@ def _share_arguments(machine: Machine, call: Call) -> None:
         if call.path is not None and is_reached(value.path):
             _note_quiet(machine, call, places)
             continue
+        if call.path is not None and not is_changing:
+            still = Need("still", call.path)
+            machine.left.add(still)
+            machine.heap.store(places, frozenset((still,)), is_noted=False)
+            continue
         others = machine.merged(argument for argument in call.arguments if argument is not value)
         machine.heap.store(places, others | machine.control)
         machine.spoiled |= machine.buffers_of(value)
@@ -227,6 +236,7 @@ def _leave_arguments(machine: Machine, call: Call, atoms: Atoms) -> None:
 def _note_quiet(machine: Machine, call: Call, places: list[Place]) -> None:
     """It puts nothing of earlier rows into `places`, if the function is of that kind."""
     assert call.path is not None
-    quiet = Need("quiet", call.path, None, machine.outside(call.arguments))
+    method = CALLED_FOR_EFFECT if call.is_discarded else None
+    quiet = Need("quiet", call.path, method, machine.outside(call.arguments))
     machine.left.add(quiet)
     machine.heap.store(places, frozenset((quiet,)), is_noted=False)

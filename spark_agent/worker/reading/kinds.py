@@ -167,16 +167,26 @@ _LIBRARY = tuple({inspect.__file__.rpartition("inspect.py")[0]})
 
 def is_quiet_builtin(function: Any, arguments: list[tuple[Any, Any]]) -> bool:
     """Does a call of what is not written in Python leave `arguments` as they are?"""
-    if any(map(is_changeable, arguments)):
-        return False
-    if not any(type(value) in CONTAINERS for _place, value in arguments):
-        return True
+    return not has_container(arguments) or not is_changing_builtin(function)
+
+
+def is_changing_builtin(function: Any) -> bool:
+    """Is it a function not written in Python that may change a container?"""
     name = getattr(function, "__name__", "")
     if isinstance(function, (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)):
-        return name in READS
+        return name not in READS
     if not isinstance(function, BuiltinFunctionType):
-        return True
-    return not (function.__module__ in CHANGING_MODULES or name in CHANGING)
+        return False
+    return function.__module__ in CHANGING_MODULES or name in CHANGING
+
+
+def has_container(arguments: list[tuple[Any, Any]]) -> bool:
+    return any(type(value) in CONTAINERS for _place, value in arguments)
+
+
+def is_of_user(function: Any) -> bool:
+    """Is it written in Python, and not in an installed library?"""
+    return isinstance(function, FunctionType) and not is_library_file(function.__code__.co_filename)
 
 
 def is_changeable(argument: tuple[Any, Any]) -> bool:

@@ -44,6 +44,11 @@ CONNECTION_METHODS = frozenset(
 ENDINGS = frozenset(("close", "commit", "rollback", "flush"))
 #: Functions that reach variables and attributes by their names.
 REFLECTING = frozenset(("globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__import__"))
+#: Types, and functions whose results do nothing to what they were given.
+BUILTIN_TYPES = frozenset(
+    ("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
+)
+BUILTINS = BUILTIN_TYPES | {"enumerate", "filter", "iter", "map", "range", "reversed", "sorted", "zip"}
 #: Functions that give an empty list.
 EMPTY = frozenset(("list", "deque"))
 #: Functions whose result is an iterator that takes one item after another of the one it is given.

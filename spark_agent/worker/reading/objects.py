@@ -26,7 +26,7 @@ from spark_agent.worker.reading.called_functions import (
 from spark_agent.worker.reading.decision import decision_on
 from spark_agent.worker.reading.instructions import CO_GENERATOR
 from spark_agent.worker.reading.scopes import Scope, Unknown, attribute, scope_of
-from spark_agent.worker.reading.values import OLD, Need, Path
+from spark_agent.worker.reading.values import CALLED_FOR_EFFECT, OLD, Need, Path
 
 MAX_DEPTH = 4
 
@@ -101,10 +101,11 @@ class ObjectCheck:
         if need.kind == "apart":
             return kinds.is_apart(scope.find(need.path))
         arguments = [(place, scope.find(path)) for place, path in need.arguments]
-        if need.kind == "still" and is_changing_parameters(scope.find(need.path)):
+        if need.kind == "still" and not self._is_still(scope.find(need.path)):
             return False
         if need.kind in ("quiet", "still"):
-            return self._is_quiet(scope.find(need.path), arguments, depth)
+            is_for_effect = need.method == CALLED_FOR_EFFECT
+            return self._is_quiet(scope.find(need.path), arguments, depth, is_for_effect=is_for_effect)
         if need.kind == "call":
             return self.is_stateless(scope.find(need.path), arguments, depth)
         return self.is_reading(scope.find(need.path), need.method or "", arguments, depth)
@@ -249,14 +250,23 @@ class ObjectCheck:
         self.note_calls(decision.calls, scope, depth + 1)
         return self.holds(decision.needs, decision.stored, scope, depth + 1)
 
-    def _is_quiet(self, function: Any, arguments: Arguments, depth: int) -> bool:
+    def _is_still(self, function: Any) -> bool:
+        """Does a call leave all of its arguments as they are?"""
+        function, _arguments, _owner = unwrapped(function, [])
+        if kinds.is_of_user(function):
+            return not is_changing_parameters(function)
+        is_changing_module = getattr(function, "__module__", "") in kinds.CHANGING_MODULES
+        return not is_changing_module and not kinds.is_changing_builtin(function)
+
+    def _is_quiet(self, function: Any, arguments: Arguments, depth: int, *, is_for_effect: bool) -> bool:
         """Does a call leave `arguments` as they are, and put nothing of earlier rows into others?"""
         function, arguments, owner = unwrapped(function, arguments)
+        if is_for_effect and any(map(kinds.is_changeable, arguments)) and not kinds.is_of_user(function):
+            return False
         if not isinstance(function, FunctionType):
             return not callable(function) or kinds.is_quiet_builtin(function, arguments)
-        if kinds.is_library_file(function.__code__.co_filename):
-            is_known = function.__module__ not in kinds.CHANGING_MODULES
-            return is_known and not any(map(kinds.is_changeable, arguments))
+        if not kinds.is_of_user(function):
+            return function.__module__ not in kinds.CHANGING_MODULES or not kinds.has_container(arguments)
         outliving = outliving_parameters(function, arguments)
         effects = (
             None

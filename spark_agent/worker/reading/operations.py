@@ -8,7 +8,8 @@ from types import CodeType
 from spark_agent.worker.reading.instructions import Step, Undecided
 from spark_agent.worker.reading.loops import item_of
 from spark_agent.worker.reading.machine import Machine, operation
-from spark_agent.worker.reading.values import CLEAN, NULL, Atoms, Place, Value, part_of
+from spark_agent.worker.reading.methods import BUILTIN_TYPES
+from spark_agent.worker.reading.values import CLEAN, NULL, Atoms, Need, Place, Value, part_of
 
 _SUBSCRIPT = 26  # the operation of BINARY_OP that is a subscript, from Python 3.14 on
 _IN_PLACE = range(13, 26)  # operations of BINARY_OP that change their left side
@@ -45,7 +46,12 @@ def _load_and_clear(machine: Machine, step: Step) -> None:
 
 @operation("LOAD_GLOBAL", "LOAD_NAME")
 def _load_global(machine: Machine, step: Step) -> None:
-    _load_outside(machine, ("global", step.value))
+    path = ("global", step.value)
+    if step.value in BUILTIN_TYPES:
+        machine.required.add(Need("is", path, step.value))
+        machine.stack.append(Value(path=path))
+    else:
+        _load_outside(machine, path)
     if step.name == "LOAD_GLOBAL" and step.arg & 1:
         machine.stack.insert(-1 if sys.version_info < (3, 13) else len(machine.stack), NULL)
 

@@ -46,6 +46,8 @@ class Need(NamedTuple):
     arguments: tuple[Argument, ...] = ()
 
 
+#: The method of a "quiet" need whose result nobody uses.
+CALLED_FOR_EFFECT = "effect"
 Atom = str | Batch | Need
 Atoms = frozenset[Atom]
 NOTHING: Atoms = frozenset()
