@@ -81,12 +81,15 @@ class ObjectCheck:
         return not self._stored & self._used.keys()
 
     def _note_stored(self, path: Path, scope: Scope) -> None:
-        self._stored.add((id(scope.names), path[1]) if path[0] == "global" else None)
         try:
             stored = scope.find(path)
         except Unknown:
+            stored = None
+        if isinstance(stored, ModuleType):
             return
-        if not isinstance(stored, (*kinds.CONSTANTS, ModuleType)):
+        if path[0] == "global":  # the variable itself may have been set
+            self._stored.add((id(scope.names), path[1]))
+        if not isinstance(stored, kinds.CONSTANTS):
             self._stored.add(id(stored))
 
     def _is_met(self, need: Need, scope: Scope, depth: int) -> bool:
