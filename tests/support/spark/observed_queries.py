@@ -44,6 +44,7 @@ def _cached(spark: SparkSession, path: str) -> None:
     large = spark.table("orders").where("amount > 3").cache()
     large.groupBy("tag").count().write.parquet(f"{path}/counts")
     large.join(spark.table("labels"), "tag").write.parquet(f"{path}/joined")
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # OpenLineage looks at caches that are there
     large.unpersist(blocking=True)
 
 
