@@ -36,6 +36,17 @@ def call_site() -> str:
     return "" if frame is None else site_of(frame)
 
 
+def called() -> str:
+    """The function of PySpark that this thread's user program has called, the outermost; empty of none."""
+    spark, name = package_folder("pyspark"), ""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_of_user(frame.f_code.co_filename):
+        if frame.f_code.co_filename.startswith(spark):
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return name
+
+
 def merged_sites(sites: Iterable[str]) -> str:
     """Several call sites as one text: `job.py:10, 12`; of many, first and last: `job.py:10 ... 45`."""
     lines: dict[str, set[int]] = {}

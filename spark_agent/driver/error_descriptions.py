@@ -1,7 +1,8 @@
 """What an error says in an event: its type, one line, and the line of the user's program.
 
 Where Spark hands on what a Python worker said, it is the worker's error. Promises that no error is described
-with more than a redaction function lets through, and that nothing is raised.
+with the password of a database's address, nor with more than a redaction function lets through, and that
+nothing is raised.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from spark_agent import contract
 from spark_agent.delivery.settings import AgentSettings
 from spark_agent.driver import outcome
+from spark_agent.driver.database_names import without_secrets
 from spark_agent.driver.shipping import AGENT_FOLDER
 
 MAX_TYPE_CHARACTERS = 200
@@ -97,7 +99,7 @@ def _frame_of(passed: TracebackType | None) -> str | None:
 
 
 def _bounded(error: Error, settings: AgentSettings, name: str) -> Error:
-    message = _redacted(error["message"], settings.redact, name)
+    message = _redacted(without_secrets(error["message"]), settings.redact, name)
     frame = error["frame"]
     return {
         "type": _cut(error["type"], MAX_TYPE_CHARACTERS),

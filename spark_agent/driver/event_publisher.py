@@ -11,6 +11,7 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from spark_agent import contract
@@ -56,6 +57,7 @@ class EventPublisher:
         }
         #: Task runs that no action has claimed so far.
         self.unclaimed = UnclaimedRuns()
+        self._watched: dict[int, set[tuple[frozenset[int], int]]] = {}  # by action
         self._topics = Topics(settings)
         self._gaps = Gaps(self._publish_gap)
         self._warnings = DeliveryWarnings(context, application_id, settings, notices)
@@ -242,12 +244,24 @@ class EventPublisher:
             elif problem:
                 self._warnings.add(problem)
             sender = process_sender.sender_for(self._settings)
-            self.unclaimed.add((fields["input"], *fields["nodes"]))
+            nodes = frozenset((fields["input"], *fields["nodes"]))
+            self.unclaimed.add(nodes)
+            if (watched := self._watched.get(fields["action"])) is not None:
+                watched.add((nodes, fields["split"]))
             if (fields["unconfirmed"] or fields.get("spooled")) and sender is not None:
                 sender.wait_budget.pause()  # until it hears something itself
             self.emit(contract.RUN_COMMITTED, **fields)
         except Exception as error:  # noqa: BLE001 - Spark's accumulators must go on
             self.gap(f"the commit manifest of a task run is lost ({error!r})")
+
+    @contextlib.contextmanager
+    def watching(self, action: int) -> Iterator[set[tuple[frozenset[int], int]]]:
+        """(nodes, split) of each task run that Spark accepts for an action meanwhile."""
+        watched = self._watched[action] = set()
+        try:
+            yield watched
+        finally:
+            del self._watched[action]
 
     def commit(self, run: TaskRun, action: int) -> None:
         """Close and publish a task run of the driver itself, which serves the action of this number."""

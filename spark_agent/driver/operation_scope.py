@@ -45,6 +45,8 @@ class OperationScope:
         self._local = threading.local()
         #: Why the queries of SparkSessions are not followed; empty where they are.
         self.dataframes_off = ""
+        #: How many actions on RDDs have begun.
+        self.actions = 0
 
     # -- nodes ---------------------------------------------------------------------------------------
 

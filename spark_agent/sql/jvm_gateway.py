@@ -223,7 +223,8 @@ class Jvm:
         """A strategy of Spark's planner that calls `rewrite(plan, entry)`: a plan, or None for the same one.
 
         `entry` is the method of Spark SQL that was called, Class.method, behind `cached:` where Spark caches;
-        and before `@` and the number of the JVM's thread, where that works for Python.
+        and before `@` and the number of the JVM's thread, where that works for Python. `#` and the number of
+        a call follow while a library of the JVM works for that.
         """
         from pyspark.java_gateway import ensure_callback_server_started
 

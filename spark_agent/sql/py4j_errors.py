@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from spark_agent.driver.database_names import without_secrets
+
 
 def in_short(error: Exception) -> str:
-    """The class and the first line: behind it stands the stack of the JVM."""
+    """The class and the first line, without passwords of databases: behind it stands the stack of the JVM."""
     lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+    return f"{type(error).__name__}: {without_secrets(lines[0]) if lines else ''}"[:300]

@@ -14,16 +14,10 @@ from typing import Any
 
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
+from spark_agent.driver.database_names import address, table_name, unquoted
 from spark_agent.sql.types import Plan
 
-#: Where the options of an address begin.
-_OPTIONS = re.compile(r"[;?(].*", re.DOTALL)
-#: Options that stand where others have the name of the database.
-_BARE_OPTIONS = re.compile(r"[:/,&][^:/,&=]*=.*", re.DOTALL)
-_SCHEME = re.compile(r"jdbc:[A-Za-z0-9+.-]+:")
-#: Machines and the name of a database. What looks otherwise may hold who logs in, and is left out.
-_HOST = r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?"
-_MACHINES = re.compile(rf"{_HOST}(?:,{_HOST})*(?:[/:][\w./-]*)?")
+_QUERY = "a query"
 #: A name of a table, not a query.
 _NAME = re.compile(r"[\w.\"`\[\]$ -]{1,200}")
 
@@ -37,29 +31,15 @@ class Endpoint:
     dataset: dict[str, str] | None = None
 
 
-def address(url: str) -> str:
-    """The address of a database without what may be a secret: no user, no password, no option."""
-    scheme = _SCHEME.match(url)
-    if scheme is None:
-        return "jdbc"
-    rest = url[scheme.end() :]
-    is_of_machines = rest.startswith("//")
-    if is_of_machines:
-        login, at, _ = rest[2:].partition("/")[0].rpartition("@")
-        rest = rest[2 + len(login) + len(at) :]
-    elif "@" in _OPTIONS.sub("", rest):
-        is_of_machines, rest = True, rest.rpartition("@")[2].removeprefix("//")
-    rest = _BARE_OPTIONS.sub("", _OPTIONS.sub("", rest)).rstrip("/:")
-    if is_of_machines:
-        rest = f"//{rest}" if _MACHINES.fullmatch(rest) else ""
-    return (scheme[0] + rest).rstrip("/:")
-
-
 def of_database(url: str, table: str) -> Endpoint:
     """A table of a database, or a query that the database computes, whose text is not repeated."""
-    name = table.strip() if _NAME.fullmatch(table.strip()) else "a query"
-    namespace = address(url)
-    return Endpoint("jdbc", f"{namespace} {name}", {"namespace": namespace, "name": name, "format": "jdbc"})
+    place, table = address(url), table.strip()
+    if not _NAME.fullmatch(table):
+        return Endpoint("jdbc", f"{place} {_QUERY}", {"namespace": place, "name": _QUERY, "format": "jdbc"})
+    namespace, name = table_name(place, url, table)
+    return Endpoint(
+        "jdbc", f"{place} {unquoted(table)}", {"namespace": namespace, "name": name, "format": "jdbc"}
+    )
 
 
 def is_of_files(dataset: dict[str, str] | None) -> bool:
@@ -133,6 +113,9 @@ def of_files(format: str, path: str) -> Endpoint:
 
 def _of_table(table: Any) -> Endpoint:
     """A table of a source of version 2. Where it says in which folder its files are, that is its name."""
+    if class_name(table) == "JDBCTable":
+        options = table.jdbcOptions()
+        return of_database(str(options.url()), str(options.tableOrQuery()))
     name, properties = str(table.name()), table.properties()
     location = properties.get("location") if properties is not None else None
     if location is None:

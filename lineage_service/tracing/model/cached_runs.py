@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from lineage_service.completeness import Receipt
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
-from lineage_service.tracing.model.id_runs import counted_runs, has_ids, names_ids
+from lineage_service.tracing.model.id_runs import aggregated_nodes, counted_runs, has_ids, names_ids
 from lineage_service.tracing.model.upstream_runs import UpstreamResolver
 from spark_agent import contract
 
@@ -56,7 +56,9 @@ def that_were_read(
 ) -> dict[int, TaskRun]:
     """The candidates that filled a cache which a committed run read, directly or by way of others.
 
-    `targets`: which nodes name the ids of a node. `tagged` and `persisted`: see `UpstreamResolver`.
+    Rows that an aggregating action took count, too: a library keeps them for the jobs that it runs for the
+    action, and no run says that these have read them. `targets`: which nodes name the ids of a node. `tagged`
+    and `persisted`: see `UpstreamResolver`.
     """
     if not candidates:
         return {}
@@ -66,7 +68,9 @@ def that_were_read(
     for link in UpstreamResolver(nodes, runs, counted, tagged, persisted).links:
         reads[link.run].add(link.parent_run)
     readable = _readable_by(nodes, candidates, targets)
-    reached, frontier = set(committed), list(committed)
+    taken = aggregated_nodes(nodes)
+    reached = {*committed, *(number for number, run in candidates.items() if run.input in taken)}
+    frontier = list(reached)
     while frontier:
         number = frontier.pop()
         new = set(reads[number])

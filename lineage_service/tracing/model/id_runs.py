@@ -13,7 +13,15 @@ from spark_agent import contract
 if TYPE_CHECKING:
     from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 
-__all__ = ["counted_runs", "has_ids", "is_taken", "names_ids", "of_other_stages"]
+__all__ = [
+    "aggregated_nodes",
+    "aggregated_runs",
+    "counted_runs",
+    "has_ids",
+    "is_taken",
+    "names_ids",
+    "of_other_stages",
+]
 
 
 def has_ids(nodes: Mapping[int, TopologyNode], run: TaskRun) -> bool:
@@ -26,6 +34,32 @@ def is_taken(nodes: Mapping[int, TopologyNode], run: TaskRun) -> bool:
     """Did an action give on the records of this very run, as its own?"""
     sink = None if run.action is None else nodes.get(run.action)
     return sink is not None and sink.relation == contract.IDENTITY
+
+
+def aggregated_nodes(nodes: Mapping[int, TopologyNode]) -> frozenset[int]:
+    """The nodes with ids whose rows an aggregating action took, of those that ended well."""
+    taken = (
+        parent
+        for sink in nodes.values()
+        if sink.relation == contract.AGGREGATE and sink.partitions
+        for parent in sink.parents
+    )
+    return frozenset(
+        number for number in taken if number in nodes and nodes[number].by_id and names_ids(nodes[number])
+    )
+
+
+def aggregated_runs(nodes: Mapping[int, TopologyNode], runs: Iterable[TaskRun]) -> frozenset[int]:
+    """Of each aggregating action that took rows with ids, the runs that count: one for each partition.
+
+    An algorithm may compute its input again for each of its steps, and two actions may share one plan.
+    """
+    best: dict[tuple[int, int, int], int] = {}
+    for run in sorted(runs, key=lambda run: (-run.outputs, run.number)):
+        sink = None if run.action is None else nodes.get(run.action)
+        if sink is not None and sink.relation == contract.AGGREGATE and not run.nodes and has_ids(nodes, run):
+            best.setdefault((sink.number, run.input, run.partition), run.number)
+    return frozenset(best.values())
 
 
 def names_ids(node: TopologyNode) -> bool:

@@ -190,8 +190,11 @@ class LineageGraph:
         if node in self._flow_rows and node not in self.blocks.spanning:
             return self._flow_rows[node]
         if relation == contract.AGGREGATE:
-            parents, entered = self.topology.nodes[node].parents, self.topology.entered.get(node, ())
-            return sum(self.count(parent, run) for parent in parents for run in entered)
+            return sum(
+                self.count(parent, run)
+                for parent in self.topology.nodes[node].parents
+                for run in self.topology.entered_from(node, parent)
+            )
         if relation in (contract.IDENTITY, contract.FLOWS, contract.STATIC, contract.ZIP, contract.PRODUCT):
             return sum(self.count(node, run.number) for run in self.holders(node))
         return None

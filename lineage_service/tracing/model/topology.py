@@ -51,6 +51,11 @@ class Topology:
         """Is it, of the runs that hold a partition of a node with ids, the one that the ids name?"""
         return self.run_of_partition.get((node, run.partition)) == run.number
 
+    def entered_from(self, sink: int, parent: int) -> list[int]:
+        """The runs of one of its inputs whose records entered an aggregating action."""
+        runs = ((number, self.runs[number]) for number in self.entered.get(sink, ()))
+        return [number for number, run in runs if parent in (run.input, *run.nodes)]
+
     def runs_at(self, node: int, partition: int) -> list[TaskRun]:
         """The runs that hold the records of one partition of a node, the earliest first."""
         runs = map(self.runs.__getitem__, self.runs_of.get(node, ()))

@@ -15,7 +15,13 @@ from lineage_service.completeness import Receipt
 from lineage_service.tracing.model import cached_runs
 from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 from lineage_service.tracing.model.event_log import read_events
-from lineage_service.tracing.model.id_runs import counted_runs, has_ids, is_taken, of_other_stages
+from lineage_service.tracing.model.id_runs import (
+    aggregated_runs,
+    counted_runs,
+    has_ids,
+    is_taken,
+    of_other_stages,
+)
 from lineage_service.tracing.model.partition_rows import rows_of_partitions
 from lineage_service.tracing.model.topology import Topology, sides_of
 from lineage_service.tracing.model.upstream_runs import UpstreamResolver
@@ -64,13 +70,14 @@ def read_topology(
     )
     # Of the copies of a partition, those that count, those that other runs read, and what actions took.
     counted = {*run_of_partition.values(), *in_other_stages, *(link.parent_run for link in upstream.links)}
+    counted |= aggregated_runs(nodes, runs.values())
     runs = {
         number: run
         for number, run in runs.items()
         if number in counted or is_taken(nodes, run) or not has_ids(nodes, run)
     }
     runs.update(upstream.jvm_runs)
-    stand_ins = _stand_ins(nodes, runs.values(), free=-1 - len(upstream.jvm_runs))
+    stand_ins = _stand_ins(nodes, runs.values(), cached, free=-1 - len(upstream.jvm_runs))
     runs.update(stand_ins.runs)
     chain = tuple(_chain(nodes, runs.values()))
     children = _by_first((parent, node.number) for node in nodes.values() for parent in set(node.parents))
@@ -150,13 +157,13 @@ class _StandIns:
     groups: Mapping[int, int]
 
 
-def _stand_ins(nodes: _Nodes, runs: Collection[TaskRun], free: int) -> _StandIns:
+def _stand_ins(nodes: _Nodes, runs: Collection[TaskRun], cached: Collection[int], free: int) -> _StandIns:
     """For results of aggregating actions, and for groups, which are not counted. Numbers go down from `free`.
 
     An action that failed has given no result.
     """
     entered = {
-        number: tuple(_entered(node, runs))
+        number: tuple(_entered(node, runs, cached))
         for number, node in nodes.items()
         if node.relation == contract.AGGREGATE and node.partitions
     }
@@ -173,11 +180,21 @@ def _stand_ins(nodes: _Nodes, runs: Collection[TaskRun], free: int) -> _StandIns
     )
 
 
-def _entered(sink: TopologyNode, runs: Iterable[TaskRun]) -> Iterable[int]:
-    """Runs of the action that hold records of what it aggregates."""
-    for run in runs:
-        if run.action == sink.number and set(sink.parents) & {run.input, *run.nodes}:
-            yield run.number
+def _entered(sink: TopologyNode, runs: Collection[TaskRun], cached: Collection[int]) -> list[int]:
+    """Runs of the action that hold records of what it aggregates.
+
+    And the `cached` ones of partitions that none of these has read, where a library of the JVM ran its jobs:
+    it found them in a cache of its own.
+    """
+    own = [run for run in runs if run.action == sink.number and set(sink.parents) & {run.input, *run.nodes}]
+    read = {(run.input, run.partition) for run in own}
+    is_of_library = bool(own) and not any(run.nodes for run in own)
+    kept = [
+        run.number
+        for run in (runs if is_of_library else ())
+        if run.number in cached and run.input in sink.parents and (run.input, run.partition) not in read
+    ]
+    return [*(run.number for run in own), *kept]
 
 
 def _stand_in(number: int, node: int, *, action: int | None, records: int) -> TaskRun:

@@ -59,8 +59,8 @@ class SparkBackwardSteps:
 
     def _everything_that_entered(self, sink: int, frontier: Frontier) -> None:
         """The one record of an aggregating action: made of all that its jobs read."""
-        runs = [run for run in self._topology.entered.get(sink, ()) if run in self._graph.live]
         for parent in self._topology.nodes[sink].parents:
+            runs = [run for run in self._topology.entered_from(sink, parent) if run in self._graph.live]
             self._frontiers.add_every_record(parent, frontier, runs, is_exact=True)
 
     def _with_the_keys(self, node: int, frontier: Frontier) -> None:

@@ -89,6 +89,7 @@ def _sink(session: Session, name: str, dataset: Any, relation: str) -> Node:
 
 def _run(session: Session, sink: Node, inputs: list[Any], action: Callable[[], Any]) -> Any:
     """Publish the sink, run the action with its number, describe what it read and wrote."""
+    session.scope.actions += 1
     session.nodes.publish(sink)
     with session.scope.operation(sink.name, inputs), session.scope.serving(str(sink.number)):
         try:

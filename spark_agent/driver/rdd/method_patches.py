@@ -17,6 +17,7 @@ from spark_agent.driver.rdd import (
     actions,
     batch_headers,
     dstreams,
+    mllib,
     node_registration,
     partition_transformations,
     persistence,
@@ -59,6 +60,7 @@ def install(session: Session) -> None:
     replace(SparkContext, "stop", _stop(session, SparkContext.stop))
     replace(SparkContext, "_checkpointFile", persistence.checkpoint_file(SparkContext._checkpointFile))
     dstreams.install(session)
+    mllib.install(session)
 
 
 def _operation(

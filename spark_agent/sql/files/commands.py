@@ -19,8 +19,12 @@ _RUNNING_ANOTHER = (
 )
 #: Those that move rows without a query that could be followed.
 _MOVING = ("LoadDataCommand",)
-#: What hands rows to a function of the JVM; with a command below, to a database, say.
+#: What hands rows to a function of the JVM: a write into a database, an algorithm of Spark ML.
 GIVING = "DeserializeToObject"
+#: Typed functions of Scala and Java, which make objects of objects.
+TYPED = frozenset(("MapPartitions", "MapElements"))
+#: What such functions are among: rows become objects, and objects rows again.
+_OF_OBJECTS = TYPED | {GIVING, "SerializeFromObject"}
 #: One limit is both, as a rule.
 _LIMITS = ("GlobalLimit", "LocalLimit")
 
@@ -49,9 +53,27 @@ def query_of(catalyst: Catalyst, plan: Plan, kind: str) -> tuple[Plan | None, Ca
     return plan, None
 
 
+def is_giving(catalyst: Catalyst, plan: Plan, kind: str) -> bool:
+    """Does a plan hand its rows, or what a function makes of them, to a library of the JVM, as an RDD?
+
+    Where a function made the objects, Spark leaves out what would make rows of these and objects again.
+    """
+    is_of_objects = kind in TYPED or (kind == "Project" and catalyst.kind(plan.child()) in TYPED)
+    return kind == GIVING or is_of_objects
+
+
 def query_of_function(catalyst: Catalyst, plan: Plan) -> tuple[Plan, Callable[[Plan], Plan]]:
-    """The same of a plan that gives rows to a function of the JVM."""
-    return plan.child(), lambda query: catalyst.with_children(plan, [query])
+    """The same of a plan that gives rows to functions of the JVM: the query that the first of them reads."""
+    functions = [plan]
+    while catalyst.kind(functions[-1].child()) in _OF_OBJECTS:
+        functions.append(functions[-1].child())
+
+    def into_functions(query: Plan) -> Plan:
+        for function in reversed(functions):
+            query = catalyst.with_children(function, [query])
+        return query
+
+    return functions[-1].child(), into_functions
 
 
 def limits_of(catalyst: Catalyst, query: Plan) -> tuple[list[Plan], Plan]:

@@ -18,6 +18,7 @@ from spark_agent.sql.rewrite.operators import (
     joins,
     pass_through,
     scans,
+    typed_functions,
     unions,
     windows,
 )
@@ -31,6 +32,7 @@ _HANDLERS: dict[str, Handler] = {
     **aggregates.HANDLERS,
     **windows.HANDLERS,
     **functions.HANDLERS,
+    **typed_functions.HANDLERS,
     **joins.HANDLERS,
     **unions.HANDLERS,
 }

@@ -14,6 +14,7 @@ from spark_agent.driver.nodes import failure_reason
 from spark_agent.sql.files.outputs import Output, Outputs
 from spark_agent.sql.rewrite.plan_nodes import PlanNode, publish
 from spark_agent.sql.runtime.file_partitions import FilePartitions
+from spark_agent.sql.runtime.fits import Fits
 from spark_agent.sql.runtime.rdd_boundary import RddBoundary
 from spark_agent.sql.runtime.re_executions import ReExecutions
 
@@ -27,8 +28,10 @@ _MOST_SINKS = 1_000
 class Executions:
     """Those of one application. Queries begin in users' threads; the thread of `JvmEvents` does the rest."""
 
-    def __init__(self, session: Session, re_executions: ReExecutions, rdd_boundary: RddBoundary) -> None:
-        self._session = session
+    def __init__(
+        self, session: Session, re_executions: ReExecutions, rdd_boundary: RddBoundary, fits: Fits
+    ) -> None:
+        self._session, self._fits = session, fits
         self._re_executions, self._rdd_boundary = re_executions, rdd_boundary
         self._partitions = FilePartitions(session.events.emit)
         self._outputs = Outputs()
@@ -55,7 +58,7 @@ class Executions:
         node, split = manifest["input"], manifest["split"]
         self._partitions.scanned(node, split, manifest.pop("parts", None) or [])
         written: dict[str, Any] = {name: manifest.pop(name, None) for name in ("places", "lines")}
-        if not self._re_executions.takes(manifest):
+        if not self._fits.takes(manifest) and not self._re_executions.takes(manifest):
             self._session.events.publish_manifest(manifest)
         self._outputs.take(node, split, manifest["outputs"], written)
 
@@ -67,9 +70,14 @@ class Executions:
             self._partitions.publish(node, self._outputs.end(node, is_failed=is_failed))
         self._rdd_boundary.describe()
 
+    def taken(self, number: int) -> None:
+        """The fit of this number has ended."""
+        self._fits.ended(number)
+
     def end(self) -> None:
         """The application ends."""
         self._re_executions.end_all()
+        self._fits.end_all()
         self._rdd_boundary.describe()
 
     def _end_sink(self, number: int, *, is_failed: bool, error: dict[str, str] | None) -> None:

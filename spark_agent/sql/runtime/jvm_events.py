@@ -1,7 +1,8 @@
 """What the JVM reports of queries: one thread takes its lines in their order and hands them on.
 
 Each line is a JSON object whose `type` says what it is: the manifest of an accepted task run, the end of an
-execution, a gap, or a mark of our own. Promises that a line that cannot be read costs no other line.
+execution, a gap, or of our own a mark or the end of a fit. Promises that a line that cannot be read costs no
+other line.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class JvmEvents:
         kind = event.pop("type")
         if kind == "mark":
             self._marks.get(event["number"], threading.Event()).set()
+        elif kind == "taken":
+            self._executions.taken(event["number"])
         elif kind == "gap":
             self._gap(event["reason"])
         elif kind == "end":

@@ -25,13 +25,21 @@ class PlanningCall:
     method: str
     is_cache: bool  # Spark caches the rows
     thread: int | None  # of the JVM, where it works for a thread of Python
+    taker: int | None = None  # the call of a library of the JVM that plans it, by its number
 
     @classmethod
     def parse(cls, entry: str) -> PlanningCall:
         """`entry` is what `Jvm.strategy` says."""
+        entry, _, taker = entry.partition("#")
         call, _, thread = entry.partition("@")
         cached, _, method = call.rpartition(":")
-        return cls(method, bool(cached), int(thread) if thread else None)
+        is_number = taker.isascii() and taker.isdigit()
+        return cls(method, bool(cached), int(thread) if thread else None, int(taker) if is_number else None)
+
+    @property
+    def spark_name(self) -> str:
+        """The method alone."""
+        return self.method.partition(".")[2] or "query"
 
     @property
     def is_captured(self) -> bool:
@@ -65,19 +73,38 @@ class PlannedQuery:
     query: Plan
     into_command: Callable[[Plan], Plan] | None
     call: PlanningCall
-    name: str  # of the action, as PySpark calls it
+    action: str  # as PySpark calls it
+    part_name: str  # of the node of its output, where it is a part of what a call of a library reads
     call_site: str
     output: Output | None  # the files that it writes
     endpoint: Endpoint | None  # where its rows go otherwise
+    is_given: bool = False  # a library of the JVM takes its rows
+
+    @property
+    def name(self) -> str:
+        """Of the node of its output."""
+        return self.action if self.taker is None else self.part_name
 
     @property
     def is_action(self) -> bool:
         """Does the user's program get its rows, or their number?"""
         return self.into_command is None and not self.call.gives_no_result
 
+    @property
+    def taker(self) -> int | None:
+        """The call of a library of the JVM that takes its rows, by its number (see `fits`)."""
+        is_taken = self.output is None and self.endpoint is None and not self.call.gives_no_result
+        return self.call.taker if is_taken else None
+
+    @property
+    def is_persisted(self) -> bool:
+        """May its rows be persisted by who computes them? A library does so as it likes."""
+        return self.call.is_persisted or self.is_given or self.taker is not None
+
     def node_fields(self) -> dict[str, Any]:
         """Of the node of its output."""
-        fields: dict[str, Any] = {"kind": "operator"} if self.call.gives_no_result else {}
+        is_operator = self.call.gives_no_result or self.taker is not None
+        fields: dict[str, Any] = {"kind": "operator"} if is_operator else {}
         if self.output is not None:
             fields.update(description=self.output.path, dataset=self.output.dataset)
         elif self.endpoint is not None:

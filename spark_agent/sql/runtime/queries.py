@@ -23,6 +23,7 @@ from spark_agent.sql.rewrite.taps import TapFactory
 from spark_agent.sql.runtime import dataframe_call_sites, saves
 from spark_agent.sql.runtime.coarse_queries import CoarseQueries
 from spark_agent.sql.runtime.executions import Executions
+from spark_agent.sql.runtime.fits import Fits
 from spark_agent.sql.runtime.jvm_events import JvmEvents
 from spark_agent.sql.runtime.persisted_nodes import PersistedNodes
 from spark_agent.sql.runtime.planned_query import PlannedQuery, PlanningCall
@@ -44,7 +45,7 @@ _NAMES = "Resolved"
 #: Operators that are not covered, in words.
 _UNCOVERED_TEXTS = {
     kind: f"what a library or a function of the JVM makes of the rows ({kind})"
-    for kind in (commands.GIVING, "MapPartitions", "MapElements", "AppendColumns", "TypedFilter")
+    for kind in ("ExternalRDD", "AppendColumns", "MapGroups", "CoGroup", "FlatMapGroupsWithState")
 }
 
 
@@ -61,11 +62,14 @@ class Queries:
         self._catalyst = Catalyst(session.context._jvm, jvm)
         persisted_nodes = PersistedNodes(self._catalyst)
         self._re_executions = ReExecutions(session.scope.next_number, events.emit, events.publish_manifest)
-        self._rdd_boundary = RddBoundary(session, jvm, self._catalyst, persisted_nodes, self._re_executions)
+        self._fits = Fits(session, jvm.manifests.add, is_pinned=jvm.is_pinned)
+        self._rdd_boundary = RddBoundary(
+            session, jvm, self._catalyst, persisted_nodes, self._re_executions, self._fits
+        )
         self._scans = FileScans(self._catalyst, persisted_nodes, self._rdd_boundary)
         self._taps = TapFactory(session, jvm)
         self._saves = Saves(self._catalyst)
-        self._executions = Executions(session, self._re_executions, self._rdd_boundary)
+        self._executions = Executions(session, self._re_executions, self._rdd_boundary, self._fits)
         self._jvm_events = JvmEvents(jvm.manifests, self._executions, events.gap)
         self._lazy_queries = LazyQueries(self._catalyst, session.context._jvm)
         self.reruns = Reruns(self._catalyst, self._lazy_queries, events.emit, self.leave_out)
@@ -74,6 +78,7 @@ class Queries:
         self._callers.note(jvm.thread())
         self._strategy = jvm.strategy(self.rewrite)
         self._rdd_boundary.install()
+        self._fits.install()
         plan_display.install(session.patches, self._strategy, is_pinned=jvm.is_pinned)
         dataframe_call_sites.install(session.patches, jvm.call_sites)
 
@@ -110,7 +115,7 @@ class Queries:
             return self._rewritten(plan, PlanningCall.parse(entry))
         except Exception as error:  # noqa: BLE001 - an agent bug: the user's query goes on
             logger.debug("while it was rewritten", exc_info=True)
-            self._query_failed(error, entry.partition("@")[0].partition(".")[2] or "query")
+            self._query_failed(error, PlanningCall.parse(entry).spark_name)
         return None
 
     def _query_failed(self, error: Exception, name: str) -> None:
@@ -148,7 +153,8 @@ class Queries:
         """None of a plan that is no query, or one that is of no interest."""
         query, into_command = commands.query_of(self._catalyst, plan, kind)
         endpoint = self._endpoint(plan, kind, query, call)
-        if kind == commands.GIVING and endpoint is not None:
+        is_giving = commands.is_giving(self._catalyst, plan, kind)
+        if is_giving:
             query, into_command = commands.query_of_function(self._catalyst, plan)
         is_run = call.gives_no_result or into_command is not None
         if query is None or self._is_left_out(query) or not (is_run or self._needs_job(query)):
@@ -156,7 +162,16 @@ class Queries:
         name, call_site = self._callers.action(call.method, call.thread)
         output = outputs.of_command(self._catalyst, plan)
         return PlannedQuery(
-            plan, query, into_command, call, "rdd" if call.is_of_rdd else name, call_site, output, endpoint
+            plan=plan,
+            query=query,
+            into_command=into_command,
+            call=call,
+            action="rdd" if call.is_of_rdd else name,
+            part_name=self._fits.part_name(call),
+            call_site=call_site,
+            output=output,
+            endpoint=endpoint,
+            is_given=is_giving and endpoint is None,
         )
 
     def _endpoint(self, plan: Plan, kind: str, query: Plan | None, call: PlanningCall) -> Endpoint | None:
@@ -209,7 +224,7 @@ class Queries:
         name, fields = planned.name, planned.node_fields()
         if rerun is not None:
             name, fields = "row found again", {"description": rerun.description}
-        taps = self._taps.taps(is_persisted=planned.call.is_persisted)
+        taps = self._taps.taps(is_persisted=planned.is_persisted)
         walk = rewriter.walk_of(self._catalyst, taps, self._scans, nodes)
         # Of an action only so many rows are counted as it gives; who reads all of them needs their positions.
         query, output, is_action = planned.query, planned.output, planned.is_action
@@ -234,6 +249,8 @@ class Queries:
         if rerun is not None:
             rerun.begin(node)
         self._executions.publish(nodes.nodes)
+        if planned.is_given or planned.taker is not None:
+            self._fits.give(node.number, planned.taker)
         self._rdd_boundary.note(node.number, nodes.parents(), is_limited=bool(limits))
         if planned.call.is_of_rdd:
             self._re_executions.add(node.number)
@@ -256,4 +273,6 @@ class Queries:
             self._jvm.mark(planned.plan, output.number)
         if planned.call.is_read_as_rdd:
             self._rdd_boundary.note_coarse(planned.query, output.number)
+        if planned.taker is not None:
+            self._fits.give_unknown(planned.taker, reason)
         return output.number

@@ -1,10 +1,11 @@
 """Where DataFrames become RDDs, and RDDs DataFrames: the same records in the same partitions, one to one.
 
 `DataFrame.rdd` (so `foreach` and `foreachPartition`, too) reads the plan's rows in Python: its node is that
-of the tap at the top of the plan, which counts them in the same task. `createDataFrame` of an RDD or a list,
-and `toDF`, number the rows of an RDD that a Python worker of the same task gives: their ids are those of its
-node. `checkpoint` and `localCheckpoint` persist the rows of a plan. Whatever fails here leaves DataFrame and
-RDD as PySpark made them; their records then are not followed across the boundary, and results say so.
+of the tap at the top of the plan, which counts them in the same task. `toJSON` reads the texts of these rows.
+`createDataFrame` of an RDD or a list, and `toDF`, number the rows of an RDD that a Python worker of the same
+task gives: their ids are those of its node. `checkpoint` and `localCheckpoint` persist the rows of a plan.
+Whatever fails here leaves DataFrame and RDD as PySpark made them; their records then are not followed across
+the boundary, and results say so.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from spark_agent.driver.monkeypatch import frame_class, is_rdd, like, rdd_module
 from spark_agent.driver.nodes import Node
 from spark_agent.sql.catalyst import Catalyst
 from spark_agent.sql.py4j_errors import in_short
+from spark_agent.sql.runtime.fits import Fits
 from spark_agent.sql.runtime.persisted_nodes import PersistedNodes
 from spark_agent.sql.runtime.re_executions import ReExecutions
 from spark_agent.sql.types import Plan
@@ -46,8 +48,9 @@ class RddBoundary:
         catalyst: Catalyst,
         persisted_nodes: PersistedNodes,
         re_executions: ReExecutions,
+        fits: Fits,
     ) -> None:
-        self._session, self._jvm, self._catalyst = session, jvm, catalyst
+        self._session, self._jvm, self._catalyst, self._fits = session, jvm, catalyst, fits
         self._persisted_nodes, self._re_executions = persisted_nodes, re_executions
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -70,6 +73,7 @@ class RddBoundary:
         if is_cached:
             patched.__set_name__(frame, "rdd")
         replace(frame, "rdd", patched)
+        replace(frame, "toJSON", self._to_json(frame.toJSON))
         for name in ("checkpoint", "localCheckpoint"):
             replace(frame, name, self._checkpoint(getattr(frame, name)))
         replace(SparkSession, "_create_dataframe", self._create(SparkSession.__dict__["_create_dataframe"]))
@@ -89,6 +93,23 @@ class RddBoundary:
         attempt = self._safe(self._node_of_rows)
         return like(original, hiding(rdd))
 
+    def _to_json(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def toJSON(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with rows_given("toJSON") as nodes:
+                result = original(self, *args, **kwargs)
+            if len(nodes) == 1 and is_rdd(result):
+                result._lineage_node = attempt(nodes[0])
+            return result
+
+        rows_given, attempt = self._fits.rows_given, self._safe(self._node_of_given)
+        return like(original, hiding(toJSON))
+
+    def _node_of_given(self, number: int) -> Node:
+        """The node of an RDD that has one record for each row of a plan."""
+        node = _stand_in(number)
+        node.parents = self._below.get(number, [])
+        return node
+
     def _node_of_rows(self, java_frame: Any) -> Node:
         """The node of an RDD that has the rows of a plan."""
         execution = java_frame.queryExecution()
@@ -99,9 +120,7 @@ class RddBoundary:
         elif number in self._limited:
             why = "made of a DataFrame with a limit that another action had run before"
         else:
-            rows = _stand_in(number)
-            rows.parents = self._below.get(number, [])
-            return rows
+            return self._node_of_given(number)
         parents = [] if number is None else [_stand_in(number)]
         node = self._session.scope.new_node(
             "rdd", relation=contract.DATASET, exact=False, reason=why, parents=parents

@@ -5,20 +5,19 @@ Many situations in few applications.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from spark_agent.sql import jvm_gateway
 from spark_agent.sql.runtime import spark_sessions, streaming_queries
 from spark_agent.sql.runtime.queries import Queries
-from tests.support.spark.application import Application, run_application
+from tests.support.spark.application import Application, messages_of, run_application
 
 SECRETS = ("Hush7-in-the-url", "Hush8-as-an-option")
 URL = f"jdbc:derby:memory:gaps;create=true;user=app;password={SECRETS[0]}"
@@ -76,9 +75,9 @@ def followed(kafka: Any, folder: Path) -> Application:
         stored.where("id > 9").write.json(str(folder / "stored"))
         spark.sql("create namespace if not exists db.APP")
         spark.sql("create table db.APP.numbers as select id from range(5)")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what toJSON gives will change
-            people.toJSON().count()
+        lines = context._jsc.sc().textFile(str(folder / "in"), 2)
+        typed = spark._jsparkSession.createDataset(lines, context._jvm.org.apache.spark.sql.Encoders.STRING())
+        DataFrame(typed.toDF(), spark).where("length(value) >= 0").write.json(str(folder / "typed"))
         collected = [tuple(row) for row in people.where("id < 3").collect()]
         spark.createDataFrame(collected, "id long, name string").write.json(str(folder / "listed"))
         context.parallelize(range(4), 2).map(lambda number: number + 1)._jrdd.count()  # as MLlib does
@@ -142,9 +141,22 @@ def test_a_table_of_a_database_is_a_sink_and_a_source_with_a_name_and_no_secret(
     trace = followed.trace(direction="backward", path=str(parts(folder / "stored")[0]), row=0)
     [source] = [node for node in trace.nodes if node.kind == "source"]
     assert (source.name, source.total, trace.exact) == ("Scan jdbc", 1, True)
-    assert not any(secret in repr(followed.events) for secret in SECRETS)
     backward = followed.trace(direction="backward", node=sink.node_id, partition=1, offset=0)
     assert [node.total for node in backward.nodes if node.kind == "source"] == [1]
+
+
+def test_no_byte_of_the_topics_and_no_answer_has_a_password_of_a_database(
+    followed: Application, kafka: Any
+) -> None:
+    messages = [
+        message
+        for topic in followed.topics.values()
+        for message in messages_of(kafka.bootstrap_servers, topic)
+    ]
+    assert len(messages) > len(followed.events)
+    answers = repr(followed.questions.graph(followed.application_id)).encode()
+    for secret in SECRETS:
+        assert not any(secret.encode() in message for message in (*messages, answers))
 
 
 def test_a_table_of_a_catalog_whose_source_writes_by_itself_is_followed(followed: Application) -> None:
@@ -152,8 +164,8 @@ def test_a_table_of_a_catalog_whose_source_writes_by_itself_is_followed(followed
     assert (sink.exact, sink.records) == (True, 5)
 
 
-def test_rows_that_a_library_of_the_jvm_takes_are_a_gap(followed: Application) -> None:
-    [sink] = sinks_of(followed, "toJSON")
+def test_a_dataset_that_a_library_of_the_jvm_makes_of_an_rdd_is_a_gap(followed: Application) -> None:
+    [sink] = sinks_of(followed, "typed")
     assert not sink.exact
     assert "a library or a function of the JVM" in sink.reason
     assert any("a library or a function of the JVM" in gap for gap in followed.gaps)

@@ -205,7 +205,7 @@ def _by_key(
 
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(
-        ("MapInPandas", "MapInArrow", "PythonMapInArrow", "MapPartitions", "ScriptTransformation"),
+        ("MapInPandas", "MapInArrow", "PythonMapInArrow", "ScriptTransformation"),
         by_partition,
     ),
     **dict.fromkeys(("FlatMapGroupsInPandas", "FlatMapGroupsInArrow"), by_group),

@@ -65,6 +65,7 @@ _PASS_THROUGH = frozenset(
         "ArrowEvalPython",
         "WindowGroupLimit",
         "AttachDistributedSequence",
+        "TypedFilter",
     )
 )
 

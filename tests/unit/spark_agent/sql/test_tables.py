@@ -1,35 +1,14 @@
-"""Names of databases' tables, without a secret in them."""
+"""Tables of databases as what a plan reads or writes, without a secret in them."""
 
 from __future__ import annotations
-
-import pytest
 
 from spark_agent.sql import tables
 
 
-@pytest.mark.parametrize(
-    ("url", "named"),
-    [
-        ("jdbc:derby:memory:shop;create=true;user=app;password=Hush7", "jdbc:derby:memory:shop"),
-        ("jdbc:postgresql://db:5432/shop?user=app&password=Hush7", "jdbc:postgresql://db:5432/shop"),
-        ("jdbc:postgresql://app:Hush7@db:5432/shop", "jdbc:postgresql://db:5432/shop"),
-        ("jdbc:mysql://app:Hush7@db1:3306,app:Hush7@db2/shop", "jdbc:mysql://db2/shop"),
-        ("jdbc:mysql://(host=db,user=app,password=Hush7)/shop", "jdbc:mysql"),
-        ("jdbc:oracle:thin:app/Hush7@//db:1521/shop", "jdbc:oracle://db:1521/shop"),
-        ("jdbc:oracle:thin:app/Hush7@db:1521:shop", "jdbc:oracle://db:1521:shop"),
-        ("jdbc:db2://db:50000/shop:user=app;password=Hush7;", "jdbc:db2://db:50000/shop"),
-        ("jdbc:teradata://db/USER=app,PASSWORD=Hush7", "jdbc:teradata://db"),
-        ("jdbc:sqlserver://db:1433;databaseName=shop;password=Hush7", "jdbc:sqlserver://db:1433"),
-        ("jdbc:postgresql://app:Hu?sh7@db/shop", "jdbc:postgresql://db/shop"),
-        ("jdbc:postgresql://app:Hu/sh7@db/shop", "jdbc:postgresql"),
-        ("jdbc:postgresql://db/shop?user=a@b&password=Hush7", "jdbc:postgresql://db/shop"),
-        ("jdbc:sqlite:/data/shop.db", "jdbc:sqlite:/data/shop.db"),
-        ("Hush7", "jdbc"),
-    ],
-)
-def test_the_address_of_a_database_has_no_secret(url: str, named: str) -> None:
-    assert tables.address(url) == named
-    assert "Hush7" not in tables.address(url)
+def test_a_table_of_a_database_says_where_it_is() -> None:
+    place = tables.of_database("jdbc:postgresql://app:Hush7@db/shop?password=Hush7", "sales.orders")
+    assert place.dataset == {"namespace": "postgres://db:5432", "name": "shop.sales.orders", "format": "jdbc"}
+    assert place.description == "jdbc:postgresql://db/shop sales.orders"
 
 
 def test_the_text_of_a_query_is_not_repeated() -> None:

@@ -23,6 +23,9 @@ public class TapBuffer implements TaskCapture.Part {
   /** The property of jobs where something is persisted, as spark_agent/worker/plan.py has it. */
   public static final String HAS_PERSISTED = "spark.lineage.keeping";
 
+  /** The property of jobs that a library of the JVM runs for one call: its number, as runtime/fits.py sets it. */
+  public static final String TAKER = "spark.lineage.taker";
+
   /** Rows of a block; a column of them takes 512 KiB at most. */
   private static final int MAX_ROWS = 1 << 16;
   /** Entries of a block of pairs, which has two columns: below the 900,000 bytes that a block may take. */
@@ -348,6 +351,9 @@ public class TapBuffer implements TaskCapture.Part {
     }
     if (!isLinePerRow) {
       manifest.json("lines", "false");
+    }
+    if (!spec.hasKey()) {
+      manifest.property(task, TAKER, "taker");
     }
     spec.config.manifests.add(manifest.line());
   }

@@ -32,9 +32,14 @@ public final class Manifest {
 
   /** Says which execution of a query the task is of, if it is of one. */
   public Manifest execution(TaskContext task) {
-    String execution = task.getLocalProperty("spark.sql.execution.id");
-    if (execution != null && execution.chars().allMatch(c -> c >= '0' && c <= '9') && !execution.isEmpty()) {
-      json("execution", execution);
+    return property(task, "spark.sql.execution.id", "execution");
+  }
+
+  /** Says a local property of the job under this name, if it is a number. */
+  public Manifest property(TaskContext task, String property, String name) {
+    String value = task.getLocalProperty(property);
+    if (value != null && value.chars().allMatch(c -> c >= '0' && c <= '9') && !value.isEmpty()) {
+      json(name, value);
     }
     return this;
   }

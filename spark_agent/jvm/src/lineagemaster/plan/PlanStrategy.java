@@ -73,7 +73,8 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
   private LogicalPlan rewritten(LogicalPlan plan) {
     isSuspended.set(true);
     try {
-      String entry = entry();
+      String taker = context.getLocalProperty(TapBuffer.TAKER);
+      String entry = entry() + (taker == null ? "" : "#" + taker);
       markJobs(entry);
       Object result = callback.rewrite(plan, entry);
       if (result == null) {
@@ -130,7 +131,7 @@ public final class PlanStrategy extends SparkStrategy implements Scala212Strateg
   /**
    * The method of Spark SQL that the user's program called, as Class.method: the outermost one on the stack. Before it
    * "cached:", where the plan is one that Spark caches. Behind it "@" and the number of this thread, where it works for
-   * Python.
+   * Python. `rewritten` puts "#" and the number of a library's call behind that, whose jobs are under way.
    */
   private static String entry() {
     String[] parts = {"", "", ""};
