@@ -10,6 +10,8 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from lineage_service.queries import TraceQuery
+from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.support.spark.application import Application
 from tests.support.spark.cases.python_groups import CASES
 from tests.support.spark.dataframe_oracle import Ran, without_lineage
@@ -29,6 +31,36 @@ def test_spark_writes_what_the_oracle_says(name: str, plain: Ran) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
+
+
+def test_both_engines_give_the_same_answers(traced: Ran) -> None:
+    application = traced.application
+    assert application is not None
+    assert application.store is not None
+    with local_session("local[2]", ["spark.sql.shuffle.partitions=2"]) as session:
+        tracing = SparkTracing(session, application.store)
+        for name in (
+            "a function over what another gave",
+            "cogroup",
+            "mapInPandas",
+            "mapInPandas, aggregated",
+        ):
+            output = traced.output(name)
+            part, row = traced.written(name)[0][0]
+            backward = TraceQuery(direction="backward", path=str(output / part), row=row)
+            answer = application.questions.trace(application.application_id, backward)
+            assert tracing.trace(application.application_id, backward) == answer
+            source = next(node for node in answer.nodes if node.kind == "source")
+            record = source.records[0]
+            forward = TraceQuery(
+                direction="forward",
+                node=source.node_id,
+                partition=record.partition,
+                offset=record.offset,
+                to=answer.start_node,
+            )
+            answer = application.questions.trace(application.application_id, forward)
+            assert tracing.trace(application.application_id, forward) == answer
 
 
 def test_rows_that_a_function_has_read_by_then_are_named_in_steps(

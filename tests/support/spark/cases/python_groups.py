@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark.util
 from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F
-from pyspark.util import PythonEvalType
 
 from tests.support.spark import relational as r
 from tests.support.spark.dataframe_oracle import Case, Tables
@@ -655,6 +655,8 @@ READING: dict[str, Case] = {
 CASES = {**PANDAS, **RANDOM, **READING}
 if hasattr(GroupedData, "applyInArrow"):  # from PySpark 4.0 on
     CASES |= ARROW
-if hasattr(PythonEvalType, "SQL_GROUPED_MAP_PANDAS_ITER_UDF"):  # from PySpark 4.1 on
+if hasattr(
+    getattr(pyspark.util, "PythonEvalType", None), "SQL_GROUPED_MAP_PANDAS_ITER_UDF"
+):  # from PySpark 4.1 on
     CASES |= ITERATORS
 CASES |= BOUNDS
