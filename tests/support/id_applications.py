@@ -85,6 +85,7 @@ class IdApplication:
     untold: frozenset[tuple[int, int]] = field(
         default_factory=frozenset
     )  # splits of sources without manifests
+    bounded: frozenset[int] = field(default_factory=frozenset)  # nodes that are upper bounds
 
     # -- the truth -------------------------------------------------------------------------------------
 
@@ -179,7 +180,7 @@ class IdApplication:
                 name=name,
                 kind=kind,
                 relation=relation,
-                exact=True,
+                exact=node not in self.bounded,
                 **fields,
             )
 

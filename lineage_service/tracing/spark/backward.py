@@ -65,6 +65,7 @@ class SparkBackwardSteps:
 
     def _with_the_keys(self, node: int, frontier: Frontier) -> None:
         """Groups are made of the records with their keys, in whatever run."""
+        self._frontiers.is_exact &= self._topology.nodes[node].exact
         for parent in self._topology.nodes[node].parents:
             flows = self._snapshot.among(self._flows.of(parent), "f_run", self._graph.runs_of(parent))
             flows = flows.where(F.col("out_pos").between(*frontier.bounds))
@@ -135,6 +136,8 @@ class SparkBackwardSteps:
         position = F.expr(f"in_pos & {(1 << POSITION_BITS) - 1}")
         named = named.withColumns({"partition_id": partition, "pos": position})
         runs = F.broadcast(self._flows.runs_by_partition(source))
+        if self._frontiers.is_exact and not self._topology.nodes[source].exact:
+            self._frontiers.is_exact = named.isEmpty()
         if self._frontiers.is_exact:  # unless there is a partition whose manifest has not arrived
             self._frontiers.is_exact = named.join(runs, "partition_id", "left_anti").isEmpty()
         self._frontiers.add_found(source, named.join(runs, "partition_id"), frontier)

@@ -62,6 +62,7 @@ class SparkForwardSteps:
 
     def _into_groups(self, node: int, child: int, frontier: Frontier) -> None:
         """The keys of a set, whatever runs they are of."""
+        self._frontiers.is_exact &= self._topology.nodes[child].exact
         run = self._topology.groups[child]
         if frontier.is_held:
             rows = tuple({(*origin, run, position) for *origin, _, position in frontier.rows})

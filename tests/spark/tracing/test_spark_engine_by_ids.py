@@ -17,12 +17,14 @@ from lineage_service.tracing.spark.api import SparkTracing, local_session
 from tests.support.boundary_application import SOURCE, TWO_ACTIONS
 from tests.support.id_applications import (
     FILTER,
+    GROUPS,
     TWO_GROUPINGS,
     WINDOWED,
     WITH_CACHE,
     IdApplication,
     Place,
     stored,
+    tap,
 )
 from tests.support.lineage_messages import APP
 
@@ -87,6 +89,13 @@ def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
     asked = Asked(application, tmp_path, spark, "small")
     assert not asked.agree("backward", (90, 0, 0)).exact
     assert asked.agree("backward", (90, 0, 1)).exact
+
+
+@pytest.mark.parametrize("bounded", [0, tap(0, GROUPS), tap(1, GROUPS)])
+def test_upper_bounds_are_said_by_both(bounded: int, tmp_path: Path, spark: SparkSession) -> None:
+    asked = Asked(replace(TWO_GROUPINGS, bounded=frozenset({bounded})), tmp_path, spark, "small")
+    assert not asked.agree("backward", (90, 0, 0)).exact
+    assert not asked.agree("forward", (0, 0, 3)).exact
 
 
 @pytest.mark.parametrize("way", WAYS)
