@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spark_agent import contract
 from spark_agent.delivery.log import logger
 from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream
-from spark_agent.worker.row_by_row import Level, PartitionReading, listing_in, reading_of
+from spark_agent.worker.row_by_row import (
+    Level,
+    PartitionReading,
+    listing_in,
+    reading_of,
+)
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -89,12 +94,12 @@ class Partition:
             outputs = None if frame is None else _guarded(lambda: listing_in(frame, self.rows))
             del frame
             self.listing = None if outputs is None else Listing(outputs, self.counter)
-            yield records if self.listing is None else WatchedRows(records, self.listing.look)
+            yield (records if self.listing is None else WatchedRows(records, self.listing.look))
             return
         if not _guarded(reading.is_met):
             self._sources.withdraw()
         is_watched = self.buffers is not None and self.buffers.by_name
-        yield WatchedRows(records, self.buffers.look) if self.buffers and is_watched else records
+        yield (WatchedRows(records, self.buffers.look) if self.buffers and is_watched else records)
 
 
 class Listing:
@@ -193,7 +198,11 @@ class Buffers:
         self._sites = level.decision.sites
         self._left = counter.left
         adds_first = level.decision.adds_first
-        self.by_name = {name: Buffer(name in adds_first) for name in level.decision.buffers}
+        self._variables = {name: name for name in level.decision.buffers} | dict(level.decision.lists_of_rows)
+        self.by_name = {
+            name: Buffer(name in adds_first) if name == variable else LastRows()
+            for name, variable in self._variables.items()
+        }
 
     def look(self) -> None:
         """A row is about to be read, or an output came."""
@@ -202,7 +211,7 @@ class Buffers:
         variables = self._frame.f_locals
         row = LAST - self._left()
         for name, buffer in self.by_name.items():
-            buffer.look(variables.get(name), row)
+            buffer.look(variables.get(self._variables[name]), row)
 
     def sources(self) -> Sequence[int] | None:
         """The rows that the output which has just come is made of; None if they are not known."""
@@ -222,6 +231,19 @@ class Buffers:
 
     def release(self) -> None:
         self._frame = None
+
+
+class LastRows:
+    """The rows in a list that has been filled with the next rows at once."""
+
+    def __init__(self) -> None:
+        self.rows: Sequence[int] = ()
+
+    def look(self, records: Any, row: int) -> None:
+        self.rows = range(row + 1 - (0 if records is None else len(records)), row + 1)
+
+    def flushed_at(self, _row: int) -> Sequence[int]:
+        return [-1]
 
 
 class Buffer:

@@ -141,7 +141,8 @@ def _gives_every_row(reader: object, partition: object) -> bool:
     """Does it give an item for each row?"""
     while type(reader) in (map, enumerate, zip, itertools.starmap):
         reader = next(
-            (part for part in _parts(reader) if part is partition or type(part) in _ITERATORS), None
+            (part for part in _parts(reader) if part is partition or type(part) in _ITERATORS),
+            None,
         )
     return reader is partition
 

@@ -38,7 +38,13 @@ _REGISTERED = (calls, loops, operations)  # what instructions do
 MAX_ROUNDS, MAX_DEPTH = 12, 4
 
 State = tuple[dict[str, Value], tuple[Value, ...]]
-_STORES = ("STORE_FAST", "STORE_DEREF", "DELETE_FAST", "DELETE_DEREF", "LOAD_FAST_AND_CLEAR")
+_STORES = (
+    "STORE_FAST",
+    "STORE_DEREF",
+    "DELETE_FAST",
+    "DELETE_DEREF",
+    "LOAD_FAST_AND_CLEAR",
+)
 
 
 class Reading(NamedTuple):
@@ -70,7 +76,10 @@ class Analysis:
         inherited = (name for name in code.co_freevars if name in arguments)  # the partition
         self.machine.cell_names = frozenset((*code.co_cellvars, *inherited))
         self._exits = [
-            (*block.exits, *((block.handler.block,) if block.handler is not None else ()))
+            (
+                *block.exits,
+                *((block.handler.block,) if block.handler is not None else ()),
+            )
             for block in self.blocks
         ]
         self._conditions: list[Atoms] = [NOTHING] * len(self.blocks)
@@ -148,7 +157,11 @@ class Analysis:
         block, machine = self.blocks[number], self.machine
         variables, stack = state
         machine.locals, machine.stack = dict(variables), list(stack)
-        machine.control, machine.condition, machine.jump = self._control[number], NOTHING, None
+        machine.control, machine.condition, machine.jump = (
+            self._control[number],
+            NOTHING,
+            None,
+        )
         self.heap.is_started = machine.is_started
         thrown: State | None = None
         for step, following in zip(block.steps, (*block.steps[1:], None), strict=False):
@@ -177,7 +190,10 @@ class Analysis:
         assert block.handler is not None
         exception = Value(THIS_ROW if self.machine.is_started else NOTHING)
         place = (CLEAN,) if block.handler.pushes_place else ()
-        state = dict(self.machine.locals), (*stack[: block.handler.depth], *place, exception)
+        state = (
+            dict(self.machine.locals),
+            (*stack[: block.handler.depth], *place, exception),
+        )
         return state if before is None else _merged(before, state)
 
     # -- what decides whether a block runs -----------------------------------------------------------------
@@ -239,10 +255,15 @@ class Analysis:
     def moving(self) -> frozenset[str]:
         """The variables that are set once a row was read, as one pass over the blocks shows it."""
         self._pass()
-        behind = self._behind_pulls()
-        return frozenset(
-            name for number in bits_of(behind) for step in self.blocks[number].steps for name in _set_by(step)
-        )
+        repeated = 0
+        for number in self._is_pulling:
+            repeated |= reached(number, self._exits)
+        steps = [step for number in bits_of(repeated) for step in self.blocks[number].steps]
+        for number in self._is_pulling:  # what comes before a pull that is not repeated is set up
+            block = self.blocks[number]
+            pulls = [at for at, step in enumerate(block.steps) if step.offset in self.machine.pulls]
+            steps += block.steps[min(pulls, default=0) :]
+        return frozenset(name for step in steps for name in _set_by(step))
 
 
 def _set_by(step: Step) -> Iterable[str]:

@@ -157,7 +157,10 @@ def _result_of_method(machine: Machine, call: Call, receiver: Value, atoms: Atom
     if any(not outlives(place) for place in receiver.places):
         return machine.new_by_call(call.step, call.operands, atoms)
     atoms |= machine.heap.atoms(receiver)
-    is_outside_only = receiver.path is not None and receiver.path[0] in ("global", "cell")
+    is_outside_only = receiver.path is not None and receiver.path[0] in (
+        "global",
+        "cell",
+    )
     if machine.is_started or is_outside_only:
         if not machine.is_started and receiver.path is not None:
             machine.apart.add((call.step.offset, Need("apart", receiver.path)))
@@ -213,9 +216,7 @@ def _share_arguments(machine: Machine, call: Call) -> None:
             _note_quiet(machine, call, places)
             continue
         if call.path is not None and not is_changing:
-            still = Need("still", call.path)
-            machine.left.add(still)
-            machine.heap.store(places, frozenset((still,)), is_noted=False)
+            _note_still(machine, call, value)
             continue
         others = machine.merged(argument for argument in call.arguments if argument is not value)
         machine.heap.store(places, others | machine.control)
@@ -226,11 +227,25 @@ def _leave_arguments(machine: Machine, call: Call, atoms: Atoms) -> None:
     """Who does something with this turn's objects may also put something into them."""
     for value in call.arguments:
         places = [place for place in value.places if not outlives(place)]
-        if places and call.path is not None:
+        if call.callee.code is not None:
+            continue  # what it does is known
+        if machine.buffers_of(value) and call.name not in MUTATORS:
+            _note_still(machine, call, value)
+        elif places and call.path is not None:
             _note_quiet(machine, call, places)
         elif places and call.is_discarded and call.name not in MUTATORS:
             others = (operand for operand in call.operands if operand is not value)
             machine.heap.store(places, machine.merged(others) | atoms)
+
+
+def _note_still(machine: Machine, call: Call, value: Value) -> None:
+    """It puts nothing into `value`, and takes nothing out of it, if the function is of that kind."""
+    if call.path is None:
+        machine.spoiled |= machine.buffers_of(value) if call.is_discarded else set()
+        return
+    still = Need("still", call.path)
+    machine.left.add(still)
+    machine.heap.store(value.places, frozenset((still,)), is_noted=False)
 
 
 def _note_quiet(machine: Machine, call: Call, places: list[Place]) -> None:

@@ -13,9 +13,24 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
-from spark_agent.worker.reading.analysis import Analysis, Reading, moving_of, partition_arguments
+from spark_agent.worker.reading.analysis import (
+    Analysis,
+    Reading,
+    moving_of,
+    partition_arguments,
+)
 from spark_agent.worker.reading.instructions import Undecided
-from spark_agent.worker.reading.values import COUNT, OLD, ROW, Atoms, Batch, Need, Path, Place
+from spark_agent.worker.reading.machine import Machine
+from spark_agent.worker.reading.values import (
+    COUNT,
+    OLD,
+    ROW,
+    Atoms,
+    Batch,
+    Need,
+    Path,
+    Place,
+)
 
 #: How far behind a YIELD_VALUE a suspended generator says that it is: at the next instruction.
 _AHEAD = 2 if sys.version_info >= (3, 13) else 0
@@ -43,6 +58,8 @@ class Decision(NamedTuple):
     stored: frozenset[Path]
     calls: frozenset[Need]
     adds_first: frozenset[str] = frozenset()
+    #: Buffer that is a list of the rows read last -> the variable that has it.
+    lists_of_rows: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_row_by_row(self) -> bool:
@@ -145,7 +162,10 @@ def _with_buffers(decision: Decision, reading: Reading) -> Decision | None:
     if machine.spoiled & decision.buffers:
         return None
     adds_first = set()
-    for name in decision.buffers:
+    lists = _lists_of_rows(decision, machine)
+    if lists is None:
+        return None
+    for name in decision.buffers - lists.keys():
         appends = {offset for offset, of in machine.appends if of == name}
         resets = {offset for offset, of in machine.resets if of == name}
         clears = {offset for offset, of in machine.clears if of == name}
@@ -159,7 +179,27 @@ def _with_buffers(decision: Decision, reading: Reading) -> Decision | None:
                 return None
         if _leads(reading, appends, resets, machine.pulls):
             adds_first.add(name)
-    return decision._replace(adds_first=frozenset(adds_first))
+    return decision._replace(adds_first=frozenset(adds_first), lists_of_rows=tuple(lists.items()))
+
+
+def _lists_of_rows(decision: Decision, machine: Machine) -> dict[str, str] | None:
+    """The variables that have the lists of rows. None if one is changed, or outputs come without one."""
+    lists: dict[str, str] = {}
+    for name in decision.buffers:
+        if not name.startswith("@"):
+            continue
+        variables = [variable for variable, names in machine.lists_of_rows.items() if name in names]
+        is_changed = any(of == name for _offset, of in machine.appends | machine.clears)
+        if len(variables) != 1 or is_changed or machine.assigned[variables[0]] != {None}:
+            return None
+        if variables[0] in machine.rebound:
+            return None
+        lists[name] = variables[0]
+    if lists and any(
+        site != Site(False, site.buffers) or not site.buffers for site in decision.sites.values()
+    ):
+        return None
+    return lists
 
 
 def _leads(reading: Reading, starts: Iterable[int], targets: set[int], barriers: set[int]) -> bool:

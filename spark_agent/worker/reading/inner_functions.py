@@ -31,7 +31,8 @@ def applied(machine: Machine, function: Value, arguments: tuple[Value, ...]) -> 
             machine.spoiled |= machine.buffers_of(argument)
         else:
             reachable = machine.heap.reachable(argument.places)
-            older = {place for place in reachable if outlives(place)}
+            is_buffer = bool(machine.buffers_of(argument))
+            older = {place for place in reachable if outlives(place) or is_buffer}
             machine.heap.store(older, _unchanged(left), is_noted=False)
             machine.heap.store(argument.places - older, left, is_noted=False)
     return atoms | translated(machine, effects.result)
@@ -62,7 +63,10 @@ def of_generator(machine: Machine, function: Value, reader: Value) -> Value:
     if code is None or reader.items is None or not code.co_flags & CO_GENERATOR or code.co_argcount != 1:
         raise Undecided
     items = translated(machine, machine.items_of(code))
-    return Value(items=reader.items | items | machine.of_cells(function), cells=reader.cells | function.cells)
+    return Value(
+        items=reader.items | items | machine.of_cells(function),
+        cells=reader.cells | function.cells,
+    )
 
 
 def translated(machine: Machine, atoms: Atoms) -> Atoms:

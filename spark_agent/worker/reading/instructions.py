@@ -22,12 +22,27 @@ CO_GENERATOR = 0x20
 MAX_STEPS = 1_000
 
 _IGNORED = frozenset(
-    ("CACHE", "EXTENDED_ARG", "NOP", "RESUME", "PRECALL", "MAKE_CELL", "COPY_FREE_VARS", "NOT_TAKEN")
+    (
+        "CACHE",
+        "EXTENDED_ARG",
+        "NOP",
+        "RESUME",
+        "PRECALL",
+        "MAKE_CELL",
+        "COPY_FREE_VARS",
+        "NOT_TAKEN",
+    )
 )
 _RETURNS = frozenset(("RETURN_VALUE", "RETURN_CONST"))
 _RAISES = frozenset(("RERAISE", "RAISE_VARARGS"))
 _JUMPS = frozenset(
-    ("JUMP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_NO_INTERRUPT")
+    (
+        "JUMP",
+        "JUMP_FORWARD",
+        "JUMP_BACKWARD",
+        "JUMP_BACKWARD_NO_INTERRUPT",
+        "JUMP_NO_INTERRUPT",
+    )
 )
 
 

@@ -11,7 +11,15 @@ import functools
 import inspect
 import itertools
 import sys
-from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections import (
+    ChainMap,
+    Counter,
+    OrderedDict,
+    UserDict,
+    UserList,
+    defaultdict,
+    deque,
+)
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -36,7 +44,18 @@ CONTAINERS = (
     UserDict,
     UserList,
 )
-CONSTANTS = (int, float, complex, str, bytes, type(None), range, slice, type(...), type(NotImplemented))
+CONSTANTS = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    range,
+    slice,
+    type(...),
+    type(NotImplemented),
+)
 #: Modules of the standard library whose objects hold no more than they were created with.
 CONSTANT_MODULES = frozenset(
     [
@@ -97,7 +116,17 @@ READS = frozenset(
 )
 #: Builtin functions that change what they are given, or take from it.
 CHANGING = frozenset(
-    ("next", "setattr", "delattr", "exec", "eval", "vars", "globals", "locals", "__import__")
+    (
+        "next",
+        "setattr",
+        "delattr",
+        "exec",
+        "eval",
+        "vars",
+        "globals",
+        "locals",
+        "__import__",
+    )
 )
 CHANGING_MODULES = frozenset(("_heapq", "heapq", "_bisect", "bisect", "random", "_random", "_operator"))
 MAX_PARTS = 1_000
@@ -173,7 +202,10 @@ def is_quiet_builtin(function: Any, arguments: list[tuple[Any, Any]]) -> bool:
 def is_changing_builtin(function: Any) -> bool:
     """Is it a function not written in Python that may change a container?"""
     name = getattr(function, "__name__", "")
-    if isinstance(function, (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)):
+    if isinstance(
+        function,
+        (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
+    ):
         return name not in READS
     if not isinstance(function, BuiltinFunctionType):
         return False

@@ -8,7 +8,10 @@ from spark_agent.worker.reading.instructions import Step, Undecided
 from spark_agent.worker.reading.machine import OUTSIDE, TURN, Machine, operation
 from spark_agent.worker.reading.values import CLEAN, NOTHING, NULL, Value, part_of
 
-_LEAVES_ITERATOR = sys.version_info >= (3, 12)  # at the end of a loop, and of a `yield from`
+_LEAVES_ITERATOR = sys.version_info >= (
+    3,
+    12,
+)  # at the end of a loop, and of a `yield from`
 
 
 def item_of(machine: Machine, value: Value) -> Value:

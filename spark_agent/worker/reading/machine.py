@@ -15,9 +15,12 @@ from spark_agent.worker.reading.values import (
     CLEAN,
     COUNTED,
     EVERY_ROW,
+    NEXT_ROWS,
     NOTHING,
+    THIS_ROW,
     Argument,
     Atoms,
+    Batch,
     Need,
     Place,
     Value,
@@ -31,7 +34,10 @@ from spark_agent.worker.reading.values import (
 #: Variables of no function. STARTED is set once a row was read. TURN has cells INSIDE from there until the
 #: next row is asked for and not there, and OUTSIDE else.
 STARTED, TURN = ".started", ".turn"
-INSIDE, OUTSIDE = Value(cells=frozenset(("inside",))), Value(cells=frozenset(("outside",)))
+INSIDE, OUTSIDE = (
+    Value(cells=frozenset(("inside",))),
+    Value(cells=frozenset(("outside",))),
+)
 #: name -> (how many values it takes, how many it gives). All that it gives is made of all that it takes. A
 #: count of -1 is the instruction's argument.
 _PLAIN: dict[str, tuple[int, int]] = {
@@ -112,6 +118,10 @@ class Machine:
         #: Buffers that something else is done to than adding at an end, and emptying.
         self.spoiled: set[str] = set()
         self.assigned: dict[str, set[Any]] = {}
+        #: Variables that get something else than a list of next rows.
+        self.rebound: set[str] = set()
+        #: Variable -> the lists of next rows that it gets.
+        self.lists_of_rows: dict[str, set[str]] = {}
 
     # -- values --------------------------------------------------------------------------------------------
 
@@ -154,7 +164,10 @@ class Machine:
         """The arguments of a call whose objects are from outside."""
         values = tuple(values)
         first_keyword = len(values) - len(self.keyword_names)
-        places: tuple[int | str | None, ...] = (*range(first_keyword), *self.keyword_names)
+        places: tuple[int | str | None, ...] = (
+            *range(first_keyword),
+            *self.keyword_names,
+        )
         if self.is_spread:
             places = (None,) * len(values)
         return tuple(
@@ -172,7 +185,7 @@ class Machine:
     def pull(self, reader: Value, step: Step) -> Value:
         """The next row is read: what was of this row is of an earlier one from now on."""
         self.pulls.add(step.offset)
-        if reader.path != EVERY_ROW:
+        if reader.path not in (EVERY_ROW, NEXT_ROWS):
             self.filtering_pulls.add(step.offset)
         self.locals = {name: self._older(value, name) for name, value in self.locals.items()}
         self.stack = [self._older(value, "") for value in self.stack]
@@ -180,7 +193,24 @@ class Machine:
         self.locals[TURN] = INSIDE
         self.heap.is_started = True
         assert reader.items is not None
-        return Value(reader.items | self.of_cells(reader) | self.control, frozenset((Place(step.offset),)))
+        return Value(
+            reader.items | self.of_cells(reader) | self.control,
+            frozenset((Place(step.offset),)),
+        )
+
+    def pull_many(self, reader: Value, step: Step) -> Value:
+        """The list of the next rows. Its buffer is named by its place until a variable has it."""
+        row = self.pull(reader, step)
+        name = f"@{step.offset}"
+        self.heap.buffers[step.offset] = name
+        return Value(row.atoms - THIS_ROW | {Batch(name, False)}, row.places)
+
+    def is_list_of_rows(self, value: Value) -> bool:
+        """Is it a list of the next rows? Whether that is empty depends on no row."""
+        return bool(value.places) and all(
+            not place.age and str(self.heap.buffers.get(place.root, "")).startswith("@")
+            for place in value.places
+        )
 
     def ended(self, reader: Value) -> dict[str, Value]:
         """The variables where there is no further row. A reader may have left out the last ones."""
@@ -244,6 +274,10 @@ class Machine:
 
     def store(self, name: str, value: Value, step: Step) -> None:
         self.assigned.setdefault(name, set()).add(self._creation(value))
+        if self.is_list_of_rows(value):
+            self.lists_of_rows.setdefault(name, set()).update(self.buffers_of(value))
+        else:
+            self.rebound.add(name)
         if self.is_started and name in self.heap.buffers.values():
             self.reset(name, step)
         elif value.items is None and self.control:
@@ -268,7 +302,8 @@ class Machine:
             operation(self, step)
         elif step.name.startswith(_JUMPS):
             if step.name.startswith("POP_JUMP"):
-                self.condition |= self.merged(self.pop(1))
+                (value,) = self.pop(1)
+                self.condition |= NOTHING if self.is_list_of_rows(value) else self.heap.atoms(value)
         elif step.name in _PLAIN:
             self._run_plain(step)
         else:
@@ -277,6 +312,8 @@ class Machine:
     def _run_plain(self, step: Step) -> None:
         taken, pushed = _PLAIN[step.name]
         values = self.pop(step.arg if taken < 0 else taken)
+        if step.name in ("TO_BOOL", "UNARY_NOT") and self.is_list_of_rows(values[0]):
+            values = []
         if step.name in ("POP_TOP", "POP_ITER"):
             return
         atoms = self.merged(values)

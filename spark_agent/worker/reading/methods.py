@@ -18,8 +18,25 @@ MUTATORS = frozenset(
             "put",
         ),
         *("discard", "remove", "pop", "popitem", "popleft", "subtract", "move_to_end"),
-        *("fit", "fit_transform", "fit_predict", "partial_fit", "learn_one", "learn_many"),
-        *("reverse", "rotate", "sort", "send", "write", "writelines", "writerow", "writerows", "__setitem__"),
+        *(
+            "fit",
+            "fit_transform",
+            "fit_predict",
+            "partial_fit",
+            "learn_one",
+            "learn_many",
+        ),
+        *(
+            "reverse",
+            "rotate",
+            "sort",
+            "send",
+            "write",
+            "writelines",
+            "writerow",
+            "writerows",
+            "__setitem__",
+        ),
         *("difference_update", "intersection_update", "symmetric_difference_update"),
     )
 )
@@ -29,14 +46,32 @@ ORDERING = frozenset(("sort", "reverse", "rotate"))
 #: Methods that give parts of their object.
 PARTS = frozenset(
     (
-        *("get", "setdefault", "pop", "popitem", "popleft", "items", "values", "keys", "copy"),
+        *(
+            "get",
+            "setdefault",
+            "pop",
+            "popitem",
+            "popleft",
+            "items",
+            "values",
+            "keys",
+            "copy",
+        ),
         *("__getitem__", "__iter__"),
     )
 )
 #: Methods of the Python Database API (PEP 249).
 CONNECTION_METHODS = frozenset(
     (
-        *("execute", "executemany", "executescript", "callproc", "fetchone", "fetchmany", "fetchall"),
+        *(
+            "execute",
+            "executemany",
+            "executescript",
+            "callproc",
+            "fetchone",
+            "fetchmany",
+            "fetchall",
+        ),
         *("commit", "rollback", "cursor", "close"),
     )
 )
@@ -46,9 +81,29 @@ ENDINGS = frozenset(("close", "commit", "rollback", "flush"))
 REFLECTING = frozenset(("globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__import__"))
 #: Types, and functions whose results do nothing to what they were given.
 BUILTIN_TYPES = frozenset(
-    ("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
+    (
+        "bool",
+        "bytes",
+        "dict",
+        "float",
+        "frozenset",
+        "int",
+        "list",
+        "set",
+        "str",
+        "tuple",
+    )
 )
-BUILTINS = BUILTIN_TYPES | {"enumerate", "filter", "iter", "map", "range", "reversed", "sorted", "zip"}
+BUILTINS = BUILTIN_TYPES | {
+    "enumerate",
+    "filter",
+    "iter",
+    "map",
+    "range",
+    "reversed",
+    "sorted",
+    "zip",
+}
 #: Functions that give an empty list.
 EMPTY = frozenset(("list", "deque"))
 #: Functions whose result is an iterator that takes one item after another of the one it is given.

@@ -40,7 +40,13 @@ class ObjectCheck:
         self._active: set[int] = set()
         self._noted: set[Any] = set()
 
-    def holds(self, needs: Iterable[Need], stored: Iterable[Path], scope: Scope, depth: int = 0) -> bool:
+    def holds(
+        self,
+        needs: Iterable[Need],
+        stored: Iterable[Path],
+        scope: Scope,
+        depth: int = 0,
+    ) -> bool:
         """Are the `needs` met, and is nothing that is used in what is `stored` into?"""
         try:
             for path in stored:
@@ -104,7 +110,7 @@ class ObjectCheck:
         if need.kind == "apart":
             return kinds.is_apart(scope.find(need.path))
         arguments = [(place, scope.find(path)) for place, path in need.arguments]
-        if need.kind == "still" and not self._is_still(scope.find(need.path)):
+        if need.kind == "still" and not self._is_still(scope.find(need.path), depth):
             return False
         if need.kind in ("quiet", "still"):
             is_for_effect = need.method == CALLED_FOR_EFFECT
@@ -133,7 +139,10 @@ class ObjectCheck:
         ):
             return not method
         if hasattr(type(owner), "__next__"):
-            return method == "__next__" and type(owner).__module__ in ("itertools", "builtins")
+            return method == "__next__" and type(owner).__module__ in (
+                "itertools",
+                "builtins",
+            )
         if kinds.is_of_library(type(owner)):
             return True
         return self._is_reading_by(owner, method, arguments, depth) if method else False
@@ -201,7 +210,12 @@ class ObjectCheck:
 
     def _is_callable_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
         kind = type(function)
-        if kind.__name__ in ("method_descriptor", "wrapper_descriptor", "method-wrapper", "builtin_method"):
+        if kind.__name__ in (
+            "method_descriptor",
+            "wrapper_descriptor",
+            "method-wrapper",
+            "builtin_method",
+        ):
             return not arguments or function.__name__ in kinds.READS
         if kinds.is_of_library(kind):
             return True
@@ -253,13 +267,20 @@ class ObjectCheck:
         self.note_calls(decision.calls, scope, depth + 1)
         return self.holds(decision.needs, decision.stored, scope, depth + 1)
 
-    def _is_still(self, function: Any) -> bool:
+    def _is_still(self, function: Any, depth: int) -> bool:
         """Does a call leave all of its arguments as they are?"""
-        function, _arguments, _owner = unwrapped(function, [])
-        if kinds.is_of_user(function):
-            return not is_changing_parameters(function)
-        is_changing_module = getattr(function, "__module__", "") in kinds.CHANGING_MODULES
-        return not is_changing_module and not kinds.is_changing_builtin(function)
+        function, arguments, _owner = unwrapped(function, [])
+        if not kinds.is_of_user(function):
+            is_changing_module = getattr(function, "__module__", "") in kinds.CHANGING_MODULES
+            return not is_changing_module and not kinds.is_changing_builtin(function)
+        outliving = outliving_parameters(function, arguments)
+        if outliving is None or depth > MAX_DEPTH:
+            return False
+        effects = effects_if_known(function, frozenset(outliving))
+        if effects is None or effects.is_changing_parameters:
+            return False
+        needs = {need._replace(kind="still") for need in effects.parameters if isinstance(need, Need)}
+        return self.holds(needs, (), scope_of(function, outliving), depth + 1)
 
     def _is_quiet(self, function: Any, arguments: Arguments, depth: int, *, is_for_effect: bool) -> bool:
         """Does a call leave `arguments` as they are, and put nothing of earlier rows into others?"""

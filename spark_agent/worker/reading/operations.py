@@ -9,7 +9,15 @@ from spark_agent.worker.reading.instructions import Step, Undecided
 from spark_agent.worker.reading.loops import item_of
 from spark_agent.worker.reading.machine import Machine, operation
 from spark_agent.worker.reading.methods import BUILTIN_TYPES
-from spark_agent.worker.reading.values import CLEAN, NULL, Atoms, Need, Place, Value, part_of
+from spark_agent.worker.reading.values import (
+    CLEAN,
+    NULL,
+    Atoms,
+    Need,
+    Place,
+    Value,
+    part_of,
+)
 
 _SUBSCRIPT = 26  # the operation of BINARY_OP that is a subscript, from Python 3.14 on
 _IN_PLACE = range(13, 26)  # operations of BINARY_OP that change their left side
@@ -146,7 +154,15 @@ def _build_map(machine: Machine, step: Step) -> None:
     machine.stack.append(machine.new(step, machine.pop(many)))
 
 
-@operation("LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE")
+@operation(
+    "LIST_APPEND",
+    "SET_ADD",
+    "MAP_ADD",
+    "LIST_EXTEND",
+    "SET_UPDATE",
+    "DICT_UPDATE",
+    "DICT_MERGE",
+)
 def _add(machine: Machine, step: Step) -> None:
     values = machine.pop(2 if step.name == "MAP_ADD" else 1)
     target = machine.stack[-step.arg]
@@ -180,7 +196,13 @@ def _binary(machine: Machine, step: Step) -> None:
     machine.stack.append(machine.new(step, (items,), atoms) if items.places else Value(atoms))
 
 
-@operation("UNARY_NEGATIVE", "UNARY_INVERT", "UNARY_POSITIVE", "FORMAT_VALUE", "CALL_INTRINSIC_1")
+@operation(
+    "UNARY_NEGATIVE",
+    "UNARY_INVERT",
+    "UNARY_POSITIVE",
+    "FORMAT_VALUE",
+    "CALL_INTRINSIC_1",
+)
 def _unary(machine: Machine, step: Step) -> None:
     values = machine.pop(2 if step.name == "FORMAT_VALUE" and step.arg & 4 else 1)
     machine.stack.append(Value(machine.merged(values)))

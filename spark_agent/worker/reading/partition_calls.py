@@ -5,8 +5,23 @@ from __future__ import annotations
 from spark_agent.worker.reading.inner_functions import applied, of_generator
 from spark_agent.worker.reading.instructions import Step, Undecided
 from spark_agent.worker.reading.machine import Machine
-from spark_agent.worker.reading.methods import APPLYING, NUMBERING, ONE_FOR_ONE, WRAPPERS
-from spark_agent.worker.reading.values import CLEAN, EVERY_ROW, OLD_ROWS, Atoms, Need, Path, Value, is_reached
+from spark_agent.worker.reading.methods import (
+    APPLYING,
+    NUMBERING,
+    ONE_FOR_ONE,
+    WRAPPERS,
+)
+from spark_agent.worker.reading.values import (
+    CLEAN,
+    EVERY_ROW,
+    NEXT_ROWS,
+    OLD_ROWS,
+    Atoms,
+    Need,
+    Path,
+    Value,
+    is_reached,
+)
 
 
 def call_with_partition(
@@ -17,10 +32,11 @@ def call_with_partition(
     others = [argument for argument in arguments if argument.items is None]
     if more:
         raise Undecided
-    if callee.code is not None:
-        if others:
-            raise Undecided
+    if callee.code is not None and not others:
         return of_generator(machine, callee, reader)
+    if name in ("list", "tuple") and reader.path == NEXT_ROWS and not others:
+        machine.required.add(Need("is", callee.path or ("null",), name))
+        return machine.pull_many(reader, step)
     if name not in WRAPPERS and name not in ("next", "from_iterable", "chain"):
         return _of_function(callee, reader, others)
     machine.required.add(Need("is", callee.path or ("null",), name))
@@ -67,4 +83,7 @@ def _wrapped(machine: Machine, name: str, reader: Value, others: list[Value]) ->
         items |= machine.heap.atoms(value) | machine.of_cells(value)
         if value.path is not None and is_reached(value.path):
             items |= {Need("use", value.path, "__next__" if name == "zip" else "")}
-    return Value(items=items, cells=reader.cells, path=reader.path if name in ONE_FOR_ONE else None)
+    path = reader.path if name in ONE_FOR_ONE else None
+    if name == "islice" and reader.path == EVERY_ROW:
+        path = NEXT_ROWS
+    return Value(items=items, cells=reader.cells, path=path)

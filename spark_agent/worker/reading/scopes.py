@@ -19,7 +19,12 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from spark_agent.worker.reading.kinds import CONSTANTS, CONTAINERS, MAX_PARTS, is_constant
+from spark_agent.worker.reading.kinds import (
+    CONSTANTS,
+    CONTAINERS,
+    MAX_PARTS,
+    is_constant,
+)
 from spark_agent.worker.reading.values import Batch, Path
 
 #: A larger container is not looked through.

@@ -88,6 +88,8 @@ CLEAN = Value()
 NULL = Value(path=("null",))
 #: The path of an iterator that gives one item for each row. Others leave rows out.
 EVERY_ROW: Path = ("every",)
+#: The path of an `islice` of such an iterator.
+NEXT_ROWS: Path = ("next",)
 Locals = Mapping[str, Value]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from tests.support.generators.setup import Client, Model, connect, strip_all
@@ -316,3 +317,19 @@ def behind_the_number_0(rows: Rows) -> Any:
         if number == 0:
             continue
         yield row
+
+
+@batches(each_of_three)
+def next_rows(rows: Rows) -> Any:
+    while True:
+        chunk = list(islice(rows, 3))
+        if not chunk:
+            break
+        yield from strip_all(chunk)
+
+
+@batches(by_three)
+def next_rows_while_there_are_some(rows: Rows) -> Any:
+    model = Model(2)
+    while chunk := list(islice(rows, 3)):
+        yield model.predict_many(chunk)

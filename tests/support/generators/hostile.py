@@ -33,6 +33,8 @@ from tests.support.generators.setup import (
     totals,
     with_default,
     with_the_last,
+    without_the_last,
+    without_the_last_again,
 )
 
 Rows = Iterator[str]
@@ -435,6 +437,88 @@ def marked_by_a_function(rows: Rows) -> Any:
         record = {"row": row}
         _done = mark(record)
         yield record
+
+
+@hostile
+def next_rows_with_those_before(rows: Rows) -> Any:
+    before: list[str] = []
+    while chunk := list(itertools.islice(rows, 3)):
+        yield before + chunk
+        before = chunk
+
+
+@hostile
+def next_rows_less_one_by_a_function(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        yield without_the_last(chunk)
+
+
+@hostile
+def batch_less_one_by_a_function(rows: Rows) -> Any:
+    batch: list[str] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == 3:
+            rest = without_the_last(batch)
+            yield rest
+            batch = []
+
+
+@hostile
+def batch_less_one_by_an_inner_function(rows: Rows) -> Any:
+    def shortened(rows: list[str]) -> list[str]:
+        rows.pop()
+        return rows
+
+    batch: list[str] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == 3:
+            yield list(shortened(batch))
+            batch = []
+
+
+@hostile
+def next_rows_less_one_by_two_functions(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        yield without_the_last_again(chunk)
+
+
+@hostile
+def next_rows_less_one(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        chunk.pop()
+        yield chunk
+
+
+@hostile
+def next_rows_and_one_more(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        chunk.append(next(rows, ""))
+        yield chunk
+
+
+@hostile
+def next_rows_until_one(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        if "e" in chunk:
+            break
+        yield chunk
+
+
+@hostile
+def next_rows_and_an_end(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        yield chunk
+    yield "end"
+
+
+@hostile
+def next_rows_sliced(rows: Rows) -> Any:
+    while chunk := list(itertools.islice(rows, 3)):
+        rest = chunk
+        chunk = chunk[1:]
+        yield rest, chunk
 
 
 @hostile
