@@ -11,17 +11,15 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from types import FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spark_agent import contract
 from spark_agent.delivery.log import logger
 from spark_agent.worker.position_streams import CHUNK, FOREVER, Counter, Stream
-from spark_agent.worker.row_by_row import (
-    Level,
-    PartitionReading,
-    listing_in,
-    reading_of,
-)
+from spark_agent.worker.reading.decision import Decision
+from spark_agent.worker.reading.static_lookup import Unknown, variables_of
+from spark_agent.worker.row_by_row import PartitionReading, listing_in, reading_of
 
 if TYPE_CHECKING:
     from spark_agent.worker.task_run import TaskRun
@@ -36,9 +34,10 @@ LAST = FOREVER - 1
 
 def outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any], records: Any) -> Any:
     """What a user's function makes of a partition. `records` is an iterator."""
-    partition = Partition(records)
-    result = function(run.partition, partition.rows)
-    reading = _guarded(lambda: reading_of(result, partition.rows))
+    partition = Partition()
+    rows = partition.through(records)
+    result = function(run.partition, rows)
+    reading = _guarded(lambda: reading_of(result, rows))
     if reading is None or (partition.is_started and not _guarded(reading.is_met)):
         if partition.listing is not None and partition.listing.is_of(result):
             _note_listing(run, node, partition.listing)
@@ -46,12 +45,11 @@ def outputs_of_user(run: TaskRun, node: int, function: Callable[[int, Any], Any]
     if partition.is_started and reading.outer is not None:
         return result
     relation = contract.POSITIONS if reading.outer is None else contract.GATHER
-    sources = Sources(run, run.override(node, relation), partition.counter)
-    partition.begin(reading, sources)
+    sources = Sources(run, run.override(node, relation), partition)
     if reading.outer is None:
-        return sources.of_last_rows(result)
+        return sources.of_last_rows(result, None if partition.is_started else reading)
     partition.buffers = Buffers(reading.outer, partition.counter)
-    return sources.of_sites(result, partition.buffers)
+    return sources.of_sites(result, partition.buffers, reading)
 
 
 def _note_listing(run: TaskRun, node: int, listing: Listing) -> None:
@@ -70,36 +68,55 @@ def _guarded(decide: Callable[[], T]) -> T | None:
 
 
 class Partition:
-    """The rows that a function reads, counted."""
+    """The rows that a function reads, counted. It holds nothing of the function once it was looked at."""
 
-    def __init__(self, records: Iterable[Any]) -> None:
+    def __init__(self) -> None:
         self.counter = Counter()
-        self.rows = self.counter.through(chain.from_iterable(self._parts(records)))
+        self._rows = 0  # their id: to hold them would be a cycle
         self.is_started = False
         self.buffers: Buffers | None = None
         self.listing: Listing | None = None
         self._reading: PartitionReading | None = None
         self._sources: Sources | None = None
 
+    def through(self, records: Iterable[Any]) -> Iterator[Any]:
+        rows = self.counter.through(chain.from_iterable(self._parts(records)))
+        self._rows = id(rows)
+        return rows
+
     def begin(self, reading: PartitionReading, sources: Sources) -> None:
         """`reading` is to be checked when the first row is read."""
         self._reading, self._sources = reading, sources
 
+    def end(self) -> None:
+        """No more outputs are read."""
+        self._reading = self._sources = None
+        if self.buffers is not None:
+            self.buffers.release()
+
     def _parts(self, records: Iterable[Any]) -> Iterator[Iterable[Any]]:
         """Runs when the first row is read."""
         self.is_started = True
-        reading, self._reading = self._reading, None
-        if reading is None or self._sources is None:
+        if self._reading is None:
             frame = sys._getframe().f_back
-            outputs = None if frame is None else _guarded(lambda: listing_in(frame, self.rows))
+            self.listing = None if frame is None else self._listing_in(frame)
             del frame
-            self.listing = None if outputs is None else Listing(outputs, self.counter)
-            yield (records if self.listing is None else WatchedRows(records, self.listing.look))
-            return
-        if not _guarded(reading.is_met):
-            self._sources.withdraw()
-        is_watched = self.buffers is not None and self.buffers.by_name
-        yield (WatchedRows(records, self.buffers.look) if self.buffers and is_watched else records)
+        else:
+            self._check()
+        look = self.listing.look if self.listing is not None else None
+        if self.buffers is not None and self.buffers.by_name:
+            look = self.buffers.look
+        yield records if look is None else WatchedRows(records, look)
+
+    def _listing_in(self, frame: FrameType) -> Listing | None:
+        outputs = _guarded(lambda: listing_in(frame, self._rows))
+        return None if outputs is None else Listing(outputs, self.counter)
+
+    def _check(self) -> None:
+        reading, sources = self._reading, self._sources
+        self._reading = self._sources = None
+        if reading is not None and sources is not None and not _guarded(reading.is_met):
+            sources.withdraw()
 
 
 class Listing:
@@ -144,10 +161,10 @@ class WatchedRows:
 class Sources:
     """The stream of one run's outputs of a node, until it is withdrawn."""
 
-    def __init__(self, run: TaskRun, stream: Stream, counter: Counter) -> None:
+    def __init__(self, run: TaskRun, stream: Stream, partition: Partition) -> None:
         self._run = run
         self._stream = stream
-        self._counter = counter
+        self._partition = partition
         self._named = 0
         self._is_withdrawn = False
 
@@ -156,27 +173,43 @@ class Sources:
         self._is_withdrawn = True
         self._run.withdraw(self._stream)
 
-    def of_last_rows(self, outputs: Iterable[Any]) -> Iterator[Any]:
-        """`outputs`, each made of the row that was read last."""
-        left, stream = self._counter.left, self._stream
+    def of_last_rows(self, outputs: Iterable[Any], reading: PartitionReading | None) -> Iterator[Any]:
+        """`outputs`, each made of the row that was read last, if `reading` is met."""
+        left, stream = self._partition.counter.left, self._stream
         positions = stream.buffers[0]
-        for record in outputs:
-            if not self._is_withdrawn:
-                positions.append(LAST - left())
-                if len(positions) >= CHUNK:
-                    stream.flush()
-            yield record
+        try:
+            self._begin(reading)
+            del reading
+            for record in outputs:
+                if not self._is_withdrawn:
+                    positions.append(LAST - left())
+                    if len(positions) >= CHUNK:
+                        stream.flush()
+                yield record
+        finally:
+            self._partition.end()
 
-    def of_sites(self, outputs: Iterable[Any], buffers: Buffers) -> Iterator[Any]:
-        """`outputs`, each made of what the place of its yield says."""
+    def of_sites(
+        self, outputs: GeneratorType[Any], buffers: Buffers, reading: PartitionReading | None
+    ) -> Iterator[Any]:
+        """`outputs`, each made of what the place of its yield says, if `reading` is met."""
         sources = buffers.sources
         try:
+            self._begin(reading)
+            del reading
+            buffers.hold(outputs.gi_frame)
             for record in outputs:
                 if not self._is_withdrawn:
                     self._note(sources())
                 yield record
         finally:
-            buffers.release()
+            self._partition.end()
+
+    def _begin(self, reading: PartitionReading | None) -> None:
+        if reading is not None and self._partition.is_started:  # read by somebody else meanwhile
+            self.withdraw()
+        elif reading is not None:
+            self._partition.begin(reading, self)
 
     def _note(self, positions: Sequence[int] | None) -> None:
         if positions is None or self._named + len(positions) > MAX_NAMED:
@@ -193,35 +226,45 @@ class Sources:
 class Buffers:
     """Which rows are in the buffers of a suspended generator."""
 
-    def __init__(self, level: Level, counter: Counter) -> None:
-        self._frame: Any = level.frame
-        self._sites = level.decision.sites
+    def __init__(self, decision: Decision, counter: Counter) -> None:
+        self._frame: FrameType | None = None
+        self._sites = decision.sites
         self._left = counter.left
-        adds_first = level.decision.adds_first
-        self._variables = {name: name for name in level.decision.buffers} | dict(level.decision.lists_of_rows)
+        adds_first = decision.adds_first
+        self._variables = {name: name for name in decision.buffers} | dict(decision.lists_of_rows)
         self.by_name = {
             name: Buffer(name in adds_first) if name == variable else LastRows()
             for name, variable in self._variables.items()
         }
 
+    def hold(self, frame: FrameType | None) -> None:
+        """`frame`, of the generator, is looked at until the buffers are released."""
+        self._frame = frame
+
     def look(self) -> None:
         """A row is about to be read, or an output came."""
         if self._frame is None:
             return
-        variables = self._frame.f_locals
+        try:
+            variables = variables_of(self._frame, self._variables.values())
+        except Unknown:
+            self.release()
+            return
         row = LAST - self._left()
         for name, buffer in self.by_name.items():
             buffer.look(variables.get(self._variables[name]), row)
 
     def sources(self) -> Sequence[int] | None:
         """The rows that the output which has just come is made of; None if they are not known."""
-        site = self._sites.get(self._frame.f_lasti)
+        site = None if self._frame is None else self._sites.get(self._frame.f_lasti)
         if site is None:
             return None
         row = LAST - self._left()
         if not site.buffers and not site.flushed:
             return (row,) if site.has_row else ()
         self.look()
+        if self._frame is None:
+            return None
         parts = [self.by_name[name].rows for name in site.buffers]
         parts += [self.by_name[name].flushed_at(row) for name in site.flushed]
         rows = parts[0] if len(parts) == 1 else sorted(set(chain.from_iterable(parts)))
@@ -247,11 +290,14 @@ class LastRows:
 
 
 class Buffer:
-    """The rows in one list. Only the row at hand is ever added to it."""
+    """The rows in one list. Only the row at hand is ever added to it.
+
+    The list is known by its id, and not held: the user's code lets go of it once, between two looks.
+    """
 
     def __init__(self, adds_first: bool) -> None:
         self._adds_first = adds_first
-        self._list: Any = None
+        self._list = id(None)
         self._length = 0
         self.rows: list[int] = []
         self._flushed: list[int] = []
@@ -260,10 +306,10 @@ class Buffer:
     def look(self, records: Any, row: int) -> None:
         """The variable has the list `records` now, while `row` is the last one that was read."""
         length = 0 if records is None else len(records)
-        if records is not self._list or length < self._length:
+        if id(records) != self._list or length < self._length:
             self._flushed = [*self.rows, row] if self._adds_first and self.rows[-1:] != [row] else self.rows
             self._flushed_in = row
-            self._list, self._length, self.rows = records, 0, []
+            self._list, self._length, self.rows = id(records), 0, []
         if length > self._length and self.rows[-1:] != [row]:
             self.rows.append(row)
         self._length = length

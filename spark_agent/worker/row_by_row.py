@@ -7,17 +7,19 @@ the upper bound.
 
 from __future__ import annotations
 
+import functools
 import gc
-import inspect
 import itertools
+from inspect import GEN_CREATED, getgeneratorstate
 from types import FrameType, FunctionType, GeneratorType
 from typing import Any, NamedTuple
 
 from spark_agent.worker.reading.decision import Decision, decision_on, listing_by
 from spark_agent.worker.reading.instructions import CO_GENERATOR
-from spark_agent.worker.reading.kinds import is_constant
+from spark_agent.worker.reading.kinds import is_answering, is_constant
 from spark_agent.worker.reading.objects import ObjectCheck
 from spark_agent.worker.reading.scopes import Scope
+from spark_agent.worker.reading.static_lookup import Unknown, is_any, is_kind_of, partial_of, variables_of
 
 #: They take one item after another of the one that they are given.
 _ITERATORS = (
@@ -45,8 +47,9 @@ class PartitionReading:
     def __init__(self, levels: list[Level], functions: list[Any], is_generator: bool) -> None:
         self._levels = levels
         self._functions = functions
-        #: The outermost generator, if its yields differ or it has buffers.
-        self.outer = levels[-1] if is_generator and not levels[-1].decision.is_row_by_row else None
+        outer = levels[-1].decision if is_generator else None
+        #: What is known of the outermost generator, if its yields differ or it has buffers.
+        self.outer = None if outer is None or outer.is_row_by_row else outer
 
     def is_met(self) -> bool:
         """Are the objects that the generators use such that nothing of an earlier row is in them?
@@ -55,8 +58,8 @@ class PartitionReading:
         """
         check = ObjectCheck()
         for frame, decision in self._levels:
-            variables = frame.f_locals
-            scope = Scope(variables, variables, frame.f_globals)
+            variables = variables_of(frame)
+            scope = _scope_in(frame, variables)
             if not check.holds(decision.needs, decision.stored, scope):
                 return False
             check.note_calls(decision.calls, scope)
@@ -71,27 +74,30 @@ def reading_of(result: object, partition: object) -> PartitionReading | None:
         return None
     if not all(level.decision.is_row_by_row for level in levels[:-1]):
         return None
-    is_generator = isinstance(result, GeneratorType)
+    is_generator = type(result) is GeneratorType
     if levels and not is_generator and not levels[-1].decision.is_row_by_row:
         return None
     return PartitionReading(levels, functions, is_generator)
 
 
-def listing_in(frame: FrameType, partition: object) -> list[Any] | None:
-    """The list that the function of `frame` fills, which has just begun to read, if it is known how."""
-    variables = dict(frame.f_locals)
-    readers = [name for name, value in variables.items() if value is partition]
-    others = (value for name, value in variables.items() if name not in readers)
-    if (
-        frame.f_code.co_flags & CO_GENERATOR
-        or len(readers) != 1
-        or any(takes(value, partition) for value in others)
-    ):
+def listing_in(frame: FrameType, partition: int) -> list[Any] | None:
+    """The list that the function of `frame` fills, which has just begun to read, if it is known how.
+
+    `partition`: the id of what it reads.
+    """
+    if frame.f_code.co_flags & CO_GENERATOR:
+        return None
+    variables = variables_of(frame)
+    readers = [name for name, value in variables.items() if id(value) == partition]
+    if len(readers) != 1:
+        return None
+    reader = variables[readers[0]]
+    if any(takes(value, reader) for value in variables.values() if value is not reader):
         return None
     listing = listing_by(frame.f_code, readers[0])
     if listing is None:
         return None
-    check, scope = ObjectCheck(), Scope(variables, variables, frame.f_globals)
+    check, scope = ObjectCheck(), _scope_in(frame, variables)
     if not check.holds(listing.needs, listing.stored, scope):
         return None
     check.note_calls(listing.calls, scope)
@@ -99,17 +105,25 @@ def listing_in(frame: FrameType, partition: object) -> list[Any] | None:
     return outputs if type(outputs) is list and not outputs and check.is_disjoint else None
 
 
+def _scope_in(frame: FrameType, variables: dict[str, Any]) -> Scope:
+    names = frame.f_globals
+    used = [names[name] for name in frame.f_code.co_names if name in names]
+    if any(map(is_answering, (*used, *variables.values()))):
+        raise Unknown
+    return Scope(variables, variables, names)
+
+
 def _reads(result: object, partition: object, levels: list[Level], functions: list[Any]) -> bool:
     if result is partition:
         return True
-    if type(result) in _ITERATORS:
+    if is_any(type(result), _ITERATORS):
         return _iterates(result, partition, levels, functions)
-    if not isinstance(result, GeneratorType) or inspect.getgeneratorstate(result) != inspect.GEN_CREATED:
+    if type(result) is not GeneratorType or getgeneratorstate(result) != GEN_CREATED:
         return False
     frame = result.gi_frame
     if frame is None:
         return False
-    variables = dict(frame.f_locals)
+    variables = variables_of(frame)
     readers = [name for name, value in variables.items() if _reads(value, partition, levels, functions)]
     others = (value for name, value in variables.items() if name not in readers)
     if len(readers) != 1 or any(takes(value, partition) for value in others):
@@ -141,7 +155,7 @@ def _gives_every_row(reader: object, partition: object) -> bool:
     """Does it give an item for each row?"""
     while type(reader) in (map, enumerate, zip, itertools.starmap):
         reader = next(
-            (part for part in _parts(reader) if part is partition or type(part) in _ITERATORS),
+            (part for part in _parts(reader) if part is partition or is_any(type(part), _ITERATORS)),
             None,
         )
     return reader is partition
@@ -158,15 +172,15 @@ def _parts(iterator: object) -> list[Any]:
 def takes(value: object, partition: object) -> bool:
     """Has it the partition itself, to take items that nobody sees: `map(lambda a: (a, next(rows)), rows)`?"""
     inner: tuple[Any, ...] = ()
-    if type(value) in _ITERATORS or isinstance(value, GeneratorType):
+    if is_any(type(value), (*_ITERATORS, GeneratorType)):
         inner = tuple(gc.get_referents(value))
-    elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
-        inner = (value.func, *value.args, *value.keywords.values())  # type: ignore[attr-defined]
+    elif (partial := partial_of(value)) is not None:
+        inner = (partial.func, *partial.args, *partial.keywords.values())
     elif type(value) is FunctionType:
         inner = tuple(part for cell in value.__closure__ or () for part in gc.get_referents(cell))
     return any(part is partition or (part is not value and takes_directly(part, partition)) for part in inner)
 
 
 def takes_directly(value: object, partition: object) -> bool:
-    is_taking = type(value) in (FunctionType, *_ITERATORS) or type(value).__name__ == "partial"
+    is_taking = is_any(type(value), (FunctionType, *_ITERATORS)) or is_kind_of(value, functools.partial)
     return is_taking and takes(value, partition)

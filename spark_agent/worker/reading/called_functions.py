@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -11,6 +9,7 @@ from spark_agent.worker.reading import kinds
 from spark_agent.worker.reading.analysis import effects_of, parameters
 from spark_agent.worker.reading.effects import Effects
 from spark_agent.worker.reading.instructions import Undecided
+from spark_agent.worker.reading.static_lookup import Partial, called_on, is_kind_of, partial_of
 
 #: The arguments of a call that outlive it: which one it is, and the object.
 Arguments = list[tuple[Any, Any]]
@@ -19,7 +18,7 @@ Arguments = list[tuple[Any, Any]]
 def is_changing_parameters(function: Any) -> bool:
     """Is it a function of the user's that puts something into what it is given?"""
     function, arguments, _owner = unwrapped(function, [])
-    if not isinstance(function, FunctionType) or kinds.is_library_file(function.__code__.co_filename):
+    if type(function) is not FunctionType or kinds.is_library_file(function.__code__.co_filename):
         return False
     outliving = outliving_parameters(function, arguments)
     effects = None if outliving is None else effects_if_known(function, frozenset(outliving))
@@ -28,19 +27,19 @@ def is_changing_parameters(function: Any) -> bool:
 
 def unwrapped(function: Any, arguments: Arguments) -> tuple[Any, Arguments, Any]:
     """The function that is called in the end, its arguments, and the object whose method it is."""
-    while isinstance(function, functools.partial):
-        arguments = shifted(arguments, len(function.args), held_by(function))
-        function = function.func
-    if not isinstance(function, (FunctionType, MethodType, BuiltinFunctionType, type)):
-        call = inspect.getattr_static(type(function), "__call__", None)
-        function = MethodType(call, function) if isinstance(call, FunctionType) else function
-    if isinstance(function, MethodType):
+    while (partial := partial_of(function)) is not None:
+        arguments = shifted(arguments, len(partial.args), held_by(partial))
+        function = partial.func
+    if not is_kind_of(function, FunctionType, MethodType, BuiltinFunctionType, type):
+        call = called_on(type(function), "__call__")
+        function = function if call is None else MethodType(call, function)
+    if type(function) is MethodType:
         owner = function.__self__
         return function.__func__, shifted(arguments, 1, [(0, owner)]), owner
     return function, arguments, None
 
 
-def held_by(function: functools.partial[Any]) -> Arguments:
+def held_by(function: Partial) -> Arguments:
     kept = [*enumerate(function.args), *function.keywords.items()]
     return [(place, value) for place, value in kept if not kinds.is_constant(value)]
 

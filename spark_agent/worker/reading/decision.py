@@ -172,6 +172,8 @@ def _with_buffers(decision: Decision, reading: Reading) -> Decision | None:
         outputs = {offset - _AHEAD for offset, site in decision.sites.items() if name in site.buffers}
         if _leads(reading, outputs, machine.pulls, resets) or _leads(reading, clears, appends, machine.pulls):
             return None
+        if _leads(reading, resets, resets, machine.pulls | outputs) or _is_deleted(reading, name):
+            return None  # the new list may have the id of the one before the last
         if any(name in site.flushed for site in decision.sites.values()):
             may_come_first = _leads(reading, appends, resets, machine.pulls)
             may_not = _leads(reading, machine.pulls, resets, appends)
@@ -180,6 +182,11 @@ def _with_buffers(decision: Decision, reading: Reading) -> Decision | None:
         if _leads(reading, appends, resets, machine.pulls):
             adds_first.add(name)
     return decision._replace(adds_first=frozenset(adds_first), lists_of_rows=tuple(lists.items()))
+
+
+def _is_deleted(reading: Reading, name: str) -> bool:
+    steps = (step for block in reading.blocks for step in block.steps)
+    return any(step.name in ("DELETE_FAST", "DELETE_DEREF") and step.value == name for step in steps)
 
 
 def _lists_of_rows(decision: Decision, machine: Machine) -> dict[str, str] | None:

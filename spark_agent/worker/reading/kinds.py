@@ -31,6 +31,15 @@ from types import (
 )
 from typing import Any
 
+from spark_agent.worker.reading.static_lookup import (
+    has,
+    inherited,
+    is_any,
+    is_kind_of,
+    module_namespace,
+    module_of,
+)
+
 CONTAINERS = (
     list,
     dict,
@@ -135,19 +144,24 @@ MAX_PARTS = 1_000
 def is_constant(value: Any) -> bool:
     """Can it hold nothing more than it does?"""
     kind = type(value)
-    if kind in CONSTANTS or isinstance(value, (bool, MappingProxyType)):
+    if is_any(kind, CONSTANTS) or kind is bool or kind is MappingProxyType:
         return True
-    if isinstance(value, (tuple, frozenset)):
-        return len(value) <= MAX_PARTS and all(map(is_constant, value))
-    module = kind.__module__.partition(".")[0]
-    return module in CONSTANT_MODULES and not hasattr(kind, "__next__")
+    for of in (tuple, frozenset):
+        if is_kind_of(value, of):
+            return of.__len__(value) <= MAX_PARTS and all(map(is_constant, of.__iter__(value)))
+    module = module_of(kind).partition(".")[0]
+    return module in CONSTANT_MODULES and not has(kind, "__next__")
+
+
+def is_container(value: Any) -> bool:
+    return is_any(type(value), CONTAINERS)
 
 
 def is_connection(value: Any) -> bool:
     """Is it of a module that says that it follows the Python Database API (PEP 249)?"""
-    module = type(value).__module__
+    module = module_of(type(value))
     while module:
-        namespace = vars(sys.modules[module]) if module in sys.modules else {}
+        namespace = module_namespace(sys.modules.get(module))
         if "apilevel" in namespace and "paramstyle" in namespace:
             return True
         module = module.rpartition(".")[0]
@@ -156,19 +170,30 @@ def is_connection(value: Any) -> bool:
 
 def is_apart(owner: Any) -> bool:
     """Does what a method of `owner` gives show nothing of what `owner` holds later?"""
-    if isinstance(owner, (ModuleType, type, FunctionType)) or is_constant(owner) or is_connection(owner):
+    if is_kind_of(owner, ModuleType, type, FunctionType) or is_constant(owner) or is_connection(owner):
         return True
-    return type(owner) not in CONTAINERS and is_of_library(type(owner))
+    return not is_container(owner) and is_of_library(type(owner))
 
 
 def is_builtin(value: Any, name: str) -> bool:
     if name == "from_iterable":
-        return bool(value == itertools.chain.from_iterable)
-    return value in (
-        getattr(builtins, name, None),
-        getattr(itertools, name, None),
-        deque if name == "deque" else None,
+        return type(value) is BuiltinFunctionType and value == itertools.chain.from_iterable
+    return is_any(
+        value,
+        (
+            getattr(builtins, name, None),
+            getattr(itertools, name, None),
+            deque if name == "deque" else None,
+        ),
     )
+
+
+def is_answering(value: Any) -> bool:
+    """Does a class of the user's say what attributes it has? What it says may count what it was asked."""
+    kind = type(value)
+    if is_standard(module_of(kind)) or is_of_library(kind):
+        return False
+    return has(kind, "__getattr__") or type(inherited(kind, "__getattribute__")) is FunctionType
 
 
 def is_standard(module: str) -> bool:
@@ -177,11 +202,11 @@ def is_standard(module: str) -> bool:
 
 def is_of_library(kind: type) -> bool:
     """Is it a class of an installed library, the standard one not among them?"""
-    if kind.__module__ in ("__main__", "builtins") or is_standard(kind.__module__):
+    module = module_of(kind)
+    if module in ("__main__", "builtins") or is_standard(module):
         return False
-    module = sys.modules.get(kind.__module__)
-    path = getattr(module, "__file__", None)
-    return path is not None and is_library_file(path)
+    path = module_namespace(sys.modules.get(module)).get("__file__")
+    return type(path) is str and is_library_file(path)
 
 
 @functools.lru_cache(maxsize=1_024)
@@ -201,24 +226,20 @@ def is_quiet_builtin(function: Any, arguments: list[tuple[Any, Any]]) -> bool:
 
 def is_changing_builtin(function: Any) -> bool:
     """Is it a function not written in Python that may change a container?"""
-    name = getattr(function, "__name__", "")
-    if isinstance(
-        function,
-        (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
-    ):
-        return name not in READS
-    if not isinstance(function, BuiltinFunctionType):
+    if is_any(type(function), (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)):
+        return function.__name__ not in READS
+    if type(function) is not BuiltinFunctionType:
         return False
-    return function.__module__ in CHANGING_MODULES or name in CHANGING
+    return function.__module__ in CHANGING_MODULES or function.__name__ in CHANGING
 
 
 def has_container(arguments: list[tuple[Any, Any]]) -> bool:
-    return any(type(value) in CONTAINERS for _place, value in arguments)
+    return any(is_container(value) for _place, value in arguments)
 
 
 def is_of_user(function: Any) -> bool:
     """Is it written in Python, and not in an installed library?"""
-    return isinstance(function, FunctionType) and not is_library_file(function.__code__.co_filename)
+    return type(function) is FunctionType and not is_library_file(function.__code__.co_filename)
 
 
 def is_changeable(argument: tuple[Any, Any]) -> bool:

@@ -7,7 +7,6 @@ used. What `kinds` knows of other objects is taken for granted.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -25,7 +24,18 @@ from spark_agent.worker.reading.called_functions import (
 )
 from spark_agent.worker.reading.decision import decision_on
 from spark_agent.worker.reading.instructions import CO_GENERATOR
-from spark_agent.worker.reading.scopes import Scope, Unknown, attribute, scope_of
+from spark_agent.worker.reading.scopes import Scope, attribute, scope_of
+from spark_agent.worker.reading.static_lookup import (
+    Partial,
+    Unknown,
+    called_on,
+    has,
+    is_any,
+    is_kind_of,
+    module_of,
+    name_of,
+    partial_of,
+)
 from spark_agent.worker.reading.values import CALLED_FOR_EFFECT, OLD, Need, Path
 
 MAX_DEPTH = 4
@@ -68,7 +78,7 @@ class ObjectCheck:
 
     def _note_call(self, function: Any, arguments: Arguments, depth: int) -> None:
         function, arguments, _owner = unwrapped(function, arguments)
-        if not isinstance(function, FunctionType) or kinds.is_library_file(function.__code__.co_filename):
+        if type(function) is not FunctionType or kinds.is_library_file(function.__code__.co_filename):
             return
         key = (id(function), tuple(id(value) for _place, value in arguments))
         outliving = outliving_parameters(function, arguments)
@@ -91,11 +101,11 @@ class ObjectCheck:
             stored = scope.find(path)
         except Unknown:
             stored = None
-        if isinstance(stored, ModuleType):
+        if is_kind_of(stored, ModuleType):
             return
         if path[0] == "global":  # the variable itself may have been set
             self._stored.add((id(scope.names), path[1]))
-        if not isinstance(stored, kinds.CONSTANTS):
+        if not is_kind_of(stored, *kinds.CONSTANTS):
             self._stored.add(id(stored))
 
     def _is_met(self, need: Need, scope: Scope, depth: int) -> bool:
@@ -128,40 +138,35 @@ class ObjectCheck:
         if kinds.is_constant(owner):
             return True
         self._used[id(owner)] = owner
-        if type(owner) in kinds.CONTAINERS:
+        if kinds.is_container(owner):
             return method in kinds.READS or not method
         if kinds.is_connection(owner):
             return True
-        if isinstance(owner, (ModuleType, type)):
+        if is_kind_of(owner, ModuleType, type):
             return not method or self.is_stateless(attribute(owner, method), arguments, depth)
-        if callable(owner) and isinstance(
-            owner, (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
-        ):
+        if is_kind_of(owner, FunctionType, BuiltinFunctionType, MethodType, functools.partial):
             return not method
-        if hasattr(type(owner), "__next__"):
-            return method == "__next__" and type(owner).__module__ in (
-                "itertools",
-                "builtins",
-            )
+        if has(type(owner), "__next__"):
+            return method == "__next__" and module_of(type(owner)) in ("itertools", "builtins")
         if kinds.is_of_library(type(owner)):
             return True
         return self._is_reading_by(owner, method, arguments, depth) if method else False
 
     def _is_reading_by(self, owner: Any, method: str, arguments: Arguments, depth: int) -> bool:
-        if kinds.is_standard(type(owner).__module__):
+        if kinds.is_standard(module_of(type(owner))):
             return False
         return self.is_stateless(attribute(owner, method), arguments, depth)
 
     def _is_given_safely(self, argument: Any, depth: int) -> bool:
-        if kinds.is_constant(argument) or isinstance(argument, (ModuleType, type)):
+        if kinds.is_constant(argument) or is_kind_of(argument, ModuleType, type):
             return True
         self._used[id(argument)] = argument
-        if type(argument) in kinds.CONTAINERS:
+        if kinds.is_container(argument):
             return True
         if callable(argument):
             return self.is_stateless(argument, [], depth)
-        return not hasattr(type(argument), "__next__") and not (
-            kinds.is_standard(type(argument).__module__) and not kinds.is_connection(argument)
+        return not has(type(argument), "__next__") and not (
+            kinds.is_standard(module_of(type(argument))) and not kinds.is_connection(argument)
         )
 
     # -- functions -----------------------------------------------------------------------------------------
@@ -174,32 +179,30 @@ class ObjectCheck:
             return False
         if any(place == "out" or is_changing_parameters(argument) for place, argument in arguments):
             return False
-        if isinstance(function, type):
+        if is_kind_of(function, type):
             return self._is_class_stateless(function, arguments, depth)
-        if isinstance(function, functools.partial):
-            return self._is_partial_stateless(function, arguments, depth)
+        if (partial := partial_of(function)) is not None:
+            return self._is_partial_stateless(partial, arguments, depth)
         if type(function) is functools._lru_cache_wrapper:
             return self.is_stateless(function.__wrapped__, arguments, depth + 1)
-        if isinstance(function, MethodType):
+        if type(function) is MethodType:
             self._used[id(function.__self__)] = function.__self__
             arguments = shifted(arguments, 1, [(0, function.__self__)])
             return self._is_function_stateless(function.__func__, arguments, depth)
-        if isinstance(function, FunctionType):
+        if type(function) is FunctionType:
             return self._is_function_stateless(function, arguments, depth)
-        if isinstance(function, BuiltinFunctionType):
+        if type(function) is BuiltinFunctionType:
             return self._is_builtin_stateless(function, arguments, depth)
         return self._is_callable_stateless(function, arguments, depth)
 
-    def _is_partial_stateless(
-        self, function: functools.partial[Any], arguments: Arguments, depth: int
-    ) -> bool:
+    def _is_partial_stateless(self, function: Partial, arguments: Arguments, depth: int) -> bool:
         arguments = shifted(arguments, len(function.args), held_by(function))
         return self.is_stateless(function.func, arguments, depth + 1)
 
     def _is_class_stateless(self, function: type, arguments: Arguments, depth: int) -> bool:
         """Does a new object hold nothing but what it is created with?"""
-        create = inspect.getattr_static(function, "__init__", None)
-        if not isinstance(create, FunctionType) or kinds.is_library_file(create.__code__.co_filename):
+        create = called_on(function, "__init__")
+        if create is None or kinds.is_library_file(create.__code__.co_filename):
             return True
         outliving = outliving_parameters(create, shifted(arguments, 1, []))
         effects = None if outliving is None else effects_if_known(create, frozenset(outliving))
@@ -210,7 +213,7 @@ class ObjectCheck:
 
     def _is_callable_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
         kind = type(function)
-        if kind.__name__ in (
+        if module_of(kind) == "builtins" and name_of(kind) in (
             "method_descriptor",
             "wrapper_descriptor",
             "method-wrapper",
@@ -219,24 +222,24 @@ class ObjectCheck:
             return not arguments or function.__name__ in kinds.READS
         if kinds.is_of_library(kind):
             return True
-        if kinds.is_standard(kind.__module__):
-            return kind.__module__ in kinds.CONSTANT_MODULES
+        if kinds.is_standard(module_of(kind)):
+            return module_of(kind) in kinds.CONSTANT_MODULES
         return self.is_reading(function, "__call__", arguments, depth + 1)
 
     def _is_builtin_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
         owner, module = function.__self__, function.__module__
-        if owner is not None and not isinstance(owner, (ModuleType, type)):
+        if owner is not None and not is_kind_of(owner, ModuleType, type):
             return self.is_reading(owner, function.__name__, arguments, depth + 1)
         if module == "builtins" and function.__name__ in kinds.CHANGING:
             return False
-        has_container = any(type(value) in kinds.CONTAINERS for _place, value in arguments)
+        has_container = kinds.has_container(arguments)
         return not (has_container and module in kinds.CHANGING_MODULES)
 
     def _is_function_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
-        if not isinstance(function, FunctionType):
+        if type(function) is not FunctionType:
             return self.is_stateless(function, arguments, depth + 1)
         if kinds.is_library_file(function.__code__.co_filename):
-            return not any(isinstance(value, kinds.CONTAINERS) for _p, value in arguments) or (
+            return not any(is_kind_of(value, *kinds.CONTAINERS) for _p, value in arguments) or (
                 function.__module__ not in kinds.CHANGING_MODULES
             )
         if id(function) in self._active:  # it calls itself
@@ -254,7 +257,7 @@ class ObjectCheck:
     def _is_reading_by_row(self, function: Any, depth: int) -> bool:
         """Does the generator `function` make each output of the row of its argument that it read last?"""
         function, arguments, _owner = unwrapped(function, [])
-        if not isinstance(function, FunctionType) or not function.__code__.co_flags & CO_GENERATOR:
+        if type(function) is not FunctionType or not function.__code__.co_flags & CO_GENERATOR:
             return False
         outliving = outliving_parameters(function, arguments)
         names = parameters(function.__code__)
@@ -271,7 +274,8 @@ class ObjectCheck:
         """Does a call leave all of its arguments as they are?"""
         function, arguments, _owner = unwrapped(function, [])
         if not kinds.is_of_user(function):
-            is_changing_module = getattr(function, "__module__", "") in kinds.CHANGING_MODULES
+            is_plain = is_any(type(function), (FunctionType, BuiltinFunctionType))
+            is_changing_module = is_plain and function.__module__ in kinds.CHANGING_MODULES
             return not is_changing_module and not kinds.is_changing_builtin(function)
         outliving = outliving_parameters(function, arguments)
         if outliving is None or depth > MAX_DEPTH:
@@ -287,7 +291,7 @@ class ObjectCheck:
         function, arguments, owner = unwrapped(function, arguments)
         if is_for_effect and any(map(kinds.is_changeable, arguments)) and not kinds.is_of_user(function):
             return False
-        if not isinstance(function, FunctionType):
+        if type(function) is not FunctionType:
             return not callable(function) or kinds.is_quiet_builtin(function, arguments)
         if not kinds.is_of_user(function):
             return function.__module__ not in kinds.CHANGING_MODULES or not kinds.has_container(arguments)

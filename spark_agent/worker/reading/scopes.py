@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import inspect
 import itertools
-from collections.abc import Mapping
+from collections import ChainMap, UserDict, UserList
+from collections.abc import Iterable, Mapping
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -19,11 +19,21 @@ from types import (
 )
 from typing import Any, NamedTuple
 
+from spark_agent.worker.reading.broadcasts import is_broadcast, value_of
 from spark_agent.worker.reading.kinds import (
     CONSTANTS,
-    CONTAINERS,
     MAX_PARTS,
     is_constant,
+    is_container,
+)
+from spark_agent.worker.reading.static_lookup import (
+    Unknown,
+    has,
+    is_any,
+    is_kind_of,
+    module_namespace,
+    module_of,
+    static_attribute,
 )
 from spark_agent.worker.reading.values import Batch, Path
 
@@ -40,10 +50,6 @@ _PLAIN_DESCRIPTORS = (
     ClassMethodDescriptorType,
     BuiltinFunctionType,
 )
-
-
-class Unknown(Exception):
-    """An object cannot be reached without running the user's code."""
 
 
 class Scope(NamedTuple):
@@ -83,21 +89,24 @@ def cells_of(function: FunctionType) -> dict[str, Any]:
 
 def attribute(owner: Any, name: str) -> Any:
     """`owner.name`, if that runs no code of the user's."""
-    if isinstance(owner, ModuleType):
-        if name in vars(owner):
-            return vars(owner)[name]
+    if is_kind_of(owner, ModuleType):
+        names = module_namespace(owner)
+        if type(owner) is ModuleType and name in names:
+            return names[name]
         raise Unknown
-    if type(owner).__module__ == "pyspark.core.broadcast" or type(owner).__module__ == "pyspark.broadcast":
-        return getattr(owner, name)
-    try:
-        static = inspect.getattr_static(owner, name)
-    except AttributeError:
-        raise Unknown from None
-    if isinstance(owner, type):
-        return getattr(owner, name) if not isinstance(static, property) else static
-    if isinstance(static, FunctionType):
-        return MethodType(static, owner)
-    if isinstance(static, _PLAIN_DESCRIPTORS) or not hasattr(type(static), "__get__"):
+    if name == "value" and is_broadcast(owner):
+        return value_of(owner)
+    static = static_attribute(owner, name)
+    if type(static) is property:
+        if is_kind_of(owner, type):
+            return static
+        raise Unknown
+    if type(static) is FunctionType:
+        return static if is_kind_of(owner, type) else MethodType(static, owner)
+    if not has(type(static), "__get__"):
+        return static
+    is_member_of_enum = is_kind_of(owner, type) and module_of(type(static)) == "enum"
+    if is_any(type(static), _PLAIN_DESCRIPTORS) or is_member_of_enum:
         return getattr(owner, name)
     raise Unknown
 
@@ -106,14 +115,22 @@ def part(owner: Any) -> Any:
     """A constant in place of any part of `owner`, if all of them are constants."""
     if is_constant(owner):
         return None
-    if type(owner) not in CONTAINERS or len(owner) > MAX_LOOKED_AT:
+    is_plain = is_container(owner) and not is_any(type(owner), (ChainMap, UserDict, UserList))
+    if not is_plain or len(owner) > MAX_LOOKED_AT:
         raise Unknown
-    kinds = set(map(type, owner.values() if isinstance(owner, Mapping) else owner))
-    if all(kind in CONSTANTS or kind is bool for kind in kinds) or all(map(is_constant, _values(owner))):
+    kinds = {id(kind): kind for kind in map(type, _items(owner))}.values()
+    if all(is_any(kind, CONSTANTS) or kind is bool for kind in kinds) or all(
+        map(is_constant, _values(owner))
+    ):
         return None
     raise Unknown
 
 
+def _items(owner: Any) -> Iterable[Any]:
+    items: Iterable[Any] = owner.values() if is_kind_of(owner, dict) else owner
+    return items
+
+
 def _values(owner: Any) -> list[Any]:
-    values = list(itertools.islice(owner.values() if isinstance(owner, Mapping) else owner, MAX_PARTS + 1))
+    values = list(itertools.islice(_items(owner), MAX_PARTS + 1))
     return values if len(values) <= MAX_PARTS else [owner]
