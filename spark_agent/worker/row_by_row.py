@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from spark_agent.worker.reading.decision import Decision, decision_on, listing_by
 from spark_agent.worker.reading.instructions import CO_GENERATOR
-from spark_agent.worker.reading.kinds import is_answering, is_constant
+from spark_agent.worker.reading.kinds import COUNTING, is_answering, is_constant
 from spark_agent.worker.reading.objects import ObjectCheck
 from spark_agent.worker.reading.scopes import Scope
 from spark_agent.worker.reading.static_lookup import Unknown, is_any, is_kind_of, partial_of, variables_of
@@ -44,7 +44,8 @@ class Level(NamedTuple):
 class PartitionReading:
     """How the outputs of one result come from the partition. Holds if `is_met` when the first row is read."""
 
-    def __init__(self, levels: list[Level], functions: list[Any], is_generator: bool) -> None:
+    def __init__(self, levels: list[Level], functions: list[Any], is_generator: bool, partition: int) -> None:
+        self._partition = partition
         self._levels = levels
         self._functions = functions
         outer = levels[-1].decision if is_generator else None
@@ -63,7 +64,11 @@ class PartitionReading:
             if not check.holds(decision.needs, decision.stored, scope):
                 return False
             check.note_calls(decision.calls, scope)
-        return all(check.is_stateless(function, [], 0) for function in self._functions) and check.is_disjoint
+            check.state.note_reachable(frame.f_code, frame.f_globals, variables.values(), self._partition)
+        return (
+            all(check.is_applied_by_row(function, self._partition) for function in self._functions)
+            and check.state.is_disjoint
+        )
 
 
 def reading_of(result: object, partition: object) -> PartitionReading | None:
@@ -77,7 +82,7 @@ def reading_of(result: object, partition: object) -> PartitionReading | None:
     is_generator = type(result) is GeneratorType
     if levels and not is_generator and not levels[-1].decision.is_row_by_row:
         return None
-    return PartitionReading(levels, functions, is_generator)
+    return PartitionReading(levels, functions, is_generator, id(partition))
 
 
 def listing_in(frame: FrameType, partition: int) -> list[Any] | None:
@@ -101,8 +106,9 @@ def listing_in(frame: FrameType, partition: int) -> list[Any] | None:
     if not check.holds(listing.needs, listing.stored, scope):
         return None
     check.note_calls(listing.calls, scope)
+    check.state.note_reachable(frame.f_code, frame.f_globals, variables.values(), partition)
     outputs = variables.get(listing.name)
-    return outputs if type(outputs) is list and not outputs and check.is_disjoint else None
+    return outputs if type(outputs) is list and not outputs and check.state.is_disjoint else None
 
 
 def _scope_in(frame: FrameType, variables: dict[str, Any]) -> Scope:
@@ -146,7 +152,7 @@ def _iterates(result: object, partition: object, levels: list[Level], functions:
     if type(result) in (enumerate, zip, itertools.islice) and not _gives_every_row(readers[0], partition):
         return False  # a number of the rows that were not left out
     if type(result) not in (map, filter, itertools.starmap, itertools.filterfalse):
-        return type(result) is zip or not others
+        return not others or (type(result) is zip and all(is_any(type(part), COUNTING) for part in others))
     functions += others
     return all(callable(part) for part in others)
 

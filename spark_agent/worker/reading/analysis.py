@@ -179,11 +179,25 @@ class Analysis:
         if block.handler is not None:
             results.append((block.handler.block, self._thrown(block, stack, thrown)))
         if block.following is not None:
-            results.append((block.following, (machine.locals, tuple(machine.stack))))
+            left = self._decided(stack, machine.stack)
+            results.append((block.following, (machine.locals, left)))
         if block.jump is not None:
             jump = machine.jump or (machine.locals, machine.stack)
-            results.append((block.jump, (jump[0], tuple(jump[1]))))
+            results.append((block.jump, (jump[0], self._decided(stack, jump[1]))))
         return results
+
+    def _decided(self, before: Sequence[Value], after: Sequence[Value]) -> tuple[Value, ...]:
+        """What a block leaves: whether it runs decides which values these are."""
+        control = self.machine.control
+        same = next(
+            (at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), None
+        )
+        kept = min(len(before), len(after)) if same is None else same
+        left = (
+            value._replace(atoms=value.atoms | beside(value.atoms, control)) if value.items is None else value
+            for value in after[kept:]
+        )
+        return (*after[:kept], *left)
 
     def _thrown(self, block: Block, stack: Sequence[Value], before: State | None) -> State:
         """What a handler finds if the instruction at hand fails."""

@@ -27,6 +27,7 @@ from spark_agent.worker.reading.methods import (
 from spark_agent.worker.reading.partition_calls import call_with_partition
 from spark_agent.worker.reading.values import (
     CALLED_FOR_EFFECT,
+    CLEAN,
     NOTHING,
     NULL,
     Atoms,
@@ -61,7 +62,7 @@ class Call(NamedTuple):
     @property
     def is_ending(self) -> bool:
         """Does it end the use of its object?"""
-        return self.name == "__exit__" or (self.name in ENDINGS and not self.arguments)
+        return self.name == "__exit__" or (self.name in ENDINGS and self.is_discarded and not self.arguments)
 
     @property
     def is_changing(self) -> bool:
@@ -120,6 +121,7 @@ def called(machine: Machine, step: Step, slots: list[Value], arguments: tuple[Va
         return call_with_partition(machine, step, callee, call.name, arguments)
     if call.path is not None and not call.is_ending:
         machine.calls.add(Need("quiet", call.path, None, machine.outside(arguments)))
+        machine.heap.results[step.offset] = call.path
     atoms = applied(machine, callee, call.operands)
     for operand in call.operands:
         if operand.code is not None:
@@ -130,7 +132,18 @@ def called(machine: Machine, step: Step, slots: list[Value], arguments: tuple[Va
     return _function(machine, call, atoms)
 
 
+def _set_up(machine: Machine, call: Call) -> Value:
+    """A frozen data class sets up its new objects by `object.__setattr__`. Else that may set any object."""
+    path = call.callee.path
+    if path is None or path[1] is None or not str(path[1][-1]).startswith("__dataclass"):
+        raise Undecided
+    machine.heap.store(call.arguments[0].places, machine.merged(call.arguments[1:]) | machine.control)
+    return CLEAN
+
+
 def _method(machine: Machine, call: Call, receiver: Value, atoms: Atoms) -> Value:
+    if call.name in ("__setattr__", "__delattr__"):
+        return _set_up(machine, call)
     added = machine.merged(call.arguments) | machine.control
     inner = frozenset(place for argument in call.arguments for place in argument.places)
     buffers = machine.buffers_of(receiver)
@@ -229,6 +242,7 @@ def _leave_arguments(machine: Machine, call: Call, atoms: Atoms) -> None:
         places = [place for place in value.places if not outlives(place)]
         if call.callee.code is not None:
             continue  # what it does is known
+        _note_held(machine, call, value)
         if machine.buffers_of(value) and call.name not in MUTATORS:
             _note_still(machine, call, value)
         elif places and call.path is not None:
@@ -236,6 +250,15 @@ def _leave_arguments(machine: Machine, call: Call, atoms: Atoms) -> None:
         elif places and call.is_discarded and call.name not in MUTATORS:
             others = (operand for operand in call.operands if operand is not value)
             machine.heap.store(places, machine.merged(others) | atoms)
+
+
+def _note_held(machine: Machine, call: Call, value: Value) -> None:
+    """Objects that outlive the turn and are held by a new one are left as they are."""
+    if call.path is None or is_reached(value.path) or any(map(outlives, value.places)):
+        return
+    older = [place for place in machine.heap.reachable(value.places) if outlives(place)]
+    if older:
+        machine.heap.store(older, frozenset((Need("still", call.path),)), is_noted=False)
 
 
 def _note_still(machine: Machine, call: Call, value: Value) -> None:

@@ -17,11 +17,12 @@ from spark_agent.worker.reading.values import (
     ROW,
     Atoms,
     Batch,
-    Need,
+    Path,
     Place,
     Value,
     aged,
     flushed,
+    is_demanding,
     is_outside,
     is_parameter,
 )
@@ -40,6 +41,8 @@ class Heap:
         self._delegates: dict[Any, frozenset[Place]] = {}
         #: Objects from outside that something was put into.
         self.stored: set[Any] = set()
+        #: Where a function is called -> how it is reached.
+        self.results: dict[Any, Path] = {}
         self.is_changed = False
         #: Was a row read?
         self.is_started = False
@@ -124,6 +127,8 @@ class Heap:
             root = place.root
             if is_outside(root) and is_noted:
                 self.stored.add(root)
+            elif root in self.results and is_noted:
+                self.stored.add(("result", self.results[root]))
             before = self._contents.get(root, NOTHING)
             after = before | self._kept(place, atoms)
             if after != before:
@@ -137,7 +142,7 @@ class Heap:
             if Batch(name, False) in atoms:
                 self.self_fed.add(name)
             return atoms - {ROW} | {Batch(name, False)} if ROW in atoms else atoms
-        is_counting = self.is_started and not any(isinstance(atom, Need) for atom in atoms)
+        is_counting = self.is_started and not any(map(is_demanding, atoms))
         count = COUNTED if is_counting else NOTHING
         if place.age or is_outside(place.root):
             return aged(atoms) | count

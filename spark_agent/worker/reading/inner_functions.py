@@ -20,10 +20,17 @@ def applied(machine: Machine, function: Value, arguments: tuple[Value, ...]) -> 
     _take_over(machine, effects)
     added = machine.merged(arguments) | atoms | machine.control
     for path in effects.stored:
+        is_noted = path[0] != "set"
+        if path[0] in ("set", "result"):
+            rebased = _rebased(machine, path[1])
+            machine.heap.stored |= {(path[0], rebased, *path[2:])} if rebased is not None else set()
+            if path[0] == "result":
+                continue
+            path = path[1]
         root = _root(path)
         if root[0] == "cell" and root[1] in machine.cell_names:
             raise Undecided
-        machine.heap.store((Place(root),), added)
+        machine.heap.store((Place(root),), added, is_noted=is_noted)
     left = translated(machine, effects.parameters)
     for argument in arguments if effects.parameters else ():
         if effects.is_changing_parameters:

@@ -24,7 +24,6 @@ from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
     FunctionType,
-    MappingProxyType,
     MethodDescriptorType,
     ModuleType,
     WrapperDescriptorType,
@@ -38,6 +37,7 @@ from spark_agent.worker.reading.static_lookup import (
     is_kind_of,
     module_namespace,
     module_of,
+    name_of,
 )
 
 CONTAINERS = (
@@ -93,6 +93,10 @@ CONSTANT_MODULES = frozenset(
         "random",
     ]
 )
+#: Types of these modules that hold what is put into them, or call what they are given.
+_NOT_CONSTANT = frozenset(
+    ("SimpleNamespace", "_local", "local", "LoggerAdapter", "methodcaller", "mappingproxy", "Context")
+)
 READS = frozenset(
     [
         "__getitem__",
@@ -138,19 +142,34 @@ CHANGING = frozenset(
     )
 )
 CHANGING_MODULES = frozenset(("_heapq", "heapq", "_bisect", "bisect", "random", "_random", "_operator"))
+#: Iterators beside the partition, and what creates them, that give what was known before.
+COUNTING = tuple(
+    type(iterator)
+    for iterator in (
+        *(itertools.count(), itertools.cycle(()), itertools.repeat(0), iter(range(0)), iter(range(1 << 99))),
+        *(iter([]), iter(()), iter("")),
+    )
+)
 MAX_PARTS = 1_000
+
+
+def is_filling(value: Any) -> bool:
+    """Does a container get an item when one is asked for that it has not?"""
+    return type(value) is defaultdict and value.default_factory is not None
 
 
 def is_constant(value: Any) -> bool:
     """Can it hold nothing more than it does?"""
     kind = type(value)
-    if is_any(kind, CONSTANTS) or kind is bool or kind is MappingProxyType:
+    if is_any(kind, CONSTANTS) or kind is bool:
         return True
     for of in (tuple, frozenset):
         if is_kind_of(value, of):
             return of.__len__(value) <= MAX_PARTS and all(map(is_constant, of.__iter__(value)))
     module = module_of(kind).partition(".")[0]
-    return module in CONSTANT_MODULES and not has(kind, "__next__")
+    if module not in CONSTANT_MODULES or has(kind, "__next__") or name_of(kind) in _NOT_CONSTANT:
+        return False
+    return module != "json" or not any(map(callable, getattr(value, "__dict__", {}).values()))
 
 
 def is_container(value: Any) -> bool:

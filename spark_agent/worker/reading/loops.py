@@ -6,7 +6,7 @@ import sys
 
 from spark_agent.worker.reading.instructions import Step, Undecided
 from spark_agent.worker.reading.machine import OUTSIDE, TURN, Machine, operation
-from spark_agent.worker.reading.values import CLEAN, NOTHING, NULL, Value, part_of
+from spark_agent.worker.reading.values import CLEAN, NOTHING, NULL, OLD_ROWS, Value, part_of
 
 _LEAVES_ITERATOR = sys.version_info >= (
     3,
@@ -56,7 +56,7 @@ def _send(machine: Machine, step: Step) -> None:
     machine.condition |= item.atoms
     kept = [iterator] if _LEAVES_ITERATOR else []
     rest = machine.locals if iterator.items is None else machine.ended(iterator)
-    machine.jump = dict(rest), [*machine.stack[:-1], *kept, item]
+    machine.jump = dict(rest), [*machine.stack[:-1], *kept, Value(OLD_ROWS)]  # what it returned
     item = item if iterator.items is None else machine.pull(iterator, step)
     machine.stack.append(item)
 

@@ -29,6 +29,7 @@ from spark_agent.worker.reading.values import (
     flushed,
     is_outside,
     is_reached,
+    value_at,
 )
 
 #: Variables of no function. STARTED is set once a row was read. TURN has cells INSIDE from there until the
@@ -53,7 +54,6 @@ _PLAIN: dict[str, tuple[int, int]] = {
     "POP_EXCEPT": (1, 0),
     "POP_TOP": (1, 0),
     "POP_ITER": (1, 0),
-    "IMPORT_NAME": (2, 1),
     "RETURN_GENERATOR": (0, 1),
     "GEN_START": (1, 0),
     "LOAD_COMMON_CONSTANT": (0, 1),
@@ -269,7 +269,10 @@ class Machine:
         is_buffer = any(self.heap.buffers.get(place.root) == name for place in value.places)
         is_fixed = name not in self.moving or is_buffer
         if value.items is None and value.path is None and value.code is None and is_fixed:
-            return value._replace(path=("local", name))
+            atoms = (
+                value_at(("local", name)) if value.places and not is_buffer and self.is_started else NOTHING
+            )
+            return value._replace(atoms=value.atoms | atoms, path=("local", name))
         return value
 
     def store(self, name: str, value: Value, step: Step) -> None:
@@ -283,7 +286,8 @@ class Machine:
         elif value.items is None and self.control:
             value = value._replace(atoms=value.atoms | beside(self.heap.atoms(value), self.control))
         kind = None if value.path is None else value.path[0]
-        if kind == "local" or (kind == "part" and name not in self.moving):
+        is_of_new = kind == "attribute" and not is_reached(value.path)
+        if kind == "local" or is_of_new or (kind == "part" and name not in self.moving):
             value = value._replace(path=None)  # it is reached by this name
         self.locals[name] = value
 

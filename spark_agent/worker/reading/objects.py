@@ -25,6 +25,7 @@ from spark_agent.worker.reading.called_functions import (
 from spark_agent.worker.reading.decision import decision_on
 from spark_agent.worker.reading.instructions import CO_GENERATOR
 from spark_agent.worker.reading.scopes import Scope, attribute, scope_of
+from spark_agent.worker.reading.shared_state import SharedState
 from spark_agent.worker.reading.static_lookup import (
     Partial,
     Unknown,
@@ -36,17 +37,19 @@ from spark_agent.worker.reading.static_lookup import (
     name_of,
     partial_of,
 )
-from spark_agent.worker.reading.values import CALLED_FOR_EFFECT, OLD, Need, Path
+from spark_agent.worker.reading.values import BESIDE, CALLED_FOR_EFFECT, OLD, Need, Path, root_of
 
 MAX_DEPTH = 4
+_CHANGING = frozenset(("__next__", "__setattr__", "__delattr__", "__setitem__", "__delitem__", "__missing__"))
+_DESCRIPTORS = ("method_descriptor", "wrapper_descriptor", "builtin_method")
+NO_CODE = compile("", "", "exec")
 
 
 class ObjectCheck:
     """One check of the objects that a function uses, and of those that it puts something into."""
 
     def __init__(self) -> None:
-        self._used: dict[Any, Any] = {}
-        self._stored: set[Any] = set()
+        self.state = SharedState()
         self._active: set[int] = set()
         self._noted: set[Any] = set()
 
@@ -60,7 +63,7 @@ class ObjectCheck:
         """Are the `needs` met, and is nothing that is used in what is `stored` into?"""
         try:
             for path in stored:
-                self._note_stored(path, scope)
+                self.state.store(path, scope)
             return all(self._is_met(need, scope, depth) for need in needs)
         except Unknown:
             return False
@@ -89,28 +92,13 @@ class ObjectCheck:
         if effects is not None:
             scope = scope_of(function, outliving)
             for path in effects.stored:
-                self._note_stored(path, scope)
+                self.state.store(path, scope)
             self.note_calls(effects.calls, scope, depth + 1)
 
-    @property
-    def is_disjoint(self) -> bool:
-        return not self._stored & self._used.keys()
-
-    def _note_stored(self, path: Path, scope: Scope) -> None:
-        try:
-            stored = scope.find(path)
-        except Unknown:
-            stored = None
-        if is_kind_of(stored, ModuleType):
-            return
-        if path[0] == "global":  # the variable itself may have been set
-            self._stored.add((id(scope.names), path[1]))
-        if not is_kind_of(stored, *kinds.CONSTANTS):
-            self._stored.add(id(stored))
-
     def _is_met(self, need: Need, scope: Scope, depth: int) -> bool:
-        if need.path[0] == "global":
-            self._used[(id(scope.names), need.path[1])] = None
+        if need.kind == "value":
+            return self.state.is_usable(need.path, scope)
+        self.state.use_variable(need.path, scope)
         if need.kind == "is":
             return kinds.is_builtin(scope.find(need.path), need.method or "")
         if need.kind == "reads":
@@ -129,6 +117,11 @@ class ObjectCheck:
             return self.is_stateless(scope.find(need.path), arguments, depth)
         return self.is_reading(scope.find(need.path), need.method or "", arguments, depth)
 
+    def is_applied_by_row(self, function: Any, partition: int) -> bool:
+        """Is it a function for items of an iterator, which keeps nothing of them?"""
+        self.state.note_reachable(NO_CODE, {}, [function], partition)
+        return self.is_stateless(function, [], 0)
+
     # -- objects -------------------------------------------------------------------------------------------
 
     def is_reading(self, owner: Any, method: str, arguments: Arguments, depth: int) -> bool:
@@ -137,9 +130,9 @@ class ObjectCheck:
             return False
         if kinds.is_constant(owner):
             return True
-        self._used[id(owner)] = owner
+        self.state.use(owner)
         if kinds.is_container(owner):
-            return method in kinds.READS or not method
+            return (method in kinds.READS or not method) and not kinds.is_filling(owner)
         if kinds.is_connection(owner):
             return True
         if is_kind_of(owner, ModuleType, type):
@@ -147,7 +140,7 @@ class ObjectCheck:
         if is_kind_of(owner, FunctionType, BuiltinFunctionType, MethodType, functools.partial):
             return not method
         if has(type(owner), "__next__"):
-            return method == "__next__" and module_of(type(owner)) in ("itertools", "builtins")
+            return method == BESIDE and is_any(type(owner), kinds.COUNTING)
         if kinds.is_of_library(type(owner)):
             return True
         return self._is_reading_by(owner, method, arguments, depth) if method else False
@@ -160,9 +153,9 @@ class ObjectCheck:
     def _is_given_safely(self, argument: Any, depth: int) -> bool:
         if kinds.is_constant(argument) or is_kind_of(argument, ModuleType, type):
             return True
-        self._used[id(argument)] = argument
+        self.state.use(argument)
         if kinds.is_container(argument):
-            return True
+            return not kinds.is_filling(argument)
         if callable(argument):
             return self.is_stateless(argument, [], depth)
         return not has(type(argument), "__next__") and not (
@@ -184,9 +177,10 @@ class ObjectCheck:
         if (partial := partial_of(function)) is not None:
             return self._is_partial_stateless(partial, arguments, depth)
         if type(function) is functools._lru_cache_wrapper:
+            self.state.use(function)
             return self.is_stateless(function.__wrapped__, arguments, depth + 1)
         if type(function) is MethodType:
-            self._used[id(function.__self__)] = function.__self__
+            self.state.use(function.__self__)
             arguments = shifted(arguments, 1, [(0, function.__self__)])
             return self._is_function_stateless(function.__func__, arguments, depth)
         if type(function) is FunctionType:
@@ -213,17 +207,17 @@ class ObjectCheck:
 
     def _is_callable_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
         kind = type(function)
-        if module_of(kind) == "builtins" and name_of(kind) in (
-            "method_descriptor",
-            "wrapper_descriptor",
-            "method-wrapper",
-            "builtin_method",
-        ):
-            return not arguments or function.__name__ in kinds.READS
+        if module_of(kind) == "builtins" and name_of(kind) == "method-wrapper":
+            return self.is_reading(function.__self__, function.__name__, arguments, depth + 1)
+        if module_of(kind) == "builtins" and name_of(kind) in _DESCRIPTORS:
+            is_reading = function.__name__ in kinds.READS
+            return is_reading or (not arguments and function.__name__ not in _CHANGING)
+        if name_of(kind) == "ufunc" and kinds.is_of_library(kind):
+            return not any(type(place) is int and place >= function.nin for place, _value in arguments)
         if kinds.is_of_library(kind):
             return True
         if kinds.is_standard(module_of(kind)):
-            return module_of(kind) in kinds.CONSTANT_MODULES
+            return kinds.is_constant(function)
         return self.is_reading(function, "__call__", arguments, depth + 1)
 
     def _is_builtin_stateless(self, function: Any, arguments: Arguments, depth: int) -> bool:
@@ -303,7 +297,8 @@ class ObjectCheck:
         )
         if effects is None or outliving is None or OLD in effects.parameters:
             return False
-        changed = {path[1] for path in effects.stored if path[0] == "local"}
+        roots = (root_of(path) for path in effects.stored)
+        changed = {root[1] for root in roots if root[0] == "local"}
         needs = {atom for atom in effects.parameters if isinstance(atom, Need)} | effects.left
         is_changing = any(outliving.get(name) is not owner for name in changed)
         return not is_changing and self.holds(needs, (), scope_of(function, outliving), depth + 1)

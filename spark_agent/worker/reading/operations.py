@@ -16,10 +16,14 @@ from spark_agent.worker.reading.values import (
     Need,
     Place,
     Value,
+    is_outside,
+    is_reached,
     part_of,
+    value_at,
 )
 
 _SUBSCRIPT = 26  # the operation of BINARY_OP that is a subscript, from Python 3.14 on
+_VARIABLES = ("local", "global", "cell")
 _IN_PLACE = range(13, 26)  # operations of BINARY_OP that change their left side
 
 
@@ -65,7 +69,7 @@ def _load_global(machine: Machine, step: Step) -> None:
 
 
 def _load_outside(machine: Machine, path: tuple[str, str]) -> None:
-    machine.stack.append(Value(places=frozenset((Place(path),)), path=path))
+    machine.stack.append(Value(value_at(path), frozenset((Place(path),)), path))
 
 
 @operation("STORE_FAST", "STORE_DEREF", "STORE_GLOBAL")
@@ -211,11 +215,20 @@ def _unary(machine: Machine, step: Step) -> None:
 @operation("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR")
 def _store_part(machine: Machine, step: Step) -> None:
     value, target, *keys = machine.pop({"STORE_SUBSCR": 3, "STORE_SLICE": 4, "STORE_ATTR": 2}[step.name])
-    _put(machine, target, machine.merged((value, *keys)), value.places)
+    is_direct = step.name == "STORE_ATTR" and target.path is not None and target.path[0] in _VARIABLES
+    _put(machine, target, machine.merged((value, *keys)), value.places, is_noted=not is_direct)
+    name = step.value if step.name == "STORE_ATTR" else None
+    if is_reached(target.path):
+        machine.heap.stored.add(("set", target.path, name))
+    outside = (place.root for place in target.places if is_outside(place.root))
+    machine.heap.stored |= {("set", root, name) for root in outside if not is_reached(target.path)}
 
 
-def _put(machine: Machine, target: Value, atoms: Atoms, inner: frozenset[Place]) -> None:
-    machine.heap.store(target.places, atoms | machine.control, inner)
+def _put(
+    machine: Machine, target: Value, atoms: Atoms, inner: frozenset[Place], *, is_noted: bool = True
+) -> None:
+    places = machine.heap.delegates(target.places)
+    machine.heap.store(places, atoms | machine.control, inner, is_noted=is_noted)
     machine.spoiled |= machine.buffers_of(target)
 
 
@@ -233,12 +246,24 @@ def _load_attribute(machine: Machine, step: Step) -> None:
     if is_method:
         machine.stack += [Value(path=path), value]
         return
-    machine.stack.append(Value(machine.heap.atoms(value), machine.heap.parts(value.places), path))
+    atoms = machine.heap.atoms(value) | (value_at(path) if is_reached(path) else frozenset())
+    machine.stack.append(Value(atoms, machine.heap.parts(value.places), path))
+
+
+@operation("IMPORT_NAME")
+def _import(machine: Machine, step: Step) -> None:
+    level, names = machine.pop(2)
+    if level.constant != (0,):
+        machine.stack.append(CLEAN)  # beside this module
+        return
+    has_names = names.constant is not None and bool(names.constant[0])
+    _load_outside(machine, ("import", step.value if has_names else step.value.partition(".")[0]))
 
 
 @operation("IMPORT_FROM")
-def _import_from(machine: Machine, _step: Step) -> None:
-    machine.stack.append(CLEAN)
+def _import_from(machine: Machine, step: Step) -> None:
+    path = ("attribute", machine.stack[-1].path, step.value)
+    machine.stack.append(Value(places=machine.stack[-1].places, path=path))
 
 
 @operation("UNPACK_SEQUENCE", "UNPACK_EX")

@@ -12,6 +12,7 @@ from spark_agent.worker.reading.methods import (
     WRAPPERS,
 )
 from spark_agent.worker.reading.values import (
+    BESIDE,
     CLEAN,
     EVERY_ROW,
     NEXT_ROWS,
@@ -75,6 +76,13 @@ def _needed(machine: Machine, path: Path | None) -> Atoms:
     return frozenset((Need("call", path),))
 
 
+def _beside(machine: Machine, value: Value) -> Atoms:
+    """What a new iterator beside the partition gives: of the user's generators that is not known."""
+    calls = (machine.heap.results.get(place.root) for place in value.places)
+    paths = [path for path in calls if path is not None]
+    return frozenset(Need("use", path, BESIDE) for path in paths) if paths else OLD_ROWS
+
+
 def _wrapped(machine: Machine, name: str, reader: Value, others: list[Value]) -> Value:
     items = reader.items or OLD_ROWS
     if name in NUMBERING and reader.path != EVERY_ROW:
@@ -82,7 +90,9 @@ def _wrapped(machine: Machine, name: str, reader: Value, others: list[Value]) ->
     for value in others:
         items |= machine.heap.atoms(value) | machine.of_cells(value)
         if value.path is not None and is_reached(value.path):
-            items |= {Need("use", value.path, "__next__" if name == "zip" else "")}
+            items |= {Need("use", value.path, BESIDE if name == "zip" else "")}
+        elif name == "zip" and value.places:
+            items |= _beside(machine, value)
     path = reader.path if name in ONE_FOR_ONE else None
     if name == "islice" and reader.path == EVERY_ROW:
         path = NEXT_ROWS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import sys
 from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterable, Mapping
 from types import (
@@ -66,6 +67,8 @@ class Scope(NamedTuple):
         if kind == "part":
             return part(self.find(rest[0]))
         try:
+            if kind == "import":
+                return sys.modules[rest[0]]
             if kind == "global":
                 return self.names[rest[0]] if rest[0] in self.names else getattr(builtins, rest[0])
             return (self.variables if kind == "local" else self.cells)[rest[0]]

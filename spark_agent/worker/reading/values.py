@@ -37,7 +37,8 @@ class Need(NamedTuple):
 
     The kinds: "use" (a method, an operation), "call", "quiet" (a call that puts nothing of earlier rows into
     its arguments), "still" (one that puts nothing into them), "reads" (a generator that reads row by row),
-    "is" (it is the builtin `method`), "connection", "apart" (its methods give nothing that it holds later).
+    "value" (nothing is put into it later), "is" (it is the builtin `method`), "connection", "apart" (its
+    methods give nothing that it holds later).
     """
 
     kind: str
@@ -48,6 +49,8 @@ class Need(NamedTuple):
 
 #: The method of a "quiet" need whose result nobody uses.
 CALLED_FOR_EFFECT = "effect"
+#: The method of a "use" need of what gives an item beside each row.
+BESIDE = "__beside__"
 Atom = str | Batch | Need
 Atoms = frozenset[Atom]
 NOTHING: Atoms = frozenset()
@@ -132,11 +135,27 @@ def is_parameter(root: Any) -> bool:
     return isinstance(root, int) and root < 0
 
 
+def root_of(path: Path) -> Path:
+    """Where the path of something that is stored into begins."""
+    while path[0] in ("attribute", "part", "set"):
+        path = path[1]
+    return path
+
+
+def value_at(path: Path) -> Atoms:
+    return frozenset((Need("value", path),))
+
+
+def is_demanding(atom: Atom) -> bool:
+    """Does it ask for more than that an object stays as it is?"""
+    return isinstance(atom, Need) and atom.kind != "value"
+
+
 def is_reached(path: Path | None) -> bool:
     """Does `path` begin at an object from outside?"""
     while path is not None and path[0] in ("attribute", "part"):
         path = path[1]
-    return path is not None and path[0] in ("local", "global", "cell")
+    return path is not None and path[0] in ("local", "global", "cell", "import")
 
 
 def part_of(path: Path | None) -> Path:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.support.generators import setup
+from tests.support.generators.outside_state import CARRIED
 from tests.support.generators.setup import (
     SEEN,
     TOTALS,
@@ -38,7 +39,7 @@ from tests.support.generators.setup import (
 )
 
 Rows = Iterator[str]
-HOSTILE: dict[str, Callable[[Rows], Any]] = {}
+HOSTILE: dict[str, Callable[[Rows], Any]] = dict(CARRIED)
 
 
 def hostile(function: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
