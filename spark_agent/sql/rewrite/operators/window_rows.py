@@ -43,9 +43,11 @@ def may_repeat(walk: Walk, plan: Plan) -> bool:
 def row_key(walk: Walk, plan: Plan, ids: Ids, *, is_repeated: bool) -> Expression | None:
     """A number that is the same for rows of a window with the same ids, and no others.
 
-    With `is_repeated` they are of one partition and tied, too. None where that cannot be had.
+    With `is_repeated` they are of one partition and tied, too. None where that cannot be had. What windows
+    have added follows from the row. It may itself be the hash of the other ids, and such a hash must not go
+    into a hash behind them: the two would cancel each other.
     """
-    columns = [column for column, _ in ids]
+    columns = [column for column, _ in reversed(ids) if id(column) not in walk.window_columns]
     if not is_repeated and len(columns) == 1 and not bool(columns[0].nullable()):
         return columns[0]
     if is_repeated:

@@ -388,6 +388,31 @@ def _of_joined(s: Shop) -> Data:
     return r.select(data, lambda row: (row[0][0].id, row[0][1].name, *row[1:]))
 
 
+def _two_of_joined(s: Shop) -> Data:
+    """Two wide frames in one SELECT over a join: the hash of a row's ids is no part of another such hash."""
+    pairs = r.join(s.orders, s.customers, lambda o, c: r.equal(o.customer, c.key))
+    by = (
+        Key("", lambda pair: pair[0].amount),
+        Key("", lambda pair: pair[0].id),
+        Key("", lambda pair: pair[1].name),
+    )
+
+    def before(order: Sequence[Key], rows: Rows, at: int) -> tuple[Any, list[int]]:
+        numbers = Frame("rows", -9, -2).rows(order, rows, at)
+        return r.total(rows[number][0].amount for number in numbers), numbers
+
+    def behind(order: Sequence[Key], rows: Rows, at: int) -> tuple[Any, list[int]]:
+        numbers = Frame("rows", 2, 12).rows(order, rows, at)
+        return len(numbers), numbers
+
+    data: Data = []
+    counted = window_of(pairs, lambda pair: pair[1].key, by, [Function("", behind)])
+    for row, sources in window_of(pairs, lambda pair: (), by, [Function("", before)]):
+        (other,) = [entry for entry in counted if entry[0][0] == row[0]]
+        data.append(((row[0][0].id, row[0][1].name, row[1], other[0][1]), sources | other[1]))
+    return data
+
+
 def _of_groups(s: Shop) -> Data:
     groups = r.aggregate(s.orders, lambda o: (o.customer,), lambda rows: (r.total(o.amount for o in rows),))
 
@@ -443,6 +468,14 @@ CHOSEN: dict[str, Case] = {
         )
         + ", v as (partition by key order by amount, id, name)",
         _of_joined,
+    ),
+    "two wide frames over joined rows": sql(
+        "select id, name, "
+        "sum(amount) over (order by amount, id, name rows between 9 preceding and 2 preceding), "
+        "count(*) over "
+        "(partition by key order by amount, id, name rows between 2 following and 12 following) "
+        "from orders join customers on customer = key",
+        _two_of_joined,
     ),
     "frames over rows without a match": sql(
         "select id, weight, lag(customer) ignore nulls over (order by id, weight), "
