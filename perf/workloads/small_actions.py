@@ -1,9 +1,9 @@
 """Many small actions, each timed: what an interactive user waits for.
 
-    spark-submit perf/workloads/small_actions.py rdd|dataframe COUNT OUTPUT
+    spark-submit perf/workloads/small_actions.py rdd|dataframe|write COUNT OUTPUT
 
-Writes the milliseconds of each action as a list of JSON into the file OUTPUT. An ordinary Spark job: no
-lineage in it.
+Writes the milliseconds of each action as a list of JSON into the file OUTPUT. `write` writes files beside it.
+An ordinary Spark job: no lineage in it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -27,12 +28,19 @@ def dataframe_action(spark: SparkSession) -> Callable[[], object]:
     return lambda: frame.where("number % 2 = 0").select("text").collect()
 
 
-ACTIONS = {"rdd": rdd_action, "dataframe": dataframe_action}
+def write_action(spark: SparkSession, folder: str) -> Callable[[], object]:
+    frame = spark.createDataFrame([(number, str(number)) for number in range(100)], "number int, text string")
+    return lambda: frame.where("number % 2 = 0").write.mode("overwrite").parquet(folder)
 
 
 def main(kind: str, count: str, output: str) -> None:
     spark = SparkSession.builder.appName("SmallActions").getOrCreate()
-    action = ACTIONS[kind](spark)
+    actions: dict[str, Callable[[SparkSession], Callable[[], object]]] = {
+        "rdd": rdd_action,
+        "dataframe": dataframe_action,
+        "write": partial(write_action, folder=f"{output}.written"),
+    }
+    action = actions[kind](spark)
     durations_ms = []
     for _ in range(int(count)):
         began = time.perf_counter()
@@ -44,5 +52,5 @@ def main(kind: str, count: str, output: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 4:
-        sys.exit("usage: spark-submit small_actions.py rdd|dataframe COUNT OUTPUT")
+        sys.exit("usage: spark-submit small_actions.py rdd|dataframe|write COUNT OUTPUT")
     main(*sys.argv[1:])
