@@ -72,7 +72,10 @@ class ProcessSender:
         )
         if problem:
             wait_budget.pause()
-        return Sender(settings, wait_budget, problem, process_spool(settings, self.local_folders))
+        sender = Sender(settings, wait_budget, problem, process_spool(settings, self.local_folders))
+        if sender.spool_delivery is not None:
+            sender.spool_delivery.start()  # what processes that have ended left there
+        return sender
 
 
 def process_spool(settings: AgentSettings, local_folders: str = "") -> Spool | None:

@@ -46,7 +46,7 @@ final class SpoolFolder {
   }
 
   private static Object owner(Path folder) throws IOException {
-    return Files.getAttribute(folder, "unix:uid");
+    return Files.getAttribute(folder, "unix:uid", LinkOption.NOFOLLOW_LINKS);
   }
 
   /** Makes the folder if it is not there. Throws where it cannot be used. */
