@@ -6,6 +6,7 @@ is not there is made with the number of partitions that agents give it. Knows no
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,6 +21,8 @@ from spark_agent.contract.spool_files import SpooledMessage
 
 #: A broker may take so long for an answer before it counts as gone.
 _ANSWER_S = 120.0
+#: ... but not so long for a connection.
+_CONNECT_S = 15.0
 #: What lets a client wait so long for each answer, from the first one on.
 _PATIENCE = {
     "api.version.request.timeout.ms": int(_ANSWER_S * 1000),
@@ -125,8 +128,22 @@ class SpooledMessages:
             self._partitions[topic] = listed
         return self._partitions[topic]
 
+    def _check_that_something_listens(self) -> None:
+        """A broker that answers late is waited for, one that is not there is not. Raises LineageError."""
+        problem = ""
+        for server in self._servers.split(","):
+            host, _, port = server.rpartition("://")[2].rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+            except (OSError, ValueError) as error:
+                problem = str(error)
+            else:
+                return
+        raise BrokerUnavailableError(f"no Kafka broker answers at {self._servers} ({problem})")
+
     def _listed(self, topic: str) -> int:
         """How many partitions a topic has; 0 where it is not there."""
+        self._check_that_something_listens()
         try:
             # Not of this topic alone: to ask for one that is missing may make it, with too few partitions.
             topics = self._producer.list_topics(timeout=4 * _ANSWER_S).topics
