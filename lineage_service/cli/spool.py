@@ -20,7 +20,7 @@ from lineage_service.kafka import client
 from lineage_service.kafka.spooled_messages import SpooledMessages
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
 from spark_agent.contract import spool_files
-from spark_agent.contract.spool_files import ReadOutcome
+from spark_agent.contract.spool_files import ReadOutcome, SpoolFile
 from spark_agent.contract.spool_folder import spool_folder
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _deliver(settings: Settings, spool: _Folder | _Remote, where: str, brokers: 
     files = spool.files()
     for begin in range(0, len(files), _GROUP):
         with ExitStack() as claims:
-            opened: dict[str, list[tuple[str, Any]]] = {}  # by brokers
+            opened: dict[str, list[tuple[str, SpoolFile]]] = {}  # by brokers
             for path in files[begin : begin + _GROUP]:
                 file = claims.enter_context(spool.opened(path))
                 if file is None:
@@ -113,7 +113,7 @@ class _Delivery:
         self.problems: dict[str, str] = {}  # by brokers: the next file for them would not leave either
         self.sent = self.damaged = 0
 
-    def send(self, servers: str, files: Sequence[tuple[str, Any]]) -> None:
+    def send(self, servers: str, files: Sequence[tuple[str, SpoolFile]]) -> None:
         """Send these files and remove them. `servers` is empty for what is no file of a spool."""
         if servers in self.problems:
             return
@@ -130,12 +130,13 @@ class _Delivery:
             self._clusters[servers] = SpooledMessages(client.with_ports(servers), options=self._options)
         return self._clusters[servers]
 
-    def _remove(self, path: str, file: Any) -> None:
+    def _remove(self, path: str, file: SpoolFile) -> None:
+        is_damaged = file.is_damaged
         file.remove()
         self.sent += file.outcome.messages
-        if file.outcome.damaged or file.head is None:
+        if is_damaged:
             self.damaged += 1
-            kept = f"{path.removesuffix(spool_files.SUFFIX)}{spool_files.DAMAGED}"
+            kept = spool_files.damaged_name(path)
             _say(f"{path}: kept as {kept}, since it is damaged{_damage(file.outcome)}")
 
 
@@ -161,7 +162,7 @@ class _Folder:
         return spool_files.waiting_files(self._folder, suffix)
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[Any]:
+    def opened(self, path: str) -> Iterator[SpoolFile | None]:
         """The claimed file; None where a running process has it."""
         try:
             claimed = spool_files.claim(path)
@@ -193,27 +194,20 @@ class _Remote:
         return [f"{self._url}/{name}" for name in names]
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[Any]:
+    def opened(self, path: str) -> Iterator[SpoolFile | None]:
         with self._systems.connected(path) as (system, place), system.open_input_stream(place) as stream:
             yield _RemoteFile(system, place, io.BytesIO(stream.read()))
 
 
-class _RemoteFile:
-    """As `spool_files.ClaimedFile`."""
+class _RemoteFile(SpoolFile):
+    """A file of an object store."""
 
     def __init__(self, system: Any, place: str, file: io.BytesIO) -> None:
-        self._system, self._place, self._file = system, place, file
-        self.head = spool_files.read_head(file)
-        self._begin = file.tell()
-        self.outcome = ReadOutcome()
+        super().__init__(file)
+        self._system, self._place = system, place
 
-    def messages(self) -> Iterator[spool_files.SpooledMessage]:
-        self._file.seek(self._begin)
-        self.outcome = ReadOutcome()
-        return spool_files.read_messages(self._file, self.outcome)
+    def _keep_damaged(self) -> None:
+        self._system.move(self._place, spool_files.damaged_name(self._place))
 
-    def remove(self) -> None:
-        if self.outcome.damaged or self.head is None:
-            self._system.move(self._place, self._place.removesuffix(spool_files.SUFFIX) + spool_files.DAMAGED)
-        else:
-            self._system.delete_file(self._place)
+    def _remove_whole(self) -> None:
+        self._system.delete_file(self._place)

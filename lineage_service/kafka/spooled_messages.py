@@ -17,18 +17,13 @@ from lineage_service.kafka.client import NO_OPTIONS, client_of, silent_log
 from lineage_service.kafka.errors import BrokerUnavailableError, no_broker, request_error
 from lineage_service.kafka.topics import create_topics
 from spark_agent import contract
+from spark_agent.contract import kafka_config
 from spark_agent.contract.spool_files import SpooledMessage
 
 #: A broker may take so long for an answer before it counts as gone.
 _ANSWER_S = 120.0
 #: ... but not so long for a connection.
 _CONNECT_S = 15.0
-#: What lets a client wait so long for each answer, from the first one on.
-_PATIENCE = {
-    "api.version.request.timeout.ms": int(_ANSWER_S * 1000),
-    "socket.connection.setup.timeout.ms": int(_ANSWER_S * 1000),
-    "socket.timeout.ms": int(_ANSWER_S * 1000) + 1_000,
-}
 _WINDOW_BYTES = 16_000_000
 
 
@@ -53,7 +48,7 @@ class SpooledMessages:
                 "compression.type": "zstd",
                 "linger.ms": 5,
                 "request.timeout.ms": answer_ms,
-                **_PATIENCE,
+                **kafka_config.patience(_ANSWER_S),
                 "message.timeout.ms": 4 * answer_ms,
             },
             logger=silent_log,
@@ -121,7 +116,7 @@ class SpooledMessages:
                 create_topics(
                     self._servers,
                     {topic: count},
-                    options={**self._options, **_PATIENCE},
+                    options={**self._options, **kafka_config.patience(_ANSWER_S)},
                     timeout_s=4 * _ANSWER_S,
                 )
                 listed = count

@@ -33,3 +33,13 @@ def read(path: str) -> tuple[tuple[str, str], ...]:
             raise ValueError(f"{path}, line {number}: {name} is not for this file; docs/settings.md has it")
         options[name] = value
     return tuple(options.items())
+
+
+def patience(answer_s: float) -> dict[str, int]:
+    """Options of a client that may wait so long for each answer of a broker, from the first one on."""
+    answer_ms = int(1000 * answer_s)
+    return {
+        "api.version.request.timeout.ms": answer_ms,
+        "socket.connection.setup.timeout.ms": answer_ms,
+        "socket.timeout.ms": answer_ms + 1_000,
+    }

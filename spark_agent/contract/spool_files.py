@@ -29,9 +29,11 @@ __all__ = [
     "MAGIC",
     "SUFFIX",
     "ClaimedFile",
+    "SpoolFile",
     "SpoolHead",
     "SpooledMessage",
     "claim",
+    "damaged_name",
     "encode_head",
     "encode_message",
     "new_name",
@@ -160,7 +162,7 @@ own_files: Final = _OwnFiles()
 
 
 def waiting_files(folder: str, suffix: str = SUFFIX) -> list[str]:
-    """The paths of the files in `folder` that wait, oldest first. None where there is no folder."""
+    """The paths of the files in `folder` that wait, oldest first; none where there is no folder."""
     try:
         names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(suffix)]
     except OSError:
@@ -181,28 +183,61 @@ def lock(file: IO[bytes]) -> bool | None:
     return True
 
 
-class ClaimedFile:
-    """A file that this process may send and remove. Use it as a context manager."""
+class SpoolFile:
+    """A file that this process may send and remove."""
 
-    def __init__(self, path: str, file: IO[bytes], head: SpoolHead | None) -> None:
-        self.path, self.head = path, head
-        self.outcome = ReadOutcome()
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        self.head = read_head(file)
+        self.outcome = ReadOutcome()
         self._begin = file.tell()
+
+    @property
+    def is_damaged(self) -> bool:
+        """Is a part of it no message? Known once its messages were read."""
+        return bool(self.outcome.damaged) or (self.head is None and not self._is_empty())
 
     def messages(self) -> Iterator[SpooledMessage]:
         """All of its messages, from the first one. Raises OSError."""
         self._file.seek(self._begin)
         self.outcome = ReadOutcome()
-        return read_messages(self._file, self.outcome)
+        return read_messages(self._file, self.outcome) if self.head is not None else iter(())
 
     def remove(self) -> None:
         """Its messages were delivered: remove it, or keep what is damaged under another name."""
-        is_empty = os.fstat(self._file.fileno()).st_size == 0  # its writer was killed at once
-        if self.outcome.damaged or (self.head is None and not is_empty):
-            os.replace(self.path, self.path.removesuffix(SUFFIX) + DAMAGED)
+        if self.is_damaged:
+            self._keep_damaged()
         else:
-            os.unlink(self.path)
+            self._remove_whole()
+
+    def _is_empty(self) -> bool:
+        """Was its writer killed at once?"""
+        return self._file.seek(0, os.SEEK_END) == 0
+
+    def _keep_damaged(self) -> None:
+        raise NotImplementedError
+
+    def _remove_whole(self) -> None:
+        raise NotImplementedError
+
+
+def damaged_name(path: str) -> str:
+    """The name of what is left of a file since a part of it is damaged."""
+    return path.removesuffix(SUFFIX) + DAMAGED
+
+
+class ClaimedFile(SpoolFile):
+    """A file of a folder. Use it as a context manager."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        super().__init__(file)
+        self.path = path
+
+    def _keep_damaged(self) -> None:
+        os.replace(self.path, damaged_name(self.path))
+
+    def _remove_whole(self) -> None:
+        os.unlink(self.path)
 
     def __enter__(self) -> ClaimedFile:
         return self
@@ -228,7 +263,7 @@ def claim(path: str) -> ClaimedFile | None:
         is_free = is_locked or (is_locked is None and time.time() - status.st_mtime > UNLOCKABLE_FREE_S)
         # It may have been sent and removed between `open` and `lock`.
         if is_free and os.stat(path).st_ino == status.st_ino:
-            return ClaimedFile(path, file, read_head(file))
+            return ClaimedFile(path, file)
     except FileNotFoundError:
         pass
     except BaseException:

@@ -49,13 +49,3 @@ def producer(conf: dict[str, Any]) -> Any:
     from confluent_kafka import Producer  # a C extension: never imported before it is needed
 
     return Producer(conf)
-
-
-def patience(answer_s: float) -> dict[str, int]:
-    """Options of a client that may wait so long for each answer of a broker, from the first one on."""
-    answer_ms = int(1000 * answer_s)
-    return {
-        "api.version.request.timeout.ms": answer_ms,
-        "socket.connection.setup.timeout.ms": answer_ms,
-        "socket.timeout.ms": answer_ms + 1_000,
-    }

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from spark_agent import contract
-from spark_agent.contract import spool_files
+from spark_agent.contract import kafka_config, spool_files
 from spark_agent.contract.spool_files import ClaimedFile, SpooledMessage
 from spark_agent.delivery import kafka_client, topics
 from spark_agent.delivery.settings import AgentSettings
@@ -103,10 +103,11 @@ class SpoolDelivery:
                 continue
             if claimed is None:
                 continue
-            claims.enter_context(claimed)
-            if claimed.head is None or claimed.head.servers == self._spool.servers:
-                files.append(claimed)
-                size += os.path.getsize(path)
+            if claimed.head is not None and claimed.head.servers != self._spool.servers:
+                claimed.__exit__()  # for those who send to these brokers
+                continue
+            files.append(claims.enter_context(claimed))
+            size += os.path.getsize(path)
             if size >= GROUP_BYTES or len(files) >= GROUP_FILES:
                 break
         return files
@@ -115,7 +116,7 @@ class SpoolDelivery:
         """Send all messages of these files. True when all of them were acknowledged."""
         batch = _Batch()
         for claimed in files:
-            for message in claimed.messages() if claimed.head is not None else ():
+            for message in claimed.messages():
                 if not self._send(message, batch):
                     return False
                 if batch.bytes >= WINDOW_BYTES and not self._acknowledged(batch):
@@ -174,7 +175,7 @@ class SpoolDelivery:
             self._producer = kafka_client.producer(
                 {
                     **dict(self._settings.client),
-                    **kafka_client.patience(ANSWER_S),
+                    **kafka_config.patience(ANSWER_S),
                     "bootstrap.servers": self._settings.bootstrap_servers,
                     "client.id": f"lineage-spool-{os.getpid()}",
                     "compression.type": "zstd",

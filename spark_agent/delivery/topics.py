@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from spark_agent.delivery import kafka_client, kafka_errors
+from spark_agent.contract import kafka_config
+from spark_agent.delivery import kafka_errors
 from spark_agent.delivery.log import logger
 from spark_agent.delivery.settings import AgentSettings
 
@@ -40,7 +41,7 @@ def create_missing_topics(
 
         options: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": note}
         if within_s is not None:
-            options |= kafka_client.patience(within_s)
+            options |= kafka_config.patience(within_s)
         admin = AdminClient({**dict(settings.client), **options})
         listed = admin.list_topics(timeout=left_s()).topics
         existing = {name: len(listed[name].partitions) for name in partitions if name in listed}

@@ -16,7 +16,7 @@ FOLDERS = {
     f"/tmp/spark-{UUID}/pyspark-{UUID}": "/tmp",
     f"/data/spark-{UUID}/executor-{UUID}/blockmgr-{UUID}": "/data",
     "/yarn/usercache/ann/appcache/application_1700000000000_0001/blockmgr-" + UUID: "/yarn/usercache/ann",
-    "/work/app-20261126050000-0001/1/scratch": "/work",
+    "/srv/app-20261126050000-0001/1/scratch": "/srv",
     "/data/spark-data/local": "/data/spark-data/local",
     "/": "/",
 }

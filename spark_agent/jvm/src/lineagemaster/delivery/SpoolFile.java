@@ -16,7 +16,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -54,15 +53,10 @@ final class SpoolFile implements Closeable {
     boolean isClaimed = false;
     try {
       channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
-      Object before = Files.readAttributes(path, BasicFileAttributes.class).fileKey();
-      if (isFree(path, channel)) {
-        // It may have been sent and removed between `open` and the lock.
-        isClaimed = channel.size() >= 0 && Files.exists(path)
-            && before.equals(Files.readAttributes(path, BasicFileAttributes.class).fileKey());
-      }
+      // It may have been sent and removed between `open` and the lock.
+      isClaimed = isFree(path, channel) && Files.exists(path);
       return isClaimed ? new SpoolFile(path, channel) : null;
     } catch (NoSuchFileException gone) {
-      isClaimed = false;
       return null;
     } finally {
       if (!isClaimed) {

@@ -43,6 +43,16 @@ abstract class AgentExpression extends Expression implements Serializable, Scala
   }
 
   @Override
+  public int productArity() {
+    return 2;
+  }
+
+  @Override
+  public Object productElement(int index) {
+    return index == 0 ? identity() : children;
+  }
+
+  @Override
   public boolean nullable() {
     return false;
   }

@@ -52,16 +52,6 @@ public final class LineageFrame extends PinnedExpression {
   }
 
   @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int index) {
-    return index == 0 ? spec : children;
-  }
-
-  @Override
   public Object eval(InternalRow row) {
     if (buffer == null) {
       buffer = WindowBuffer.open(spec);

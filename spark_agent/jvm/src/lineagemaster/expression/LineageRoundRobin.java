@@ -48,16 +48,6 @@ public final class LineageRoundRobin extends PinnedExpression implements Initial
   }
 
   @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int index) {
-    return index == 0 ? (Object) partitions : children;
-  }
-
-  @Override
   public void initializeInternal(int partitionIndex) {
     roundRobin = new RoundRobin(partitions);
   }

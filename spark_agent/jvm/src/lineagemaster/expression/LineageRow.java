@@ -56,16 +56,6 @@ public final class LineageRow extends AgentExpression {
     return prettyName() + "(" + children.mkString(", ") + ")";
   }
 
-  @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int index) {
-    return index == 0 ? (Object) isHash : children;
-  }
-
   /** Bytes whose order is that of Spark's RecordBinaryComparator: the shorter row first. */
   public static byte[] bytes(UnsafeRow row) {
     byte[] bytes = row.getBytes();

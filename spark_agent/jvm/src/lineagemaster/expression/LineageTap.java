@@ -73,16 +73,6 @@ public final class LineageTap extends PinnedExpression implements InitializedPer
   }
 
   @Override
-  public int productArity() {
-    return 2;
-  }
-
-  @Override
-  public Object productElement(int index) {
-    return index == 0 ? spec : children;
-  }
-
-  @Override
   public void initializeInternal(int partitionIndex) {
     buffer = TapBuffer.open(spec, partitionIndex);
   }
