@@ -28,6 +28,9 @@ WINDOW_BYTES = 8_000_000
 GROUP_BYTES, GROUP_FILES = 16_000_000, 200
 #: How long a broker may take for an answer. Nobody waits for it here.
 ANSWER_S = 120.0
+#: So long the first attempt to make topics may take; each further one twice as long. A request that came
+#: while the broker stood still may never be answered, and one that is merely late answers a longer attempt.
+TOPICS_S, MAX_TOPICS_S = 10.0, 240.0
 
 
 class SpoolDelivery:
@@ -40,6 +43,7 @@ class SpoolDelivery:
         self._wake = threading.Event()
         self._producer: Any = None
         self._partitions: dict[str, int] = {}
+        self._topics_s = TOPICS_S
 
     def start(self) -> None:
         """Send what waits, beside whoever calls. Does nothing while it does so already."""
@@ -165,8 +169,9 @@ class SpoolDelivery:
         topic = message.topic
         if topic not in self._partitions:
             count = contract.NODE_PARTITIONS if message.partition < 0 else contract.FLOW_PARTITIONS
-            existing, _problem = topics.create_missing_topics(self._settings, {topic: count}, 2 * ANSWER_S)
+            existing, _problem = topics.create_missing_topics(self._settings, {topic: count}, self._topics_s)
             self._partitions.update(existing)
+            self._topics_s = TOPICS_S if existing else min(2 * self._topics_s, MAX_TOPICS_S)
         return self._partitions.get(topic, 0)
 
     def _connected(self) -> Any:

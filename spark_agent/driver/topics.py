@@ -15,8 +15,8 @@ from spark_agent import contract
 from spark_agent.delivery import process_sender, producer, topics
 from spark_agent.delivery.settings import AgentSettings
 
-#: Between attempts, and how long a later attempt may take: nobody waits for it.
-RETRY_S, LATER_S = 2.0, 240.0
+#: Between attempts, and how long the first later attempt may take, and the longest: nobody waits for them.
+RETRY_S, LATER_S, MAX_LATER_S = 2.0, 10.0, 240.0
 
 
 class Topics:
@@ -50,8 +50,10 @@ class Topics:
         is_there = self._ask(None)
         on_answer(is_there)
         self._was_asked.set()
+        later_s = LATER_S
         while not is_there and not self._is_over.wait(RETRY_S):
-            is_there = self._ask(LATER_S)
+            is_there = self._ask(later_s)
+            later_s = min(2 * later_s, MAX_LATER_S)
             if is_there:
                 on_answer(True)
 
