@@ -272,6 +272,8 @@ def test_threads_that_come_at_once_share_one_sender(
     made = []
 
     class SlowSender:
+        spool_delivery = None
+
         def __init__(self, _settings: AgentSettings, _wait_budget: WaitBudget, *_more: Any) -> None:
             made.append(self)
             time.sleep(0.05)
