@@ -26,6 +26,7 @@ from lineage_service.graph.row_values import (
     text_or_none,
 )
 from spark_agent import contract
+from spark_agent.contract.dataset_names import normal_name
 
 __all__ = ["EventRows", "count_rows", "event_rows"]
 
@@ -141,7 +142,7 @@ def _node_properties(event: Mapping[str, Any]) -> Row:
     dataset = event.get("dataset")
     if not isinstance(dataset, Mapping | None):
         raise GraphDataError("node_registered event has a field 'dataset' that is no object")
-    place = dataset or {}
+    place = _with_normal_name(dataset or {})
     operation = event.get("operation")
     return {
         "name": clean_text(event["name"]),
@@ -158,6 +159,15 @@ def _node_properties(event: Mapping[str, Any]) -> Row:
         "datasetFormat": text_or_none(place, "format"),
         "registered": natural(event["time"], "time"),
     }
+
+
+def _with_normal_name(dataset: Mapping[str, Any]) -> Mapping[str, Any]:
+    """As the dataset is called now, whatever the age of the event."""
+    said = [dataset.get(name) or "" for name in ("namespace", "name", "format")]
+    if not dataset or not all(isinstance(text, str) for text in said):
+        return dataset
+    namespace, name = normal_name(*said)
+    return {**dataset, "namespace": namespace, "name": name}
 
 
 def _keep_latest(rows: dict[str, Row], key: str, properties: Row, revision: str) -> None:

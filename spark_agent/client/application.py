@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from spark_agent.client.http import ApiClient, TraceError
+from spark_agent.contract.dataset_names import location_of, one_path
 from spark_agent.sql.rerun.rerun import NOT_CAPTURED
 
 
@@ -55,12 +56,12 @@ class Application:
 
 
 def normal_path(path: str) -> str:
-    """A local path, absolute and without `file:`; other URIs as they are."""
+    """A local path, absolute and without `file:`; other URIs by one name."""
     local = re.match("file:(?://[^/]*)?", path)
     if local is not None:  # no name ends at its # or ?
         path = unquote(path[local.end() :])
     elif "://" in path:
-        return path.rstrip("/")
+        return one_path(path).rstrip("/")
     return os.path.abspath(path)
 
 
@@ -68,8 +69,9 @@ def _paths(node: Mapping[str, Any]) -> set[str]:
     """The paths by which a source or sink can be named."""
     if node["kind"] == "operator":
         return set()
-    dataset = node["dataset"] or {}
-    return {normal_path(text) for text in (node["description"], dataset.get("name")) if text}
+    dataset = node["dataset"]
+    texts = [node["description"], location_of(dataset) if dataset else ""]
+    return {normal_path(text) for text in texts if text}
 
 
 def _is_uncaptured(node: Mapping[str, Any]) -> bool:

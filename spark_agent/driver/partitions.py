@@ -11,21 +11,21 @@ import os
 import re
 from typing import Any
 
-#: The beginning of a path that is not local: scheme and authority, if it has one.
-_REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*))?")
+from spark_agent.contract.dataset_names import dataset_at, remote_parts
 
 
 def dataset(path: str, format: str) -> dict[str, str]:
-    """OpenLineage's naming of a dataset: scheme and authority as namespace, the path as name.
+    """The field `dataset` of a file or folder, by OpenLineage's names.
 
-    `format` is text, file (a record is a whole file), binary (records of one length), pickle or hadoop.
+    `format` is text, file (a record is a whole file), binary (records of one length), pickle or hadoop, or
+    one of Spark's.
     """
+    return dataset_at(_absolute(path), format)
+
+
+def _absolute(path: str) -> str:
     path = local_path(path)
-    remote = _REMOTE.match(path)
-    if remote is None:
-        return {"namespace": "file", "name": os.path.abspath(path), "format": format}
-    name = path[remote.end() :].lstrip("/")
-    return {"namespace": f"{remote[1]}://{remote[2] or ''}", "name": f"/{name}", "format": format}
+    return os.path.abspath(path) if remote_parts(path) is None else path
 
 
 def file_splits(jvm_rdd: Any, hadoop: Any) -> list[dict[str, Any]]:
@@ -134,8 +134,7 @@ def text_files(count: int, path: str, codec: str | None) -> list[dict[str, Any]]
 
 
 def _folder(path: str) -> str:
-    base = local_path(path)
-    return (os.path.abspath(base) if _REMOTE.match(base) is None else base).rstrip("/")
+    return _absolute(path).rstrip("/")
 
 
 def part_file(split: int, file: str) -> dict[str, Any]:

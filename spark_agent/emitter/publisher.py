@@ -11,6 +11,7 @@ from typing import Any
 
 from spark_agent import contract
 from spark_agent.contract import Block
+from spark_agent.contract.dataset_names import dataset_at
 from spark_agent.delivery import producer, topics
 from spark_agent.delivery.process_sender import process_spool
 from spark_agent.delivery.producer import Delivery
@@ -85,7 +86,7 @@ class Publisher:
             kind="operator" if parents and is_read else "sink" if parents else "source",
             relation=contract.FLOWS if parents else contract.SOURCE,
             exact=True,
-            dataset=None if path is None else {"namespace": "file", "name": path, "format": "text"},
+            dataset=None if path is None else dataset_at(path, "text"),
         )
         for port, parent in enumerate(parents):
             self.emit(contract.LINK, source=parent, target=operation.number, port=port)

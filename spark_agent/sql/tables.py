@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_agent.contract import dataset_names
 from spark_agent.delivery.log import logger
 from spark_agent.driver import partitions
 from spark_agent.driver.database_names import address, table_name, unquoted
@@ -44,7 +45,7 @@ def of_database(url: str, table: str) -> Endpoint:
 
 def is_of_files(dataset: dict[str, str] | None) -> bool:
     """Is it a folder of files, whose rows people can be shown?"""
-    return dataset is not None and dataset["format"] not in ("jdbc", "kafka")
+    return dataset is not None and dataset_names.is_of_files(dataset["format"])
 
 
 def read_by(leaf: Plan) -> Endpoint:
@@ -157,7 +158,7 @@ def of_options(source: str, options: Mapping[str, str]) -> Endpoint:
         return of_database(values.get("url", ""), values.get("dbtable") or values.get("query", ""))
     if path := values.get("path"):
         dataset = partitions.dataset(path, format)
-        return Endpoint(format, dataset["name"], dataset)
+        return Endpoint(format, dataset_names.location_of(dataset), dataset)
     topic = values.get("topic") or values.get("subscribe") or values.get("subscribepattern")
     if topic and "kafka" in source.lower():
         return of_topic(values.get("kafka.bootstrap.servers", ""), topic)

@@ -47,11 +47,21 @@ export interface Applications {
   next: string | null;
 }
 
-/** Where the records of a source or sink are stored. */
+/** A column of a dataset, or a field of a struct. */
+export interface Column {
+  name: string;
+  type: string;
+  nullable: boolean | null;
+  fields: Column[];
+}
+
+/** Where the records of a source or sink are stored, named by OpenLineage's rules. */
 export interface Dataset {
   namespace: string;
   name: string;
   format: string;
+  partitions: string[];
+  symlinks: Symlink[];
 }
 
 /** `source` sends records to `target`. */
@@ -130,6 +140,8 @@ export interface Node {
   has_values: boolean;
   state: "complete" | "failed" | "aborted" | null;
   error: NodeError | null;
+  schema: Column[];
+  schema_note: string;
 }
 
 /** Why an action failed. */
@@ -188,6 +200,13 @@ export interface SourceRow {
   line: number;
   text: string | null;
   warning: string | null;
+}
+
+/** Another name of a dataset, such as that of its table in a catalog. */
+export interface Symlink {
+  namespace: string;
+  name: string;
+  type: string;
 }
 
 /** What one record came from, or what became of it, node by node. */

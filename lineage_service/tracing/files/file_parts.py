@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from lineage_service.tracing.files.file_systems import is_local, one_name
+from lineage_service.tracing.files.file_systems import is_local
 from lineage_service.tracing.model.elements import TopologyNode
+from spark_agent.contract.dataset_names import one_path
 
 __all__ = [
     "CSV_WITH_HEADER",
@@ -136,7 +137,7 @@ def normal_path(path: str) -> str:
     """A local path, absolute and without `file:`; other URIs by one name. Links are not followed."""
     path = plain_path(path)
     if not is_local(path):
-        return one_name(path)
+        return one_path(path)
     return os.path.abspath(path)  # noqa: PTH100 - resolve() follows links, and Spark does not
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import stat
 import threading
 import time
@@ -22,8 +21,9 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from lineage_service.errors import LineageError
+from spark_agent.contract.dataset_names import remote_parts
 
-__all__ = ["FileState", "FileSystems", "UnreadableError", "is_local", "one_name"]
+__all__ = ["FileState", "FileSystems", "UnreadableError", "is_local"]
 
 #: Of a remote file this much is asked for at once: where single rows are read, and where all of it is.
 _REMOTE_PIECE = 1 << 18
@@ -33,7 +33,6 @@ _CONNECT_S, _REQUEST_S = 5.0, 30.0
 _UNREACHABLE_S = 15.0
 _S3 = frozenset(("s3", "s3a", "s3n"))
 _GOOGLE = frozenset(("gs", "gcs"))
-_REMOTE_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?")
 _HADOOP = frozenset(("hdfs", "viewfs"))
 
 
@@ -159,20 +158,14 @@ class _Remote(io.RawIOBase):
 
 
 def is_local(path: str) -> bool:
-    return _REMOTE_PATH.match(path) is None
-
-
-def one_name(path: str) -> str:
-    """One name for the names that one remote file has: Hadoop's s3a and s3n are s3."""
-    scheme, authority, key = _parts(path)
-    return f"s3://{authority}/{key}" if scheme in _S3 else path
+    return remote_parts(path) is None
 
 
 def _parts(path: str) -> tuple[str, str, str]:
-    """(scheme, authority, the rest) of a remote path. It is a path of Hadoop's: nothing in it is escaped."""
-    match = _REMOTE_PATH.match(path)
-    assert match is not None, path
-    return match.group(1).lower(), match.group(2) or "", path[match.end() :]
+    """(scheme, authority, the rest) of a remote path."""
+    parts = remote_parts(path)
+    assert parts is not None, path
+    return parts
 
 
 # -- connections ------------------------------------------------------------------------------------

@@ -88,4 +88,4 @@ def _has_files(node: TopologyNode) -> bool:
 
 def _has_place(node: TopologyNode, path: str) -> bool:
     """Is a file, or a folder, below what a node read or wrote?"""
-    return node.dataset is not None and is_below(path, node.dataset.name)
+    return node.location is not None and is_below(path, node.location)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineage_service.lineage import Dataset
+from lineage_service.lineage import Column, Dataset
 from lineage_service.outcomes import NodeOutcome
 
 __all__ = ["Link", "PartitionInfo", "TaskRun", "TopologyNode", "have_files_in_common", "in_words", "is_below"]
@@ -38,6 +38,10 @@ class TopologyNode:
     operation: int | None = None  # the node of the operation that an internal node is a part of
     outcome: NodeOutcome | None = None  # of an action that has ended
     file_rows: Mapping[int, range] = field(default_factory=dict)  # partition -> rows of its file, where known
+    #: Of a source or sink: what it read or wrote, as paths of files are written. A part of its dataset, say.
+    location: str | None = None
+    schema: tuple[Column, ...] = ()
+    schema_note: str = ""  # why columns are missing there
 
     @property
     def is_public(self) -> bool:
@@ -51,13 +55,8 @@ class TopologyNode:
 
 def have_files_in_common(node: TopologyNode, other: TopologyNode) -> bool:
     """Is the file or folder of one that of the other, or below it?"""
-    return (
-        node.dataset is not None
-        and other.dataset is not None
-        and (
-            is_below(node.dataset.name, other.dataset.name) or is_below(other.dataset.name, node.dataset.name)
-        )
-    )
+    mine, others = node.location, other.location
+    return mine is not None and others is not None and (is_below(mine, others) or is_below(others, mine))
 
 
 def is_below(path: str, folder: str) -> bool:

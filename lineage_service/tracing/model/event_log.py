@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lineage_service.lineage import Dataset
 from lineage_service.outcomes import NodeOutcome, actions_of
+from lineage_service.tracing.model.datasets import dataset_of, schema_of
 from lineage_service.tracing.model.elements import PartitionInfo, TaskRun, TopologyNode
 from spark_agent import contract
+from spark_agent.contract.dataset_names import location_of
 
 __all__ = ["EventLog", "add_partitions", "read_events"]
 
@@ -85,7 +86,7 @@ class EventLog:
     # -- values --------------------------------------------------------------------------------------
 
     def _node(self, number: int, event: Event) -> TopologyNode:
-        ports = self.ports[number]
+        ports, dataset = self.ports[number], event.get("dataset")
         return TopologyNode(
             number=number,
             name=event["name"],
@@ -95,13 +96,16 @@ class EventLog:
             exact=event["exact"],
             reason=event.get("reason") or "",
             call_site=event.get("call_site") or "",
-            dataset=_dataset(event.get("dataset")),
+            dataset=dataset_of(dataset),
             parents=tuple(ports[port] for port in sorted(ports)),
             partitions=self.partitions[number],
             by_id=event.get("by_id") is True,
             limit=event.get("limit"),
             operation=event.get("operation"),
             outcome=self.outcomes.get(number),
+            location=location_of(dataset) if isinstance(dataset, Mapping) else None,
+            schema=schema_of(event.get("schema")),
+            schema_note=event.get("schema_note") or "",
         )
 
 
@@ -141,12 +145,6 @@ def add_partitions(partitions: dict[int, PartitionInfo], infos: Iterable[Partiti
         partition = info["split"]
         if partition not in partitions or reach(info) >= reach(partitions[partition]):
             partitions[partition] = info
-
-
-def _dataset(dataset: object) -> Dataset | None:
-    if not isinstance(dataset, Mapping):
-        return None
-    return Dataset(**{key: str(dataset.get(key, "")) for key in ("namespace", "name", "format")})
 
 
 def _task_run(event: Event) -> TaskRun:

@@ -115,6 +115,8 @@ class LineageQueries:
             has_values=node.number in opened.graph.blocks.valued,
             state=state_of(node),
             error=None if node.outcome is None else node.outcome.error,
+            schema=node.schema,
+            schema_note=node.schema_note,
         )
 
     # -- records -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from lineage_service.tracing.files.file_parts import LINES, NUMBERED, TEXT, norm
 from lineage_service.tracing.model.elements import PartitionInfo
 from lineage_service.tracing.model.event_log import add_partitions
 from spark_agent import contract
+from spark_agent.contract.dataset_names import location_of
 
 __all__ = ["FileSplit", "LinkedFiles", "UnfollowedReader", "linked_files"]
 
@@ -161,7 +162,7 @@ def _files_in(info: PartitionInfo) -> list[tuple[int | None, Mapping[str, Any]]]
 def _unfollowed(application_id: str, events: Iterable[Mapping[str, Any]]) -> Iterator[UnfollowedReader]:
     for event in events:
         if event["type"] == contract.NODE_REGISTERED and _is_unfollowed_source(event):
-            place = normal_path(str(event["dataset"]["name"])).rstrip("/")
+            place = normal_path(location_of(event["dataset"])).rstrip("/")
             yield UnfollowedReader(application_id, int(event["time"]), place)
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from spark_agent.contract.dataset_names import one_path
 from spark_agent.delivery.settings import LAZY
 from spark_agent.driver import partitions
 from spark_agent.sql.catalyst import Catalyst
@@ -116,7 +117,7 @@ class LazyQueries:
         writing = WritingQuery(
             number=number,
             query=None if problem else query,  # a plan that is of no use holds an RDD for nothing
-            root=partitions.local_path(str(command.outputPath().toString())).rstrip("/"),
+            root=one_path(partitions.local_path(str(command.outputPath().toString()))).rstrip("/"),
             format=str(command.fileFormat().toString()).lower(),
             options=dict(_pairs(command.options())),
             columns=tuple(columns),

@@ -71,6 +71,19 @@ _pages = st.builds(
     next=st.none() | _texts,
     warnings=_several(_texts),
 )
+_datasets = st.builds(
+    lineage.Dataset,
+    namespace=_texts,
+    name=_texts,
+    format=_texts,
+    partitions=_several(_texts),
+    symlinks=_several(st.builds(lineage.Symlink, namespace=_texts, name=_texts)),
+)
+_columns = st.recursive(
+    st.builds(lineage.Column, name=_texts, type=_texts, nullable=st.none() | _flags),
+    lambda columns: st.builds(lineage.Column, name=_texts, type=_texts, fields=_several(columns)),
+    max_leaves=5,
+)
 _graphs = st.builds(
     lineage.Graph,
     application_id=_texts,
@@ -85,7 +98,9 @@ _graphs = st.builds(
             call_site=_texts,
             exact=_flags,
             reason=_texts,
-            dataset=st.none() | st.builds(lineage.Dataset, namespace=_texts, name=_texts, format=_texts),
+            dataset=st.none() | _datasets,
+            schema=_several(_columns),
+            schema_note=_texts,
             records=st.none() | _numbers,
             has_values=_flags,
         )

@@ -14,6 +14,8 @@ export const operation = (node: number, more: Partial<Operation> = {}): Operatio
   dataset: null,
   records: node,
   has_values: false,
+  schema: [],
+  schema_note: "",
   state: null,
   error: null,
   ...more,

@@ -15,11 +15,11 @@ from spark_agent.driver.partitions import dataset, local_path
         ("file:///data/x", "/data/x", "file", "/data/x"),
         ("file://host/data/x", "/data/x", "file", "/data/x"),
         ("in/x", "in/x", "file", os.path.abspath("in/x")),  # noqa: PTH100 - as the agent does, without pathlib
-        ("s3a://bucket/a#b?c", "s3a://bucket/a#b?c", "s3a://bucket", "/a#b?c"),
-        ("s3a://bucket", "s3a://bucket", "s3a://bucket", "/"),
+        ("s3a://bucket/a#b?c", "s3a://bucket/a#b?c", "s3://bucket", "a#b?c"),
+        ("s3a://bucket", "s3a://bucket", "s3://bucket", "/"),
         ("hdfs://name:8020/in", "hdfs://name:8020/in", "hdfs://name:8020", "/in"),
-        ("hdfs:///in/x", "hdfs:///in/x", "hdfs://", "/in/x"),
-        ("hdfs:/in", "hdfs:/in", "hdfs://", "/in"),
+        ("hdfs:///in/x", "hdfs:///in/x", "hdfs", "/in/x"),
+        ("hdfs:/in", "hdfs:/in", "hdfs", "/in"),
     ],
 )
 def test_paths_are_hadoops_in_which_nothing_is_escaped(
