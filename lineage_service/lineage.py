@@ -242,6 +242,8 @@ class TracedNode(Result):
     """The records of one node that a trace reached."""
 
     node_id: str = field(metadata=doc("`APPLICATION_ID#NUMBER`."))
+    application_id: str = field(metadata=doc("Spark's `applicationId`, of the application of this node."))
+    application_name: str = field(metadata=doc("Spark's `spark.app.name`, of that application."))
     name: str = field(metadata=doc("The operation, for example `filter`."))
     kind: str = field(metadata=doc("`source`, `operator` or `sink`."))
     exact: bool = field(metadata=doc("False: only an upper bound of the sources of an output is known."))
@@ -276,6 +278,8 @@ class TraceStart(Result):
     """A node at which a trace starts."""
 
     node_id: str = field(metadata=doc("`APPLICATION_ID#NUMBER`."))
+    application_id: str = field(metadata=doc("Spark's `applicationId`, of the application of this node."))
+    application_name: str = field(metadata=doc("Spark's `spark.app.name`, of that application."))
     name: str = field(metadata=doc("The operation, for example `textFile`."))
     kind: str = field(metadata=doc("`source`, `operator` or `sink`."))
     total: int = field(metadata=doc("Number of records at which the trace starts, listed or not."))
@@ -333,6 +337,8 @@ class ValueStep(Result):
     """The value of a record at one node of its trace."""
 
     node_id: str = field(metadata=doc("The node."))
+    application_id: str = field(metadata=doc("Spark's `applicationId`, of the application of this node."))
+    application_name: str = field(metadata=doc("Spark's `spark.app.name`, of that application."))
     name: str = field(metadata=doc("Name of the node."))
     record_id: str = field(metadata=doc("Id of the record at this node."))
     type: str = field(

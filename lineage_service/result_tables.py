@@ -10,7 +10,16 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from lineage_service.lineage import Application, Graph, Record, RecordPage, Trace, Values
+from lineage_service.lineage import (
+    Application,
+    Graph,
+    Record,
+    RecordPage,
+    Trace,
+    TracedNode,
+    Values,
+    ValueStep,
+)
 
 __all__ = [
     "APPLICATION_COLUMNS",
@@ -37,8 +46,9 @@ NODE_COLUMNS = (
 RECORD_COLUMNS = (
     "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
 )  # fmt: skip
-TRACE_COLUMNS = ("node_id", "name", "kind", "exact", "total", *RECORD_COLUMNS)
-VALUE_COLUMNS = ("node_id", "name", "record_id", "type", "value")
+_OPERATION = ("application_id", "application_name", "node_id", "name")
+TRACE_COLUMNS = (*_OPERATION, "kind", "exact", "total", *RECORD_COLUMNS)
+VALUE_COLUMNS = (*_OPERATION, "record_id", "type", "value")
 
 
 def csv_text(columns: Sequence[str], lines: Iterable[Line]) -> str:
@@ -85,18 +95,22 @@ def trace_lines(trace: Trace) -> Iterator[Line]:
     """One for each listed record, node by node; flows have no place here."""
     for node in trace.nodes:
         for record in node.records:
-            yield (node.node_id, node.name, node.kind, claim(node.exact), node.total, *_cells(record))
+            yield (*_operation(node), node.kind, claim(node.exact), node.total, *_cells(record))
 
 
 def value_lines(values: Values) -> Iterator[Line]:
     """One for each step of the lineage path."""
     for step in values.steps:
-        yield (step.node_id, step.name, step.record_id, step.type, step.value)
+        yield (*_operation(step), step.record_id, step.type, step.value)
 
 
 def claim(holds: bool) -> str:
     """As JSON writes it."""
     return "true" if holds else "false"
+
+
+def _operation(of: TracedNode | ValueStep) -> Line:
+    return (of.application_id, of.application_name, of.node_id, of.name)
 
 
 def _cells(record: Record) -> Line:

@@ -144,6 +144,8 @@ class MemoryQueries:
             nodes.append(
                 TracedNode(
                     node_id=node.node_id,
+                    application_id=application_id,
+                    application_name=index.lineage.application.name,
                     name=node.name,
                     kind=node.kind,
                     exact=node.exact,
@@ -258,6 +260,8 @@ def _trace_starts(index: _Index, start_node: Node, start: Sequence[str], limit: 
         node = index.nodes[node_id]
         yield TraceStart(
             node_id=node_id,
+            application_id=index.lineage.application.application_id,
+            application_name=index.lineage.application.name,
             name=node.name,
             kind=node.kind,
             total=len(records),

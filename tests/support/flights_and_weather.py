@@ -30,6 +30,7 @@ from lineage_service.queries import TraceQuery
 from lineage_service.testing.queries import MemoryLineage, MemoryQueries
 
 APP = "local-1732183200000"
+NAME = "delays.py"
 RUNNING = "app-20251121093000-0007"
 MARKUP = "<img src=x onerror=\"document.title='broken'\">"
 CHANGED = "weather.csv has changed since the run: this row may be another one"
@@ -96,7 +97,13 @@ class Job:
                 if not path:
                     self.values.append(
                         ValueStep(
-                            node_id=node_id, name=name, record_id=record_id, type="str", value=item.text
+                            node_id=node_id,
+                            application_id=APP,
+                            application_name=NAME,
+                            name=name,
+                            record_id=record_id,
+                            type="str",
+                            value=item.text,
                         )
                     )
         self.records[node_id] = tuple(records)
@@ -212,7 +219,7 @@ def run(flights: int) -> MemoryLineage:
     return MemoryLineage(
         application=Application(
             application_id=APP,
-            name="delays.py",
+            name=NAME,
             state="ended",
             started=1_732_183_200_000,
             ended=1_732_183_214_500,

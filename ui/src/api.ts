@@ -227,6 +227,8 @@ export interface Trace {
 /** A node at which a trace starts. */
 export interface TraceStart {
   node_id: string;
+  application_id: string;
+  application_name: string;
   name: string;
   kind: string;
   total: number;
@@ -236,6 +238,8 @@ export interface TraceStart {
 /** The records of one node that a trace reached. */
 export interface TracedNode {
   node_id: string;
+  application_id: string;
+  application_name: string;
   name: string;
   kind: string;
   exact: boolean;
@@ -248,6 +252,8 @@ export interface TracedNode {
 /** The value of a record at one node of its trace. */
 export interface ValueStep {
   node_id: string;
+  application_id: string;
+  application_name: string;
   name: string;
   record_id: string;
   type: string;

@@ -34,6 +34,8 @@ const status = elementById("status");
 
 let current: { key: string; view: View } | null = null;
 let openings = 0;
+/** By id, those that a view has seen. */
+const applicationNames = new Map<string, string>();
 
 const context: ViewContext = {
   client: makeClient(),
@@ -51,6 +53,11 @@ const context: ViewContext = {
   },
   title(text) {
     document.title = `${text} · Lineage Master`;
+  },
+  named(application, name) {
+    if (name === "" || applicationNames.get(application) === name) return;
+    applicationNames.set(application, name);
+    showBreadcrumbs(parse(location.hash));
   },
 };
 
@@ -110,7 +117,7 @@ function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
   if (route.view === "application" || route.view === "records" || route.view === "trace") {
     links.push(["Applications", applicationsHref()]);
-    if (route.view !== "application") links.push([route.application, applicationHref(route.application)]);
+    if (route.view !== "application") links.push([applicationNames.get(route.application) ?? route.application, applicationHref(route.application)]);
     if (route.view === "trace" && "node" in route.start && route.start.node !== undefined) {
       links.push([
         `Node ${nodeNumber(route.start.node)}`,

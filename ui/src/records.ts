@@ -39,6 +39,7 @@ export function recordsView(container: HTMLElement, context: ViewContext, first:
       if (operation === undefined) return; // the query for its records says so
       replace(heading, operation.name, " ", h("small", {}, `${operation.kind} ${operation.node}`));
       context.title(`${operation.name} (${operation.node})`);
+      context.named(application, applicationResult.name);
       const isPassThroughOnly = isPassThrough(operation);
       form.element.hidden = resultList.hidden = isPassThroughOnly;
       replace(

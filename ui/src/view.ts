@@ -11,6 +11,8 @@ export interface ViewContext {
   announce(text: string): void;
   /** The title of the window, of bookmarks and of the history. */
   title(text: string): void;
+  /** The name of an application, for the links that lead to it. */
+  named(application: string, name: string): void;
 }
 
 /**

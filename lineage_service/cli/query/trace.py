@@ -9,6 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
+from lineage_service.cli.query.operations import application_heading, operation_label
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
 from lineage_service.cli.query.records import line_of
 from lineage_service.cli.query.start import (
@@ -123,13 +124,12 @@ def _traced_in_spark(
 
 
 def _show(console: Console, trace: Trace) -> None:
-    is_across = len({node.node_id.rpartition("#")[0] for node in trace.nodes}) > 1
     before = ""
     for node in trace.nodes:
-        application_id, _, number = node.node_id.rpartition("#")
-        if is_across and application_id != before:
-            print_line(console, Text("application ", "dim") + plain(application_id, "bold"))
-            before = application_id
+        number = node.node_id.rpartition("#")[2]
+        if node.application_id != before:
+            print_line(console, application_heading(node))
+            before = node.application_id
         listed = "" if node.total == len(node.records) else f", {len(node.records):,} listed"
         heading = Text(f"{number} ", "dim") + plain(node.name, "bold")
         counted = Text(f": {node.total:,} record{'' if node.total == 1 else 's'}{listed}")
@@ -151,14 +151,14 @@ def _notes(trace: Trace) -> Iterator[str]:
     for node in trace.nodes:
         if node.state in _ENDS:
             yield (
-                f"{node.node_id} ({node.name}) {_ENDS[node.state]}: its records are those of tasks that "
+                f"{operation_label(node)} {_ENDS[node.state]}: its records are those of tasks that "
                 "had ended before."
             )
             continue
         if not node.exact:
-            yield f"{node.node_id} ({node.name}) has only an upper bound: it lists records that took no part."
+            yield f"{operation_label(node)} has only an upper bound: it lists records that took no part."
         if node.reason and node.total:
-            yield f"{node.node_id} ({node.name}): {node.reason}"
+            yield f"{operation_label(node)}: {node.reason}"
     if not trace.exact and all(node.exact for node in trace.nodes):
         yield "A part of the trace is only an upper bound: records may be listed that took no part."
     if trace.how:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
 
 from rich.console import Console
 
-from lineage_service.cli.query.output import Output, add_format_flags, plain, print_table, table
+from lineage_service.cli.query.operations import application_heading
+from lineage_service.cli.query.output import (
+    Output,
+    add_format_flags,
+    plain,
+    print_line,
+    print_table,
+    table,
+)
 from lineage_service.cli.query.start import add_application, store_queries
 from lineage_service.lineage import Values
 from lineage_service.newest_application import application_named
@@ -35,11 +44,13 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _show(console: Console, values: Values) -> None:
-    is_of_several = len({step.node_id.rpartition("#")[0] for step in values.steps}) > 1
-    of = ("application",) if is_of_several else ()
-    rows = table(*of, "node>", "operation~", "record", "value~")
-    for step in values.steps:
-        application_id, _, number = step.node_id.rpartition("#")
-        own = (plain(application_id),) if is_of_several else ()
-        rows.add_row(*own, number, plain(step.name), plain(step.record_id, "cyan"), plain(step.value))
-    print_table(console, rows)
+    for _, steps in groupby(values.steps, key=lambda step: step.application_id):
+        rows = table("node>", "operation~", "record", "value~")
+        first = None
+        for step in steps:
+            first = first or step
+            number = step.node_id.rpartition("#")[2]
+            rows.add_row(number, plain(step.name), plain(step.record_id, "cyan"), plain(step.value))
+        assert first is not None  # of each group
+        print_line(console, application_heading(first))
+        print_table(console, rows)

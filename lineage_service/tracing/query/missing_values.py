@@ -34,6 +34,8 @@ def value_steps(opened: OpenedApplication[AnySnapshot], nodes: Iterable[TracedNo
             if text is not None:
                 yield ValueStep(
                     node_id=node.node_id,
+                    application_id=node.application_id,
+                    application_name=node.application_name,
                     name=node.name,
                     record_id=record.record_id,
                     type=type_ or _ROW_TYPE,

@@ -177,7 +177,7 @@ class LineageQueries:
         """What one application has on a page."""
         cursor = opened.snapshot.database.cursor()
         return nodes_of(
-            opened.graph,
+            opened,
             walked,
             query.direction,
             lambda node, positions: self._show(
@@ -215,7 +215,7 @@ class LineageQueries:
             node = opened.graph.topology.nodes[number]
             listed = [positions[place] for place in sorted(positions)[: query.limit]]
             records = self._show(opened, cursor, node, listed, values=query.values, check=check)
-            named.append(start_of(opened.application.application_id, node, len(positions), records))
+            named.append(start_of(opened.application, node, len(positions), records))
         return named
 
     # -- values --------------------------------------------------------------------------------------

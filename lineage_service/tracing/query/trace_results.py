@@ -9,7 +9,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lineage_service.lineage import ActionState, Direction, Flow, Record, Trace, TracedNode, TraceStart
+from lineage_service.lineage import (
+    ActionState,
+    Application,
+    Direction,
+    Flow,
+    Record,
+    Trace,
+    TracedNode,
+    TraceStart,
+)
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.decompression import Check
@@ -88,16 +97,18 @@ def unknown_reader(topology: Topology, node: int) -> str:
 
 
 def nodes_of(
-    graph: LineageGraph,
+    opened: OpenedApplication[AnySnapshot],
     walked: Walked,
     direction: Direction,
     show: Callable[[TopologyNode, Sequence[Position]], tuple[Record, ...]],
 ) -> tuple[TracedNode, ...]:
     """What one application has on a page."""
-    topology = graph.topology
+    graph, topology = opened.graph, opened.graph.topology
     return tuple(
         TracedNode(
             node_id=contract.node_id(topology.application_id, page.node),
+            application_id=opened.application.application_id,
+            application_name=opened.application.name,
             name=topology.nodes[page.node].name,
             kind=topology.nodes[page.node].kind,
             exact=graph.is_exact(page.node),
@@ -111,10 +122,14 @@ def nodes_of(
     )
 
 
-def start_of(application_id: str, node: TopologyNode, total: int, records: tuple[Record, ...]) -> TraceStart:
+def start_of(
+    application: Application, node: TopologyNode, total: int, records: tuple[Record, ...]
+) -> TraceStart:
     """A node at which a trace starts, with those of its records that are listed."""
     return TraceStart(
-        node_id=contract.node_id(application_id, node.number),
+        node_id=contract.node_id(application.application_id, node.number),
+        application_id=application.application_id,
+        application_name=application.name,
         name=node.name,
         kind=node.kind,
         total=total,

@@ -118,7 +118,7 @@ class SparkTracing:
             query,
             [
                 start_of(
-                    application_id,
+                    opened.application,
                     nodes[start.node],
                     start.total,
                     self._show(opened, texts[application_id], nodes[start.node], start.positions),
@@ -129,7 +129,7 @@ class SparkTracing:
             segments,
             [
                 nodes_of(
-                    segment.graph,
+                    segment,
                     walked,
                     query.direction,
                     partial(self._show, segment, texts[segment.application.application_id]),

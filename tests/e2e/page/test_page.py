@@ -18,7 +18,7 @@ from lineage_service.errors import UnavailableError
 from lineage_service.lineage import Application, Graph
 from lineage_service.testing.queries import MemoryLineage, MemoryQueries
 from tests.support.e2e.browser import opened, served, violations
-from tests.support.flights_and_weather import APP, MARKUP, RUNNING, materialize, questions
+from tests.support.flights_and_weather import APP, MARKUP, NAME, RUNNING, materialize, questions
 
 NOT_FOUND = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 
@@ -77,7 +77,7 @@ def test_an_address_that_was_sent_opens_the_same_view(page, url, address, said):
 def test_the_title_and_the_trail_say_where_one_is(page, url):
     page.goto(f"{url}#/app/{APP}/nodes/0")
     expect(page).to_have_title("textFile (0) · Lineage Master")
-    expect(page.locator("#trail a")).to_have_text(["Applications", APP])
+    expect(page.locator("#trail a")).to_have_text(["Applications", NAME])
     page.locator("#trail a").last.click()
     expect(page.locator("h1")).to_contain_text("delays.py")
 

@@ -60,6 +60,7 @@ export function graphView(
       ]);
       replace(heading, application.name, " ", h("small", {}, id));
       context.title(application.name);
+      context.named(id, application.name);
       replace(about, facts(application, load));
       if (graph.nodes.length === 0) {
         replace(body, notice("empty", "This application has registered no operation yet."));

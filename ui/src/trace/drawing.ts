@@ -14,7 +14,7 @@ import type { RecordLineage, Side } from "./model";
 import { neighbour } from "./navigation";
 import { foldedName, furtherName, headName, type Link, moreName, type Picture } from "./picture";
 import { type Placement, requestOf } from "./placement";
-import { operationLabel } from "./sentences";
+import { applicationLabel, operationLabel } from "./sentences";
 import { stylesheet } from "./style";
 import { shortened } from "./texts";
 import { type Bounds, boundsOf, fitAll, fitAround, reveal, type Viewport } from "./viewport";
@@ -286,7 +286,7 @@ function elementsOf(lineage: RecordLineage, picture: Picture, placement: Placeme
     elements.push({ data: { id, width, height, ...data }, position: { x, y }, classes });
   };
   for (const { node, boxes, more } of picture.groups) {
-    const where = node.application === lineage.centre.application ? "" : ` · in ${node.application}`;
+    const where = node.application === lineage.centre.application ? "" : ` · in ${applicationLabel(node)}`;
     const total = boxes.length < node.total ? `${number(boxes.length)} of ${number(node.total)}` : number(node.total);
     const bound = node.exact ? "" : " · not exact";
     const classes = ["group", node.kind, where === "" ? "" : "foreign", node.exact ? "" : "inexact"];

@@ -1,6 +1,6 @@
 // The endpoints of a trace: the files in which it ends, and the applications that it passes.
 
-import { applicationOf, nodeNumber } from "../format";
+import { nodeNumber } from "../format";
 import type { DirectedTrace, Direction } from "./model";
 
 export interface Endpoint {
@@ -12,6 +12,12 @@ export interface Endpoint {
   readonly number: string;
 }
 
+/** Whose operations a trace passes. */
+export interface PassedApplication {
+  readonly id: string;
+  readonly name: string;
+}
+
 export interface Endpoints {
   readonly direction: Direction;
   /** Sources of a backward trace, sinks of a forward one; those with most records first. */
@@ -19,7 +25,7 @@ export interface Endpoints {
   /** Number of operations between the record's own and the endpoints. */
   readonly intermediate: number;
   /** Other applications in the trace. */
-  readonly applications: readonly string[];
+  readonly applications: readonly PassedApplication[];
   readonly isPartial: boolean;
 }
 
@@ -33,17 +39,16 @@ export function endpointsOf(trace: DirectedTrace): Endpoints {
       name: node.name,
       total: node.total,
       isInexact: !node.exact,
-      application: applicationOf(node.node_id),
+      application: node.application_id,
       number: nodeNumber(node.node_id),
     }));
-  const ownApplication = applicationOf(trace.startNode);
+  const ownApplication = trace.starts[0]?.application_id;
+  const names = new Map(others.map((node) => [node.application_id, node.application_name]));
   return {
     direction: trace.direction,
     endpoints: endpoints.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1)),
     intermediate: others.length - endpoints.length,
-    applications: [...new Set(others.map((node) => applicationOf(node.node_id)))].filter(
-      (application) => application !== ownApplication,
-    ),
+    applications: [...names].filter(([id]) => id !== ownApplication).map(([id, name]) => ({ id, name })),
     isPartial: trace.isPartial,
   };
 }

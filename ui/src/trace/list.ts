@@ -7,7 +7,7 @@ import { applicationHref } from "../route";
 import { hashOf, type RecordLineage } from "./model";
 import type { Group, Picture } from "./picture";
 import { type RecordHref, recordTable } from "./rows";
-import { operationLabel, type Operations } from "./sentences";
+import { applicationLabel, operationLabel, type Operations } from "./sentences";
 
 export interface ListListener {
   onMore(nodeId: string): void;
@@ -89,7 +89,7 @@ function sectionOf(
       ),
       isForeign && [
         " · in another application: ",
-        h("a", { href: applicationHref(node.application) }, node.application),
+        h("a", { href: applicationHref(node.application), title: node.application }, applicationLabel(node)),
       ],
       !node.exact && h("span", { class: "warning" }, " · not exact"),
       node.reason !== "" && h("span", { class: "soft" }, ` · ${node.reason}`),

@@ -33,6 +33,7 @@ export interface LineageNode {
   readonly records: readonly TraceRecord[];
   readonly reason: string;
   readonly application: string;
+  readonly applicationName: string;
   readonly number: string;
   readonly side: Side;
   readonly layer: number;
@@ -94,6 +95,8 @@ export function lineageOf(traces: readonly DirectedTrace[], edges: readonly Node
     ...lineageNodeOf(
       start ?? {
         node_id: first.startNode,
+        application_id: applicationOf(first.startNode),
+        application_name: first.starts[0]?.application_name ?? "",
         name: "",
         kind: "operator",
         exact: true,
@@ -131,8 +134,8 @@ export function lineageOf(traces: readonly DirectedTrace[], edges: readonly Node
 }
 
 function lineageNodeOf(node: TracedNode, side: Side, layer: number): LineageNode {
-  const { node_id: id, ...rest } = node;
-  return { ...rest, id, application: applicationOf(id), number: nodeNumber(id), side, layer };
+  const { node_id: id, application_id: application, application_name: applicationName, ...rest } = node;
+  return { ...rest, id, application, applicationName, number: nodeNumber(id), side, layer };
 }
 
 /** From the graphs; between applications, from the flows of the listed records. */

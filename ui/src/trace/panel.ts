@@ -91,8 +91,8 @@ export function makePanel(): Panel {
                 h(
                   "ul",
                   { class: "foreign" },
-                  endpoints.applications.map((application) =>
-                    h("li", {}, h("a", { href: applicationHref(application) }, application)),
+                  endpoints.applications.map(({ id, name }) =>
+                    h("li", {}, applicationLink(id, name)),
                   ),
                 ),
               ],
@@ -115,6 +115,11 @@ export function makePanel(): Panel {
     },
   };
 }
+
+const applicationLink = (id: string, name: string): Child => [
+  h("a", { href: applicationHref(id) }, name || id),
+  name !== "" && name !== id && h("span", { class: "soft" }, ` · ${id}`),
+];
 
 const manyRecords = (lineage: RecordLineage): Child => [
   h("h2", {}, "The records"),
@@ -144,7 +149,11 @@ function oneRecord(
       record.value !== undefined &&
         record.value !== null &&
         fact(`Value (${record.value_type ?? "?"})`, h("code", {}, record.value)),
-      isForeign && fact("Application", h("a", { href: applicationHref(node.application) }, node.application)),
+      isForeign &&
+        fact(
+          "Application",
+          applicationLink(node.application, node.applicationName),
+        ),
     ),
     node.side !== "centre" && h("p", {}, h("a", { href: recordHref(node.id, record) }, "Go to its own trace")),
   ];

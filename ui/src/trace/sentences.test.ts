@@ -167,7 +167,8 @@ describe("in words", () => {
   });
 
   test("each operation that has the row is named, if there are several", () => {
-    const read = { node_id: "app#5", name: "textFile", kind: "source", total: 1, records: [] };
+    const own = { application_id: "app", application_name: "Takings" };
+    const read = { node_id: "app#5", ...own, name: "textFile", kind: "source", total: 1, records: [] };
     const several = trace("forward", [centre], []);
     const forward = directedTraceOf({ ...several, starts: [...several.starts, read] });
     expect(sentences.startsText([directed, forward])).toBe(
@@ -189,8 +190,9 @@ describe("in words", () => {
     expect(endpoints.endpoints.map((endpoint) => sentences.endpointText(endpoint, operations))).toEqual([
       "100,000 rows of weather.csv",
     ]);
-    const foreign = directedTraceOf(trace("backward", [centre, { ...source, node_id: "other#0" }], []));
-    expect(endpointsOf(foreign).applications).toEqual(["other"]);
+    const other = { ...source, node_id: "other#0", application_id: "other", application_name: "Nightly" };
+    const foreign = directedTraceOf(trace("backward", [centre, other], []));
+    expect(endpointsOf(foreign).applications).toEqual([{ id: "other", name: "Nightly" }]);
     expect(sentences.endpointsText(endpointsOf(directedTraceOf(trace("forward", [centre], []))))).toBe(
       "Nothing was made of it.",
     );

@@ -24,6 +24,10 @@ export const operationsOf = (graphs: readonly Graph[]): Operations =>
 export const operationLabel = (node: { name: string; number: string }): string =>
   `${node.name || "operation"} (${node.number})`;
 
+/** The name of its application, for people; the id where it has none. */
+export const applicationLabel = (node: { application: string; applicationName: string }): string =>
+  node.applicationName || node.application;
+
 export function title(lineage: RecordLineage): string {
   const [record] = lineage.centre.records;
   if (record !== undefined && lineage.centre.total <= 1) return shortened(textOf(record), TITLE_CHARACTERS);

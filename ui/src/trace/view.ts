@@ -139,6 +139,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     if (loaded === null) return;
     const title = sentences.title(loaded.lineage);
     replace(heading, title);
+    context.named(loaded.lineage.centre.application, loaded.lineage.centre.applicationName);
     const starts = sentences.startsText(loaded.traces);
     replace(subtitle, sentences.subtitle(loaded.lineage), starts && ` ${starts}`);
     context.title(title);

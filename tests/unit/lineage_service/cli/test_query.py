@@ -18,7 +18,14 @@ from lineage_service.lineage import Graph, Node, Record, RecordPage, SourceRow
 from lineage_service.queries import TraceQuery
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_client import Client
-from tests.support.flights_and_weather import APP, MARKUP, RUNNING, questions, with_an_old_one_called_last
+from tests.support.flights_and_weather import (
+    APP,
+    MARKUP,
+    NAME,
+    RUNNING,
+    questions,
+    with_an_old_one_called_last,
+)
 
 #: command line -> what it is over HTTP.
 SAME = {
@@ -105,13 +112,16 @@ def test_a_trace_across_applications_says_whose_operations_it_lists(
     store: MemoryQueries, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ("trace", APP, "backward", "8#write#0#3")
-    assert "application" not in said(capsys, *argv)
+    assert said(capsys, *argv).splitlines()[0] == f"application {NAME} ({APP})"
     trace = store.trace(APP, TraceQuery(direction="backward", record="8#write#0#3"))
-    others = tuple(replace(node, node_id=f"other#{node.node_id.rpartition('#')[2]}") for node in trace.nodes)
+    whose = {"application_id": "other", "application_name": ""}
+    others = tuple(
+        replace(node, node_id=f"other#{node.node_id.rpartition('#')[2]}", **whose) for node in trace.nodes
+    )
     monkeypatch.setattr(store, "trace", lambda *_: replace(trace, nodes=(*trace.nodes, *others)))
     lines = said(capsys, *argv).splitlines()
     headings = [line for line in lines if line.startswith("application ")]
-    assert headings == [f"application {APP}", "application other"]
+    assert headings == [f"application {NAME} ({APP})", "application other"]
     assert lines[0] == headings[0]
 
 
@@ -218,7 +228,10 @@ def test_a_trace_through_an_action_that_failed_says_so_and_speaks_of_no_bound(
     )
     monkeypatch.setattr(store, "trace", lambda *_: replace(trace, exact=False, nodes=nodes))
     text = said(capsys, *argv)
-    assert f"{APP}#8 (saveAsTextFile) failed: its records are those of tasks that had ended before." in text
+    assert (
+        f"{APP}#8 (saveAsTextFile of {NAME}) failed: its records are those of tasks that had ended before."
+        in text
+    )
     assert "bound" not in text
 
 
@@ -229,7 +242,9 @@ def test_show_prints_ids_that_trace_and_values_take(capsys: pytest.CaptureFixtur
     traced = said(capsys, "trace", APP, "backward", record_id, "--node", "8", "--json")
     for name in (f"8#{record_id}", f"{APP}#8#{record_id}"):
         assert said(capsys, "trace", APP, "backward", name, "--json") == traced
-        assert said(capsys, "values", APP, name).startswith("node")
+        lines = said(capsys, "values", APP, name).splitlines()
+        assert lines[0] == f"application {NAME} ({APP})"
+        assert lines[1].startswith("node")
 
 
 def test_lines_are_cut_to_a_terminal_and_whole_in_a_pipe() -> None:
