@@ -27,6 +27,7 @@ from tests.support.api_client import Client
 from tests.support.flights_and_weather import (
     APP,
     CHANGED,
+    NAME,
     RUNNING,
     materialize,
     questions,
@@ -206,6 +207,8 @@ def test_values_come_when_asked_for(client):
     assert values["captured"] is True
     assert values["steps"][-1] == {
         "node_id": f"{APP}#7",
+        "application_id": APP,
+        "application_name": NAME,
         "name": "map",
         "record_id": "0#0",
         "type": "str",
