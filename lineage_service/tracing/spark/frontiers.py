@@ -24,6 +24,10 @@ HELD_RECORDS = 1_000
 BROADCAST_RECORDS = 500_000
 _ALL = (1 << 62) - 1
 
+#: A query reads at most so many parts: each may hold a broadcast table, which takes megabytes however small
+#: it is.
+_PARTS = 16
+
 #: More records of a run are listed in pieces, so that a task never holds an array of all.
 _PIECE = 1_000_000
 
@@ -145,6 +149,11 @@ class SparkFrontiers:
                 return self.of_rows(some | rows)
         if rows:
             frames.append(self._table(rows))
+        while len(frames) > _PARTS:
+            frames = [self.frame(self._distinct(some_frames)) for some_frames in _batches(frames, _PARTS)]
+        return self._distinct(frames)
+
+    def _distinct(self, frames: Sequence[DataFrame]) -> Frontier:
         return self.counted(reduce(DataFrame.union, frames).distinct())
 
     def _some(self, frames: list[DataFrame]) -> set[Row] | None:
@@ -154,8 +163,13 @@ class SparkFrontiers:
         if not self.held_records:
             return None
         most = 4 * self.held_records  # they may be repeated
-        rows = reduce(DataFrame.union, frames).limit(most + 1).collect()
-        return {tuple(row) for row in rows} if len(rows) <= most else None
+        distinct: set[Row] = set()
+        for some_frames in _batches(frames, _PARTS):
+            rows = reduce(DataFrame.union, some_frames).limit(most + 1).collect()
+            distinct.update(map(tuple, rows))
+            if len(rows) > most or len(distinct) > most:
+                return None
+        return distinct
 
     def hops_to(self, node: int) -> int:
         """After how many public operations the walk came to `node` first."""
@@ -290,6 +304,10 @@ class SparkFrontiers:
         if sum(high - low for _, low, high in pieces) > _PIECE:  # each task lists some
             table = table.repartition(min(len(pieces), 200), "run", "low")
         return table.select("run", F.explode(F.expr("sequence(low, high)")).alias("pos"))
+
+
+def _batches(frames: Sequence[DataFrame], size: int) -> Iterator[Sequence[DataFrame]]:
+    return (frames[first : first + size] for first in range(0, len(frames), size))
 
 
 def _moved_rows(rows: Iterable[Row], moves: Sequence[Move]) -> Iterator[Row]:

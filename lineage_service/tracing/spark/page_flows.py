@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Iterable, Sequence
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lineage_service.tracing.spark.forward import SparkForwardSteps
-from lineage_service.tracing.spark.frontiers import SparkFrontiers
+from lineage_service.tracing.spark.frontiers import Frontier, SparkFrontiers
 from lineage_service.tracing.walk.result import Position, Reached
 
 __all__ = ["flows_between"]
@@ -33,32 +31,43 @@ def flows_between(side: SparkFrontiers, reached: list[Reached]) -> list[tuple[Po
                 starts[position.node].append((index, run.number, position.offset))
     steps = SparkForwardSteps(side)
     side.towards = _internal_before(side, listed) | listed.keys()
-    pairs: list[DataFrame] = []
+    pairs: set[tuple[int, int]] = set()
     done: set[int] = set()
     while pending := (starts.keys() | side.parts.keys()) - done:
         at = min(pending)
         done.add(at)
-        arrived = side.parts.pop(at, [])
-        if arrived and at in listed:
-            came = [side.frame(part).select(*side.columns) for part in arrived]
-            table = snapshot.table("target bigint, run bigint, pos bigint", listed[at])
-            frame = reduce(DataFrame.union, came).join(F.broadcast(table), ["run", "pos"])
-            pairs.append(frame.select("origin", "target"))
-        side.parts[at] = [] if nodes[at].is_public else arrived
+        if at in listed and side.parts.get(at):
+            arrived = side.at(at)
+            side.put(at, arrived)
+            pairs |= _pairs(side, arrived, listed[at])
+        if nodes[at].is_public:
+            side.parts.pop(at, None)
         if at in starts:
             side.add(at, side.of_rows(starts[at]))
-        if side.parts[at]:
+        if side.parts.get(at):
             frontier = side.at(at)
             steps.step(at, side.with_copies(at, frontier, "forward"), 0)
         side.parts.pop(at, None)
-    if not pairs:
-        return []
-    index_pairs = {
-        (row["origin"], row["target"]) for row in reduce(DataFrame.union, pairs).distinct().collect()
-    }
-    return [
-        (positions[source], positions[target]) for source, target in sorted(index_pairs) if source != target
-    ]
+    return [(positions[source], positions[target]) for source, target in sorted(pairs) if source != target]
+
+
+def _pairs(
+    side: SparkFrontiers, arrived: Frontier, listed: Sequence[tuple[int, int, int]]
+) -> set[tuple[int, int]]:
+    """(origin, listed record) of those that arrived and are listed: (record, run, position)."""
+    if arrived.is_held:
+        targets = defaultdict(list)
+        for target, run, position in listed:
+            targets[run, position].append(target)
+        return {
+            (origin, target)
+            for origin, run, position in arrived.rows
+            for target in targets.get((run, position), ())
+        }
+    table = side.snapshot.table("target bigint, run bigint, pos bigint", listed)
+    frame = side.frame(arrived).join(F.broadcast(table), ["run", "pos"])
+    rows = frame.select("origin", "target").distinct().collect()
+    return {(row["origin"], row["target"]) for row in rows}
 
 
 def _internal_before(side: SparkFrontiers, listed: Iterable[int]) -> set[int]:
