@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from lineage_service.lineage import Application, Direction, Graph, RecordPage, Trace, Values
+from lineage_service.lineage import (
+    Application,
+    DatasetPage,
+    Datasets,
+    Direction,
+    Graph,
+    RecordPage,
+    Trace,
+    Values,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +65,30 @@ class RecordQuery:
     cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetsQuery:
+    """Datasets of all applications. `text` is a case-insensitive substring of their names."""
+
+    text: str | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetQuery:
+    """One dataset. `name` is a path, `s3a://...`, `db.table`, or an ending of it that is unique.
+
+    `direction` and `depth` (in jobs) are those of its graph, `limit` and `cursor` those of its history.
+    """
+
+    name: str
+    namespace: str | None = None
+    direction: Direction | None = None
+    depth: int | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+
 class Queries(Protocol):
     """All queries. `lineage_service.tracing` answers them; the API and the commands ask.
 
@@ -73,3 +106,7 @@ class Queries(Protocol):
     def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
 
     def values(self, application_id: str, record: str, node: str | None) -> Values: ...
+
+    def datasets(self, query: DatasetsQuery) -> Datasets: ...
+
+    def dataset(self, query: DatasetQuery) -> DatasetPage: ...

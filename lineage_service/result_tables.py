@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lineage_service.lineage import (
     Application,
+    DatasetPage,
+    Datasets,
     Graph,
     Record,
     RecordPage,
@@ -23,6 +25,8 @@ from lineage_service.lineage import (
 
 __all__ = [
     "APPLICATION_COLUMNS",
+    "DATASET_COLUMNS",
+    "HISTORY_COLUMNS",
     "NODE_COLUMNS",
     "RECORD_COLUMNS",
     "TRACE_COLUMNS",
@@ -30,6 +34,8 @@ __all__ = [
     "application_lines",
     "claim",
     "csv_text",
+    "dataset_lines",
+    "history_lines",
     "node_lines",
     "record_lines",
     "trace_lines",
@@ -39,6 +45,15 @@ __all__ = [
 Line = Sequence[object]
 
 APPLICATION_COLUMNS = ("application_id", "name", "state", "started", "ended", "complete", "flows", "missing")
+DATASET_COLUMNS = (
+    "namespace", "name", "path", "format", "aliases", "columns", "application_id", "application_name",
+    "written_at", "rows", "state", "complete", "read_at", "writers", "readers", "runs", "failed_runs",
+    "remark",
+)  # fmt: skip
+HISTORY_COLUMNS = (
+    "kind", "application_id", "application_name", "node_ids", "operation", "call_site", "at", "rows", "state",
+    "complete", "exact", "reason",
+)  # fmt: skip
 NODE_COLUMNS = (
     "node_id", "node", "name", "kind", "exact", "reason", "records", "from", "call_site", "path",
     "has_values", "description",
@@ -67,6 +82,32 @@ def application_lines(applications: Iterable[Application]) -> Iterator[Line]:
             *(application.application_id, application.name, application.state),
             *(application.started, application.ended, claim(application.complete)),
             *(application.counters.get("flows"), application.missing),
+        )
+
+
+def dataset_lines(page: Datasets) -> Iterator[Line]:
+    """One for each dataset; times are Unix times in milliseconds, and lists have spaces between."""
+    for dataset in page.datasets:
+        written = dataset.written
+        write: Line = (None,) * 6
+        if written is not None:
+            write = (
+                *(written.application_id, written.name, written.at, written.rows, written.state),
+                claim(written.complete),
+            )
+        yield (
+            *(dataset.namespace, dataset.name, dataset.path, dataset.format, " ".join(dataset.aliases)),
+            *(" ".join(column.name for column in dataset.schema), *write, dataset.read_at),
+            *(dataset.writers, dataset.readers, dataset.runs, dataset.failed_runs, dataset.remark),
+        )
+
+
+def history_lines(page: DatasetPage) -> Iterator[Line]:
+    """One for each write and read."""
+    for use in page.history:
+        yield (
+            *(use.kind, use.application_id, use.name, " ".join(use.node_ids), use.operation, use.call_site),
+            *(use.at, use.rows, use.state, claim(use.complete), claim(use.exact), use.reason),
         )
 
 

@@ -1,4 +1,4 @@
-"""Traces and records as CSV (RFC 4180, UTF-8, with a header line), for requests with `Accept: text/csv`.
+"""Results as CSV (RFC 4180, UTF-8, with a header line), for requests with `Accept: text/csv`.
 
 A table has no place for properties of the whole result, so these go into headers: an incomplete, inexact or
 truncated result says so in CSV, too.
@@ -10,17 +10,30 @@ from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.lineage import RecordPage, Trace
+from lineage_service.lineage import DatasetPage, Datasets, RecordPage, Trace
 from lineage_service.result_tables import (
+    DATASET_COLUMNS,
+    HISTORY_COLUMNS,
     RECORD_COLUMNS,
     TRACE_COLUMNS,
     claim,
     csv_text,
+    dataset_lines,
+    history_lines,
     record_lines,
     trace_lines,
 )
 
-__all__ = ["MEDIA_TYPE", "RECORD_COLUMNS", "TRACE_COLUMNS", "prefers_csv", "records_as_csv", "trace_as_csv"]
+__all__ = [
+    "MEDIA_TYPE",
+    "RECORD_COLUMNS",
+    "TRACE_COLUMNS",
+    "dataset_as_csv",
+    "datasets_as_csv",
+    "prefers_csv",
+    "records_as_csv",
+    "trace_as_csv",
+]
 
 MEDIA_TYPE = "text/csv"
 _MAX_HEADER = 2_000
@@ -47,6 +60,16 @@ def records_as_csv(page: RecordPage) -> Response:
     if page.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(page.warnings))
     return _response(RECORD_COLUMNS, record_lines(page), claims, page.next)
+
+
+def datasets_as_csv(page: Datasets) -> Response:
+    """One line for each dataset of the page."""
+    return _response(DATASET_COLUMNS, dataset_lines(page), {"Lineage-Total": str(page.total)}, page.next)
+
+
+def dataset_as_csv(page: DatasetPage) -> Response:
+    """One line for each write and read of the page, without the graph."""
+    return _response(HISTORY_COLUMNS, history_lines(page), {"Lineage-Total": str(page.total)}, page.next)
 
 
 def _response(

@@ -32,6 +32,8 @@ from lineage_api.dependencies import (
 from lineage_api.etags import CACHEABLE, is_current
 from lineage_api.parameters import (
     ApplicationParameters,
+    DatasetParameters,
+    DatasetsParameters,
     NodeName,
     RecordParameters,
     TraceParameters,
@@ -56,7 +58,7 @@ class Health(lineage.Result):
 
 _PROBLEMS = {
     403: "The request came from a page of another site.",
-    404: "The application, node, record or row does not exist.",
+    404: "The application, node, record, row or dataset does not exist.",
     500: "The service failed; its log has the reason.",
     503: "A store does not answer.",
     504: "The time budget of the query is spent.",
@@ -203,6 +205,49 @@ def get_values(
 ) -> lineage.Values:
     """The captured values of one record along its trace."""
     return queries.values(app, parameters.record, parameters.node)
+
+
+@router.get(
+    "/api/datasets",
+    tags=["datasets"],
+    response_model=lineage.Datasets,
+    responses=_csv() | _problems(500, 503, 504),
+)
+def list_datasets(
+    request: Request,
+    queries: QueryService,
+    parameters: Annotated[DatasetsParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """Files, folders, tables and topics that applications wrote or read, the latest written first."""
+    page = queries.datasets(parameters.query())
+    link = _link(request, page.next)
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.datasets_as_csv(page), link)
+    return _json(page, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/dataset",
+    tags=["datasets"],
+    response_model=lineage.DatasetPage,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def get_dataset(
+    request: Request,
+    queries: QueryService,
+    parameters: Annotated[DatasetParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """One dataset: its history, and what is before and behind it, across applications.
+
+    `name` is a parameter, because names have slashes.
+    """
+    page = queries.dataset(parameters.query())
+    link = _link(request, page.next)
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.dataset_as_csv(page), link)
+    return _json(page, {"Vary": "Accept", **link})
 
 
 @router.get("/api/lag", tags=["service"], responses=_problems(500, 503))

@@ -40,6 +40,7 @@ _SECURITY = {
 }
 _TAGS = {
     "applications": "Applications and their graphs of operations.",
+    "datasets": "What applications wrote and read, and what is before and behind it.",
     "records": "Records of one operation, and their values.",
     "traces": "From a record back to what it was made of, or forward to what it went into.",
     "service": "State of the service.",
@@ -61,6 +62,8 @@ _HEADERS_OF = {
     "list_applications": ("Link",),
     "get_application": ("ETag",),
     "get_graph": ("ETag",),
+    "list_datasets": ("Link", "Lineage-Total", "Lineage-Next"),
+    "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
     "list_records": ("Link", "Lineage-Total", "Lineage-Next", "Lineage-Warning"),
     "trace": ("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),
 }

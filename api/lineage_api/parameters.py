@@ -13,12 +13,14 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lineage_service.lineage import Application, Applications, ApplicationState, Direction
-from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, TraceQuery
 
 __all__ = [
     "MAX_LIMIT",
     "ApplicationId",
     "ApplicationParameters",
+    "DatasetParameters",
+    "DatasetsParameters",
     "NodeName",
     "RecordParameters",
     "TraceParameters",
@@ -114,6 +116,77 @@ class ApplicationParameters(_Parameters):
             and self.state in (None, application.state)
             and self.complete in (None, application.complete)
         )
+
+
+class DatasetsParameters(_Parameters):
+    text: str | None = Field(
+        default=None,
+        max_length=_MAX_TEXT,
+        description="Only datasets whose name contains this text, ignoring case.",
+        examples=["orders"],
+    )
+    limit: int = Field(
+        default=100, ge=1, le=MAX_LIMIT, description="At most this many datasets a page.", examples=[100]
+    )
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_CURSOR,
+        pattern=_CURSOR,
+        description="`next` of the page before.",
+        examples=["WyI4ZjZiMmMxZDNlNGEiLDAsLTE3MzIxODMyMDI1MDAsIi9kYXRhL3N1bXMuY3N2IiwiZmlsZSJd"],
+    )
+
+    def query(self) -> DatasetsQuery:
+        return DatasetsQuery(**dict(self))
+
+
+class DatasetParameters(_Parameters):
+    name: str = Field(
+        min_length=1,
+        max_length=_MAX_TEXT,
+        pattern=_PATH,
+        description="A path, `s3a://BUCKET/...`, `db.table`, or an ending of it that is unique.",
+        examples=["/data/orders.csv"],
+    )
+    namespace: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_ID,
+        pattern=f"^{_NAME}$",
+        description="Where it is, if several have that name: `file`, `s3://BUCKET`.",
+        examples=["file"],
+    )
+    direction: Direction | None = Field(
+        default=None,
+        description="Of the graph: `backward`, only what is before it; `forward`, only what is behind it.",
+        examples=["backward"],
+    )
+    depth: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_DEPTH,
+        description="Of the graph: at most this many jobs in each direction.",
+        examples=[2],
+    )
+    limit: int = Field(
+        default=100,
+        ge=1,
+        le=MAX_LIMIT,
+        description="At most this many writes and reads a page.",
+        examples=[100],
+    )
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_CURSOR,
+        pattern=_CURSOR,
+        description="`next` of the page before.",
+        examples=["WyI4ZjZiMmMxZDNlNGEiLDE3MzIxODMyMDI1MDAsInN1bXMtb2Ytb3JkZXJzIiwwLCJyZWFkIl0"],
+    )
+
+    def query(self) -> DatasetQuery:
+        return DatasetQuery(**dict(self))
 
 
 class RecordParameters(_Parameters):

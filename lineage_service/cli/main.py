@@ -90,6 +90,16 @@ COMMANDS: dict[str, Entry] = {
         ("store", *_NEO4J),
     ),
     "apps": Entry("lineage_service.cli.query.apps:command", "list the applications, newest first", _STORE),
+    "datasets": Entry(
+        "lineage_service.cli.query.datasets:command",
+        "list what applications wrote and read: files, folders, tables, topics",
+        _STORE,
+    ),
+    "dataset": Entry(
+        "lineage_service.cli.query.dataset:command",
+        "the history of a dataset, and what is before and behind it",
+        _STORE,
+    ),
     "graph": Entry(
         "lineage_service.cli.query.graph:command", "show the operations of an application", _STORE
     ),

@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import (
@@ -78,10 +79,14 @@ _ANY = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a table has of one application. `version` differs from an earlier one if files came or went."""
+    """What a table has of one application. `version` differs from an earlier one if files came or went.
+
+    `paths` are those of the files within the table.
+    """
 
     version: int
     rows: int
+    paths: tuple[str, ...] = ()
 
 
 NOTHING = Contents(version=0, rows=0)
@@ -209,7 +214,9 @@ class Table:
                 rows = by_application.aggregate([("path", "list"), ("num_records", "sum")]).to_pylist()
                 self._contents = {
                     row["partition.application_id"]: Contents(
-                        version=hash(frozenset(row["path_list"])), rows=row["num_records_sum"] or 0
+                        version=hash(frozenset(row["path_list"])),
+                        rows=row["num_records_sum"] or 0,
+                        paths=tuple(map(unquote, row["path_list"])),
                     )
                     for row in rows
                 }

@@ -101,6 +101,9 @@ class FlowStore(Protocol):
     def events(self, application_id: str) -> list[dict[str, Any]]:
         """The application's events, decoded, by time; an event that was sent twice comes once."""
 
+    def events_of(self, application_ids: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The same of several applications, read together. Those without events are left out."""
+
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         """(run, seq) of the application's stored blocks, in no order."""
 
@@ -276,11 +279,20 @@ class DeltaFlowStore:
         return sorted({name for table in ("events", "blocks") for name in self.versions(table)})
 
     def events(self, application_id: str) -> list[dict[str, Any]]:
-        stored = self._read("events", application_id, ["time", "body"]).sort_by("time")
-        return [json.loads(body) for body in dict.fromkeys(stored["body"].to_pylist())]
+        return _decoded(self._read("events", self.files("events", application_id), ["time", "body"]))
+
+    def events_of(self, application_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+        contents = self._tables["events"].contents()
+        paths = [path for name in application_ids for path in contents.get(name, NOTHING).paths]
+        with translated_errors(self.location.table("events")):
+            files = self.location.files("events", paths)
+        events: dict[str, list[dict[str, Any]]] = {}
+        for event in _decoded(self._read("events", files, ["time", "body"])):
+            events.setdefault(event["application_id"], []).append(event)
+        return events
 
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
-        stored = self._read("blocks", application_id, ["run", "seq"])
+        stored = self._read("blocks", self.files("blocks", application_id), ["run", "seq"])
         return list(zip(stored["run"].to_pylist(), stored["seq"].to_pylist(), strict=True))
 
     def rows(self, application_id: str) -> dict[str, int]:
@@ -290,7 +302,10 @@ class DeltaFlowStore:
         return read_receipts(self.files("blocks", application_id))
 
     def table(self, table: str, application_id: str) -> pa.Table:
-        return self._read(table, application_id, TABLES[table].names)
+        names = TABLES[table].names
+        rows = self._read(table, self.files(table, application_id), names)
+        # The files do not hold the column that the table is partitioned by.
+        return rows.set_column(0, TABLES[table].field(0), [pa.repeat(application_id, rows.num_rows)])
 
     def version(self) -> tuple[int, ...]:
         return tuple(table.version() for table in self._tables.values())
@@ -301,15 +316,16 @@ class DeltaFlowStore:
     def version_of(self, application_id: str) -> int:
         return hash(tuple(frozenset(self.files(table, application_id)) for table in ("events", "blocks")))
 
-    def _read(self, table: str, application_id: str, columns: list[str]) -> pa.Table:
-        files = self.files(table, application_id)
+    def _read(self, table: str, files: Sequence[str], columns: list[str]) -> pa.Table:
         with translated_read_errors():
-            # The files do not hold the column that the table is partitioned by.
             stored = pyarrow.dataset.dataset(files, schema=TABLES[table], format="parquet")
-            rows = stored.to_table(columns=columns)
-        if columns[0] != "application_id":
-            return rows
-        return rows.set_column(0, TABLES[table].field(0), [pa.repeat(application_id, rows.num_rows)])
+            return stored.to_table(columns=columns)
+
+
+def _decoded(stored: pa.Table) -> list[dict[str, Any]]:
+    """Events by time; one that was stored twice comes once."""
+    bodies = stored.sort_by("time")["body"].to_pylist()
+    return [json.loads(body) for body in dict.fromkeys(bodies)]
 
 
 #: The tables that blocks become rows of, in the order of writing.

@@ -6,7 +6,7 @@ that one suite of tests can compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -66,6 +66,10 @@ class MemoryFlowStore:
         chosen = [event for event in self._events if event.application_id == application_id]
         chosen.sort(key=lambda event: event.time)
         return [dict(event.event) for event in {event.body: event for event in chosen}.values()]
+
+    def events_of(self, application_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+        every = {application_id: self.events(application_id) for application_id in application_ids}
+        return {application_id: events for application_id, events in every.items() if events}
 
     def receipts(self, application_id: str) -> list[tuple[int, int]]:
         return [(run, seq) for application, run, seq in self._blocks if application == application_id]

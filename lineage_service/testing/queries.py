@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lineage_service.datasets.catalogue import Catalogue
+from lineage_service.datasets.neighbours import Neighbours
+from lineage_service.datasets.pages import CatalogueState, dataset_page, datasets_page
+from lineage_service.datasets.uses import ApplicationUses, Use
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.lineage import (
     Application,
+    DatasetPage,
+    Datasets,
     Direction,
     Flow,
     Graph,
@@ -25,8 +31,10 @@ from lineage_service.lineage import (
     Values,
     ValueStep,
 )
-from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.outcomes import Outcome
+from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, TraceQuery
 from lineage_service.tracing.files.file_nodes import FileHolder, nodes_meant
+from spark_agent.contract.dataset_names import normal_name
 
 __all__ = ["MemoryLineage", "MemoryQueries"]
 
@@ -104,6 +112,21 @@ class MemoryQueries:
 
     def graph(self, application_id: str) -> Graph:
         return self._index(application_id).lineage.graph
+
+    def datasets(self, query: DatasetsQuery) -> Datasets:
+        return datasets_page(self._catalogue(), query)
+
+    def dataset(self, query: DatasetQuery) -> DatasetPage:
+        return dataset_page(self._catalogue(), query)
+
+    def _catalogue(self) -> CatalogueState:
+        catalogue = Catalogue(_uses(index.lineage) for index in self._indexes.values())
+        return CatalogueState(
+            catalogue=catalogue,
+            neighbours=Neighbours(catalogue),
+            is_complete=lambda application_id: self.application(application_id).complete,
+            now_ms=0,
+        )
 
     def records(self, application_id: str, query: RecordQuery) -> RecordPage:
         """The cursor is the number of records that the pages before have shown."""
@@ -200,6 +223,51 @@ class MemoryQueries:
             return self._indexes[application_id]
         except KeyError:
             raise UnknownApplicationError(application_id) from None
+
+
+def _uses(lineage: MemoryLineage) -> ApplicationUses:
+    """What an application wrote and read, by its graph: what ended is known of it, not when."""
+    application, nodes = lineage.application, {node.node_id: node for node in lineage.graph.nodes}
+    parents: dict[str, list[str]] = {}
+    for edge in lineage.graph.edges:
+        parents.setdefault(edge.target, []).append(edge.source)
+
+    def behind(node_id: str) -> Iterator[tuple[int, bool]]:
+        reached, stack = set[str](), [node_id]
+        while stack:
+            node = nodes[stack.pop()]
+            if node.node_id not in reached:
+                reached.add(node.node_id)
+                stack += parents.get(node.node_id, ())
+                if node.kind == "source":
+                    yield node.node, True
+
+    return ApplicationUses(
+        application_id=application.application_id,
+        name=application.name,
+        began=application.started,
+        outcome=Outcome(
+            state=application.state, ended=application.ended, error=application.error, last_seen=None
+        ),
+        uses=tuple(
+            Use(
+                node=node.node,
+                operation=node.name,
+                call_site=node.call_site,
+                is_write=node.kind == "sink",
+                place=normal_name(node.dataset.namespace, node.dataset.name, node.dataset.format),
+                format=node.dataset.format,
+                at=application.ended or application.started if node.kind == "sink" else application.started,
+                state=node.state,
+                rows=node.records,
+                exact=node.exact,
+                reason=node.reason,
+                behind=tuple(behind(node.node_id)) if node.kind == "sink" else (),
+            )
+            for node in lineage.graph.nodes
+            if node.dataset is not None
+        ),
+    )
 
 
 def _hash(node_id: str, record_id: str) -> str:

@@ -27,6 +27,7 @@ STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
 BASE = f"/api/applications/{APP}"
 TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
+DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
 
 #: operationId -> what was asked.
 ASKED = {
@@ -37,11 +38,13 @@ ASKED = {
     "trace": TRACE,
     "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
     "get_values": f"{BASE}/values?record=write%230%230&node=3",
+    "list_datasets": DATASETS,
+    "get_dataset": DATASET,
     "get_lag": "/api/lag",
     "check_health": "/healthz",
     "check_readiness": "/readyz",
 }
-CSV = {"list_records": RECORDS, "trace": TRACE}
+CSV = {"list_records": RECORDS, "trace": TRACE, "list_datasets": DATASETS, "get_dataset": DATASET}
 METRIC = "kafka_consumergroup_lag"
 
 
@@ -76,7 +79,10 @@ def examples() -> dict[str, Any]:
                 name: json.loads(ask(address, method="POST" if name.startswith("put_") else "GET"))
                 for name, address in ASKED.items()
             },
-            "csv": {name: ask(address, "text/csv") for name, address in CSV.items()},
+            "csv": {
+                name: re.sub(r"\b[0-9]{13}\b", str(STARTED_MS), ask(address, "text/csv"))
+                for name, address in CSV.items()
+            },
             "metrics": "".join(
                 re.findall(r"^.*\b" + METRIC + r"\b.*\n", ask("/metrics"), flags=re.MULTILINE)
             ),
@@ -85,6 +91,8 @@ def examples() -> dict[str, Any]:
     for application in found["answers"]["list_applications"]["applications"]:
         of_steady_times(application)
     of_steady_times(found["answers"]["get_application"])
+    of_steady_moments(found["answers"]["list_datasets"])
+    of_steady_moments(found["answers"]["get_dataset"])
     found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:{APP}"
     for application in found["answers"]["get_lag"]["applications"]:
         application["seconds"] = 4.5
@@ -126,6 +134,15 @@ def steady(text: str, folder: Path) -> str:
 
 def of_steady_times(application: dict[str, Any]) -> None:
     application["started"], application["ended"] = STARTED_MS, STARTED_MS + LASTED_MS
+
+
+def of_steady_moments(answer: Any) -> None:
+    """Of writes and reads, wherever they stand."""
+    for value in answer.values() if isinstance(answer, dict) else answer:
+        if isinstance(value, dict | list):
+            of_steady_moments(value)
+    if isinstance(answer, dict):
+        answer.update({name: STARTED_MS for name in ("at", "read_at") if answer.get(name) is not None})
 
 
 def main() -> int:

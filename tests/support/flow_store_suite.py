@@ -173,6 +173,15 @@ class FlowStoreSuite:
         assert found[0]["name"] == "Größe"
         assert found[1]["counters"] == {"runs": 1}
 
+    def test_events_of_several_applications_are_those_of_each(self, store: FlowStore) -> None:
+        names = [APP, "a:b.c_d-1", "other"]
+        for at, name in enumerate([*names, *names, APP]):
+            store.write_events(events(event(contract.LINK, application_id=name, port=at // 3), first=at))
+        read = store.events_of([*names, "unknown"])
+        assert dict(read) == {name: store.events(name) for name in names}
+        assert [len(read[name]) for name in names] == [3, 2, 2]
+        assert dict(store.events_of([])) == {}
+
     def test_events_have_their_columns(self, store: FlowStore) -> None:
         store.write_events(
             events(

@@ -64,6 +64,97 @@ export interface Dataset {
   symlinks: Symlink[];
 }
 
+/** What is before and behind a dataset, across applications. */
+export interface DatasetGraph {
+  nodes: DatasetGraphNode[];
+  edges: DatasetGraphEdge[];
+  truncated: boolean;
+}
+
+/** `source` is read by `target`, or writes it. */
+export interface DatasetGraphEdge {
+  source: string;
+  target: string;
+  exact: boolean;
+}
+
+/** A dataset, or a job: all applications of one name. */
+export interface DatasetGraphNode {
+  id: string;
+  kind: "dataset" | "job";
+  layer: number;
+  namespace: string;
+  name: string;
+  runs: number;
+  failed_runs: number;
+  application_id: string | null;
+  at: number | null;
+  remark: string;
+}
+
+/** One dataset: its history, and what is before and behind it. */
+export interface DatasetPage {
+  dataset: DatasetSummary;
+  history: DatasetUse[];
+  total: number;
+  next: string | null;
+  graph: DatasetGraph;
+  unread_applications: number;
+}
+
+/** A file, folder, table or topic that applications wrote or read. */
+export interface DatasetSummary {
+  namespace: string;
+  name: string;
+  path: string;
+  format: string;
+  aliases: string[];
+  schema: Column[];
+  partitions: string[];
+  written: DatasetWrite | null;
+  read_at: number | null;
+  writers: number;
+  readers: number;
+  runs: number;
+  failed_runs: number;
+  remark: string;
+}
+
+/** One application wrote or read a dataset. */
+export interface DatasetUse {
+  kind: "write" | "read";
+  application_id: string;
+  name: string;
+  node_ids: string[];
+  operation: string;
+  call_site: string;
+  at: number;
+  rows: number | null;
+  state: "running" | "complete" | "failed" | "aborted" | "lost";
+  complete: boolean;
+  exact: boolean;
+  reason: string;
+}
+
+/** The latest write of a dataset. */
+export interface DatasetWrite {
+  application_id: string;
+  name: string;
+  node_id: string;
+  at: number;
+  rows: number | null;
+  state: "running" | "complete" | "failed" | "aborted" | "lost";
+  complete: boolean;
+}
+
+/** One page of the datasets. */
+export interface Datasets {
+  datasets: DatasetSummary[];
+  total: number;
+  next: string | null;
+  unread_applications: number;
+}
+
 /** `source` sends records to `target`. */
 export interface Edge {
   source: string;

@@ -1,1 +1,1 @@
-"""Queries at a terminal: `lineage apps | graph | trace | show | values`."""
+"""Queries at a terminal: `lineage apps | datasets | dataset | graph | trace | show | values`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import datetime
 
 from rich.console import Console
 
@@ -12,6 +11,7 @@ from lineage_service.cli.query.output import (
     Output,
     add_format_flags,
     error_text,
+    moment,
     plain,
     print_table,
     table,
@@ -66,7 +66,7 @@ def _show(console: Console, applications: Sequence[Application], nothing: str) -
         return
     rows = table("application", "name~", "started", "state", "flows>", "lineage")
     for application in applications:
-        started = datetime.fromtimestamp(application.started / 1000).strftime("%Y-%m-%d %H:%M:%S")
+        started = moment(application.started)
         missing = plain(application.missing or "runs", "yellow")
         lineage = plain("complete", "green") if application.complete else missing
         flows = f"{application.counters.get('flows', 0):,}"

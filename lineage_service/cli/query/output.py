@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Literal
 
 from rich.cells import cell_len
@@ -25,6 +26,7 @@ __all__ = [
     "Output",
     "add_format_flags",
     "error_text",
+    "moment",
     "plain",
     "print_line",
     "print_table",
@@ -142,6 +144,11 @@ def error_text(error: ApplicationError | NodeError) -> str:
 def plain(text: str | None, style: str = "") -> Text:
     """The text with its control characters made visible."""
     return Text((text or "").translate(_VISIBLE), style)
+
+
+def moment(unix_ms: int) -> str:
+    """In the time of this machine."""
+    return datetime.fromtimestamp(unix_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def without_folders(call_site: str) -> str:

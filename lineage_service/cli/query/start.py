@@ -24,13 +24,13 @@ def add_application(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("application", help=f"an applicationId of `lineage apps`, or {LAST!r} for the newest")
 
 
-def add_page_flags(parser: argparse.ArgumentParser, what: str) -> None:
+def add_page_flags(parser: argparse.ArgumentParser, what: str, things: str = "records") -> None:
     parser.add_argument(
         "--limit",
         type=whole_number(1, MAX_LIMIT),
         default=20,
         metavar="N",
-        help=f"at most this many records {what} (default: 20, at most {MAX_LIMIT:,})",
+        help=f"at most this many {things} {what} (default: 20, at most {MAX_LIMIT:,})",
     )
     parser.add_argument("--cursor", metavar="TEXT", help="go on where the answer before ended, as it says")
 

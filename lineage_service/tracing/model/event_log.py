@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lineage_service.datasets.event_datasets import dataset_of, schema_of
 from lineage_service.outcomes import NodeOutcome, actions_of
-from lineage_service.tracing.model.datasets import dataset_of, schema_of
 from lineage_service.tracing.model.elements import PartitionInfo, TaskRun, TopologyNode
 from spark_agent import contract
 from spark_agent.contract.dataset_names import location_of

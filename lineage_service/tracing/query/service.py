@@ -11,9 +11,13 @@ from dataclasses import replace
 import duckdb
 import numpy as np
 
+from lineage_service.datasets.catalogue_cache import StoredDatasets
+from lineage_service.datasets.pages import dataset_page, datasets_page
 from lineage_service.errors import TimeBudgetError
 from lineage_service.lineage import (
     Application,
+    DatasetPage,
+    Datasets,
     Edge,
     Graph,
     Node,
@@ -23,7 +27,7 @@ from lineage_service.lineage import (
     TraceStart,
     Values,
 )
-from lineage_service.queries import RecordQuery, TraceQuery
+from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, TraceQuery
 from lineage_service.tracing.columns.application import (
     StoreReader,
 )
@@ -75,6 +79,9 @@ class LineageQueries:
         receipts = Receipts()
         self._summaries = Summaries(store, receipts)
         self._applications = OpenApplications(store, receipts)
+        self._datasets = StoredDatasets(
+            store, lambda application_id: self._summaries.of(application_id).complete
+        )
 
     # -- applications and graphs ---------------------------------------------------------------------
 
@@ -118,6 +125,14 @@ class LineageQueries:
             schema=node.schema,
             schema_note=node.schema_note,
         )
+
+    # -- datasets -----------------------------------------------------------------------------------
+
+    def datasets(self, query: DatasetsQuery) -> Datasets:
+        return datasets_page(self._datasets.state(), query)
+
+    def dataset(self, query: DatasetQuery) -> DatasetPage:
+        return dataset_page(self._datasets.state(), query)
 
     # -- records -------------------------------------------------------------------------------------
 

@@ -12,22 +12,13 @@ binaryFiles) is made of all that was written there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from threading import Lock
-from typing import Any, Protocol
 
-from lineage_service.store.errors import StoreUnavailableError
+from lineage_service.store.application_cache import ApplicationCache, EventReader
 from lineage_service.tracing.walk.linked_files import FileSplit, LinkedFiles, UnfollowedReader, linked_files
 
 __all__ = ["FilesOfApplications"]
-
-
-class _Store(Protocol):
-    def version(self) -> object: ...
-
-    def versions(self, table: str) -> Mapping[str, object]: ...
-
-    def events(self, application_id: str) -> Sequence[Mapping[str, Any]]: ...
 
 
 class FilesOfApplications:
@@ -36,11 +27,9 @@ class FilesOfApplications:
     An application's events are read once, and again when more of them came.
     """
 
-    def __init__(self, store: _Store) -> None:
-        self._store = store
+    def __init__(self, store: EventReader) -> None:
         self._lock = Lock()
-        self._version: object = None
-        self._files: dict[str, tuple[object, LinkedFiles]] = {}  # by application, with its version
+        self._files = ApplicationCache(store, linked_files)
         self._unfollowed: dict[str, list[UnfollowedReader]] = {}  # by their places
         self._written_to: dict[str, list[FileSplit]] = {}
         self._read_from: dict[str, list[FileSplit]] = {}
@@ -84,39 +73,22 @@ class FilesOfApplications:
 
     def of(self, application_id: str, node: int) -> Iterator[FileSplit]:
         """The files of a source or a sink."""
-        _, files = self._files.get(application_id, (None, LinkedFiles()))
+        files = self._files.of(application_id) or LinkedFiles()
         return (file_split for file_split in (*files.read, *files.written) if file_split.node == node)
 
     def refresh(self) -> None:
         """Read what came since."""
         with self._lock:
-            version = self._store.version()
-            if version == self._version:
+            if not self._files.refresh():
                 return
-            before, self._files = self._files, {}
-            unread: set[str] = set()
-            for application_id, its_version in self._store.versions("events").items():
-                try:
-                    self._files[application_id] = self._read(application_id, its_version, before)
-                except StoreUnavailableError:
-                    unread.add(application_id)
-            every = [files for _, files in self._files.values()]
+            every = list(self._files.values.values())
             self._read_from = _by_path(file_split for files in every for file_split in files.read)
             self._written_to = _by_path(file_split for files in every for file_split in files.written)
             unfollowed: dict[str, list[UnfollowedReader]] = defaultdict(list)
             for reader in (reader for files in every for reader in files.unfollowed):
                 unfollowed[reader.place].append(reader)
             self._unfollowed = unfollowed
-            self.unread = frozenset(unread)
-            self._version = None if unread else version
-
-    def _read(
-        self, application_id: str, version: object, before: Mapping[str, tuple[object, LinkedFiles]]
-    ) -> tuple[object, LinkedFiles]:
-        files = before.get(application_id)
-        if files is None or files[0] != version:
-            files = version, linked_files(application_id, self._store.events(application_id))
-        return files
+            self.unread = self._files.unread
 
 
 def _folders_of(path: str) -> Iterator[str]:

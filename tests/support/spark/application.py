@@ -49,6 +49,9 @@ class ParquetStore:
     def events(self, application_id: str) -> Sequence[Mapping[str, Any]]:
         return [row.event for row in self.event_rows if row.application_id == application_id]
 
+    def events_of(self, application_ids: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        return {application_id: self.events(application_id) for application_id in application_ids}
+
     def rows(self, application_id: str) -> Mapping[str, int]:
         return {
             table: sum(pq.read_metadata(path).num_rows for path in self.files(table, application_id))

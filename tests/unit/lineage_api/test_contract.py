@@ -19,9 +19,15 @@ from lineage_api.access import OPEN_PATHS, Access
 from lineage_api.app import create_app
 from lineage_api.csv import RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_api.openapi import EXAMPLES_FILE
-from lineage_api.parameters import RecordParameters, TraceParameters
+from lineage_api.parameters import (
+    DatasetParameters,
+    DatasetsParameters,
+    RecordParameters,
+    TraceParameters,
+)
 from lineage_api.problems import PROBLEMS
 from lineage_service import queries
+from lineage_service.result_tables import DATASET_COLUMNS, HISTORY_COLUMNS
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_examples import examples
 
@@ -135,7 +141,7 @@ def test_the_examples_are_what_the_service_answers(caplog):
     assert examples() == kept, "run `python -m tests.support.api_examples`, and look at what changed"
 
 
-def test_traces_and_records_offer_csv(openapi):
+def test_traces_records_and_datasets_offer_csv(openapi):
     offering = {
         name
         for name, operation in operations(openapi)
@@ -144,6 +150,8 @@ def test_traces_and_records_offer_csv(openapi):
     assert offering == {
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/nodes/{node}/records",
+        "GET /api/datasets",
+        "GET /api/dataset",
     }
 
 
@@ -160,6 +168,8 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
         ("Traces", "GET /api/applications/{app}/trace"),
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Values", "GET /api/applications/{app}/values"),
+        ("Datasets", "GET /api/datasets"),
+        ("One dataset", "GET /api/dataset"),
     ],
 )
 def test_the_documented_parameters_are_those_of_the_app(openapi, section, operation):
@@ -172,10 +182,17 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     assert set(documented) == known
     assert f"`{','.join(TRACE_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
+    assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT
 
 
 def test_the_parameters_are_the_fields_of_the_queries_with_the_same_defaults():
-    for parameters, query in ((RecordParameters, queries.RecordQuery), (TraceParameters, queries.TraceQuery)):
+    for parameters, query in (
+        (RecordParameters, queries.RecordQuery),
+        (TraceParameters, queries.TraceQuery),
+        (DatasetsParameters, queries.DatasetsQuery),
+        (DatasetParameters, queries.DatasetQuery),
+    ):
         defaults = {
             field.name: field.default
             for field in dataclasses.fields(query)

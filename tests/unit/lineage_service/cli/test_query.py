@@ -30,6 +30,12 @@ from tests.support.flights_and_weather import (
 #: command line -> what it is over HTTP.
 SAME = {
     ("apps",): "/api/applications",
+    ("datasets",): "/api/datasets?limit=20",
+    ("datasets", "DATA", "--limit", "2"): "/api/datasets?text=DATA&limit=2",
+    ("dataset", "/data/flights.csv"): "/api/dataset?name=/data/flights.csv&limit=20",
+    (
+        *("dataset", "delayed", "--namespace", "file", "--direction", "backward", "--depth", "1"),
+    ): "/api/dataset?name=delayed&namespace=file&direction=backward&depth=1&limit=20",
     ("graph", APP): f"/api/applications/{APP}/graph",
     ("show", APP, "0", "--limit", "3"): f"/api/applications/{APP}/nodes/0/records?limit=3",
     ("show", APP, "8", "--text", "STORM"): f"/api/applications/{APP}/nodes/8/records?text=STORM&limit=20",
@@ -75,7 +81,9 @@ def test_json_is_what_the_api_answers(
     assert json.loads(said(capsys, *argv, "--json")) == answer.json()
 
 
-@pytest.mark.parametrize("argv", [each for each in SAME if each[0] in ("show", "trace")], ids=" ".join)
+@pytest.mark.parametrize(
+    "argv", [each for each in SAME if each[0] in ("show", "trace", "datasets", "dataset")], ids=" ".join
+)
 def test_csv_is_what_the_api_answers(
     argv: tuple[str, ...], store: MemoryQueries, capsys: pytest.CaptureFixture[str]
 ) -> None:
