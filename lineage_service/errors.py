@@ -11,6 +11,10 @@ class NotFoundError(LineageError):
     """The application, node, record or file row does not exist (HTTP 404)."""
 
 
+class NothingMatchesError(NotFoundError):
+    """No row fulfils a condition; the text says what was looked at."""
+
+
 class UnknownApplicationError(NotFoundError):
     """No application has that id."""
 

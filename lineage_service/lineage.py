@@ -333,6 +333,38 @@ class RecordPage(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Result):
+    """A row at which a trace can start."""
+
+    node_id: str = field(metadata=doc("The node of the record that it is."))
+    record_id: str = field(metadata=doc("Id of that record."))
+    path: str | None = field(metadata=doc("Path of the file; null of records that are no rows of files."))
+    row: int | None = field(metadata=doc("Counted from 0, header lines included."))
+    line: int | None = field(metadata=doc("`row` + 1, for people."))
+    columns: dict[str, Any] | None = field(metadata=doc("The row by its columns; null if it has none."))
+    text: str | None = field(metadata=doc("The row; null if it cannot be read."))
+    warning: str | None = field(default=None, metadata=doc("Why it may not be what the job had; else null."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices(Result):
+    """The rows of a data set that fulfil a condition: a trace starts at one of them, or at all."""
+
+    application_id: str = field(metadata=doc("The application that was asked."))
+    name: str = field(metadata=doc("Its name."))
+    started: int = field(metadata=doc("Unix time in milliseconds."))
+    direction: Direction = field(metadata=doc("Where a trace goes: `backward` from what was written."))
+    dataset: str | None = field(metadata=doc("As requested."))
+    where: str | None = field(metadata=doc("As requested."))
+    nodes: tuple[str, ...] = field(metadata=doc("Ids of the sources or sinks whose records were searched."))
+    total: int | None = field(metadata=doc("Number of matches; null if not everything was looked at."))
+    files: int = field(metadata=doc("Number of files that the condition had to be looked for in."))
+    choices: tuple[Choice, ...] = field(metadata=doc("By partition and offset of the records."))
+    next: str | None = field(metadata=doc("`cursor` of the next page; null on the last."))
+    warnings: tuple[str, ...] = field(default=(), metadata=doc("What was not looked at, or has changed."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueStep(Result):
     """The value of a record at one node of its trace."""
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from lineage_service.lineage import (
     Application,
+    Choices,
     DatasetPage,
     Datasets,
     Direction,
@@ -35,6 +36,8 @@ class TraceQuery:
     key: str | None = None
     path: str | None = None
     row: int | None = None
+    #: With `path`, a file, folder or glob, or with `node`: start at all rows that fulfil this condition.
+    where: str | None = None
     to: str | None = None
     depth: int | None = None
     #: List records of this node only; the others are counted.
@@ -58,6 +61,8 @@ class RecordQuery:
 
     node: str
     text: str | None = None
+    #: A condition on the columns of the rows.
+    where: str | None = None
     key: str | None = None
     partition: int | None = None
     offset: int | None = None
@@ -89,6 +94,27 @@ class DatasetQuery:
     cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowQuery:
+    """Rows by a condition, or one by its number: of `dataset`, of `node`, or of an application's one output.
+
+    Without either, the result says which application and which of its nodes the data set is.
+    `dataset` is a file, a folder, a glob or a URI. Without `application`, the newest one that wrote it is
+    meant, else the newest that read it; with `at`, Unix milliseconds, of those that began until then.
+    """
+
+    where: str | None = None
+    row: int | None = None
+    dataset: str | None = None
+    application: str | None = None
+    at: int | None = None
+    node: str | None = None
+    #: None: backward from what was written, forward from what was only read.
+    direction: Direction | None = None
+    limit: int = 20
+    cursor: str | None = None
+
+
 class Queries(Protocol):
     """All queries. `lineage_service.tracing` answers them; the API and the commands ask.
 
@@ -102,6 +128,8 @@ class Queries(Protocol):
     def graph(self, application_id: str) -> Graph: ...
 
     def records(self, application_id: str, query: RecordQuery) -> RecordPage: ...
+
+    def rows(self, query: RowQuery) -> Choices: ...
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace: ...
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lineage_service.lineage import (
     Application,
+    Choices,
     DatasetPage,
     Datasets,
     Graph,
@@ -25,6 +26,7 @@ from lineage_service.lineage import (
 
 __all__ = [
     "APPLICATION_COLUMNS",
+    "CHOICE_COLUMNS",
     "DATASET_COLUMNS",
     "HISTORY_COLUMNS",
     "NODE_COLUMNS",
@@ -32,6 +34,7 @@ __all__ = [
     "TRACE_COLUMNS",
     "VALUE_COLUMNS",
     "application_lines",
+    "choice_lines",
     "claim",
     "csv_text",
     "dataset_lines",
@@ -61,6 +64,7 @@ NODE_COLUMNS = (
 RECORD_COLUMNS = (
     "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
 )  # fmt: skip
+CHOICE_COLUMNS = ("node_id", "record_id", "path", "row", "line", "text", "warning")
 _OPERATION = ("application_id", "application_name", "node_id", "name")
 TRACE_COLUMNS = (*_OPERATION, "kind", "exact", "total", *RECORD_COLUMNS)
 VALUE_COLUMNS = (*_OPERATION, "record_id", "type", "value")
@@ -137,6 +141,13 @@ def trace_lines(trace: Trace) -> Iterator[Line]:
     for node in trace.nodes:
         for record in node.records:
             yield (*_operation(node), node.kind, claim(node.exact), node.total, *_cells(record))
+
+
+def choice_lines(choices: Choices) -> Iterator[Line]:
+    """One for each row of the page."""
+    for choice in choices.choices:
+        place = (choice.node_id, choice.record_id, choice.path, choice.row, choice.line)
+        yield (*place, choice.text, choice.warning)
 
 
 def value_lines(values: Values) -> Iterator[Line]:

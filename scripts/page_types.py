@@ -57,6 +57,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         return f"({inner})[]" if " | " in inner else f"{inner}[]"
     if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), Mapping):
         return f"{{ [name: string]: {_type(schema['additionalProperties'])} }}"
+    if schema.get("type") == "object":
+        return "{ [name: string]: unknown }"
     return _NAMES[schema["type"]]
 
 

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
-from lineage_service.lineage import DatasetPage, Datasets, RecordPage, Trace
+from lineage_service.lineage import Choices, DatasetPage, Datasets, RecordPage, Trace
 from lineage_service.result_tables import (
+    CHOICE_COLUMNS,
     DATASET_COLUMNS,
     HISTORY_COLUMNS,
     RECORD_COLUMNS,
     TRACE_COLUMNS,
+    choice_lines,
     claim,
     csv_text,
     dataset_lines,
@@ -25,9 +27,11 @@ from lineage_service.result_tables import (
 )
 
 __all__ = [
+    "CHOICE_COLUMNS",
     "MEDIA_TYPE",
     "RECORD_COLUMNS",
     "TRACE_COLUMNS",
+    "choices_as_csv",
     "dataset_as_csv",
     "datasets_as_csv",
     "prefers_csv",
@@ -52,6 +56,14 @@ def trace_as_csv(trace: Trace) -> Response:
         "Lineage-Truncated": claim(trace.truncated),
     }
     return _response(TRACE_COLUMNS, trace_lines(trace), claims, trace.next)
+
+
+def choices_as_csv(choices: Choices) -> Response:
+    """One line for each row to choose from."""
+    claims = {} if choices.total is None else {"Lineage-Total": str(choices.total)}
+    if choices.warnings:
+        claims["Lineage-Warning"] = _in_header("; ".join(choices.warnings))
+    return _response(CHOICE_COLUMNS, choice_lines(choices), claims, choices.next)
 
 
 def records_as_csv(page: RecordPage) -> Response:

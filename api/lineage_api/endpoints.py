@@ -34,6 +34,7 @@ from lineage_api.parameters import (
     ApplicationParameters,
     DatasetParameters,
     DatasetsParameters,
+    DatasetTraceParameters,
     NodeName,
     RecordParameters,
     TraceParameters,
@@ -41,6 +42,7 @@ from lineage_api.parameters import (
 )
 from lineage_api.problems import Problem
 from lineage_service import lineage
+from lineage_service.dataset_trace import chosen_trace
 from lineage_service.lineage import doc
 from lineage_service.monitoring.metrics import TEXT_FORMAT, exposition
 from lineage_service.newest_application import LAST
@@ -179,6 +181,37 @@ def trace(
     """
     result = queries.trace(app, parameters.query())
     link = _link(request, result.next, app)
+    if csv.prefers_csv(accept):
+        return _not_cached(csv.trace_as_csv(result), link)
+    return _json(result, {"Vary": "Accept", **link})
+
+
+@router.get(
+    "/api/trace",
+    tags=["traces"],
+    response_model=lineage.Trace | lineage.Choices,
+    responses=_csv() | _problems(404, 500, 503, 504),
+)
+def trace_of_dataset(
+    request: Request,
+    queries: QueryService,
+    parameters: Annotated[DatasetTraceParameters, Query()],
+    accept: Accept = None,
+) -> Response:
+    """The trace of a row of a data set, whichever application wrote it.
+
+    Name one start: `where`, `row` or `key`. Where several rows fulfil the condition, the result has them as
+    `choices`, unless `all` is true: then it is one trace of all of them.
+    """
+    rows, query = parameters.queries()
+    start = chosen_trace(queries, rows, query, is_of_all=parameters.all)
+    if isinstance(start, lineage.Choices):
+        link = _link(request, start.next)
+        if csv.prefers_csv(accept):
+            return _not_cached(csv.choices_as_csv(start), link)
+        return _json(start, {"Vary": "Accept", **link})
+    result = queries.trace(start.application_id, start.query)
+    link = _link(request, result.next)
     if csv.prefers_csv(accept):
         return _not_cached(csv.trace_as_csv(result), link)
     return _json(result, {"Vary": "Accept", **link})

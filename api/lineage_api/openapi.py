@@ -66,6 +66,10 @@ _HEADERS_OF = {
     "get_dataset": ("Link", "Lineage-Total", "Lineage-Next"),
     "list_records": ("Link", "Lineage-Total", "Lineage-Next", "Lineage-Warning"),
     "trace": ("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),
+    "trace_of_dataset": (
+        *("Link", "Lineage-Complete", "Lineage-Exact", "Lineage-Truncated", "Lineage-Next"),
+        *("Lineage-Total", "Lineage-Warning"),
+    ),
 }
 _HEADERS_OF_PROBLEM = {401: ("WWW-Authenticate",), 503: ("Retry-After",)}
 

@@ -13,13 +13,14 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lineage_service.lineage import Application, Applications, ApplicationState, Direction
-from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, TraceQuery
+from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, RowQuery, TraceQuery
 
 __all__ = [
     "MAX_LIMIT",
     "ApplicationId",
     "ApplicationParameters",
     "DatasetParameters",
+    "DatasetTraceParameters",
     "DatasetsParameters",
     "NodeName",
     "RecordParameters",
@@ -196,6 +197,13 @@ class RecordParameters(_Parameters):
         description="Only records that contain this text, ignoring case.",
         examples=["paid"],
     )
+    where: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="Only records whose columns fulfil this condition; not with `text` or `key`.",
+        examples=["value like '%paid%'"],
+    )
     key: str | None = Field(
         default=None, max_length=_MAX_TEXT, description="Only records with this key.", examples=["North"]
     )
@@ -276,6 +284,14 @@ class TraceParameters(_Parameters):
         description="Start: row of `path`, from 0, header lines included.",
         examples=[0],
     )
+    where: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="Start: all rows that fulfil this condition on columns, 10,000 at most; of `path` (a "
+        "file, folder or glob), of `node`, or of the application's one output.",
+        examples=["value like '%paid%'"],
+    )
     to: str | None = Field(
         default=None,
         max_length=_MAX_ID,
@@ -316,12 +332,13 @@ class TraceParameters(_Parameters):
 
     @model_validator(mode="after")
     def _has_one_start(self) -> TraceParameters:
-        starts = {"record", "node", "partition", "offset", "key", "path", "row"}
+        starts = {"record", "node", "partition", "offset", "key", "path", "row", "where"}
         names = frozenset(name for name in starts if getattr(self, name) is not None)
         if names not in _STARTS:
             raise ValueError(
                 "name one start: record (and node), or node with partition and offset, or node with key, or "
-                f"path with row (and node); the request has {', '.join(sorted(names)) or 'none'}"
+                "path with row (and node), or where (with path and node); the request has "
+                f"{', '.join(sorted(names)) or 'none'}"
             )
         return self
 
@@ -337,8 +354,128 @@ _STARTS = frozenset(
         frozenset({"node", "key"}),
         frozenset({"path", "row"}),
         frozenset({"path", "row", "node"}),
+        frozenset({"where"}),
+        frozenset({"where", "path"}),
+        frozenset({"where", "node"}),
+        frozenset({"where", "path", "node"}),
     }
 )
+
+
+class DatasetTraceParameters(_Parameters):
+    dataset: str = Field(
+        min_length=1,
+        max_length=_MAX_TEXT,
+        pattern=_PATH,
+        description="A file, folder, glob or URI that an application wrote or read.",
+        examples=["/data/sums.csv"],
+    )
+    where: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="Start: the row whose columns fulfil this condition.",
+        examples=["value like '%North%'"],
+    )
+    row: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_POSITION,
+        description="Start: the row of this number, from 0, if `dataset` is one file.",
+        examples=[0],
+    )
+    key: str | None = Field(
+        default=None,
+        max_length=_MAX_TEXT,
+        description="Start: all records with this key.",
+        examples=["North"],
+    )
+    all: bool = Field(
+        default=False, description="Start at all rows that fulfil `where`, 10,000 at most.", examples=[True]
+    )
+    direction: Direction | None = Field(
+        default=None,
+        description="`backward`: what it came from. `forward`: what became of it. By default backward from "
+        "what was written, forward from what was only read.",
+        examples=["backward"],
+    )
+    app: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_ID,
+        pattern=f"^{_NAME}$",
+        description="The application, or `last`. By default the newest that wrote the data set, else "
+        "the newest that read it.",
+        examples=["sums-of-orders"],
+    )
+    at: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_POSITION,
+        description="Only applications that began until then, in Unix milliseconds.",
+        examples=[1732183200000],
+    )
+    node: str | None = Field(
+        default=None, max_length=_MAX_ID, pattern=_NODE, description=f"Only {_NODE_HELP}.", examples=["3"]
+    )
+    limit: int = Field(
+        default=100,
+        ge=1,
+        le=MAX_LIMIT,
+        description="At most this many records of each node, or rows to choose from.",
+        examples=[100],
+    )
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_CURSOR,
+        pattern=_CURSOR,
+        description="`next` of the page before, or of a 504.",
+        examples=["3:0:1"],
+    )
+    values: bool = Field(
+        default=False, description="List captured values of intermediate records, too.", examples=[True]
+    )
+    across: bool = Field(
+        default=True,
+        description="Continue in applications that wrote the input files, or read the output files.",
+        examples=[False],
+    )
+
+    @model_validator(mode="after")
+    def _has_one_start(self) -> DatasetTraceParameters:
+        names = [name for name in ("where", "row", "key") if getattr(self, name) is not None]
+        if len(names) != 1:
+            raise ValueError(
+                f"name one start: where, row or key; the request has {', '.join(names) or 'none'}"
+            )
+        if self.all and self.where is None:
+            raise ValueError("all needs where: all rows that fulfil it")
+        return self
+
+    def queries(self) -> tuple[RowQuery, TraceQuery]:
+        """The rows that are meant, and the trace that starts there."""
+        is_of_rows = self.cursor is not None and self.cursor.replace(":", "").isdigit()
+        rows = RowQuery(
+            dataset=self.dataset,
+            where=self.where,
+            row=self.row,
+            application=self.app,
+            at=self.at,
+            node=self.node,
+            direction=self.direction,
+            limit=self.limit,
+            cursor=self.cursor if is_of_rows else None,
+        )
+        trace = TraceQuery(
+            direction=self.direction or "backward",
+            key=self.key,
+            limit=self.limit,
+            cursor=None if is_of_rows else self.cursor,
+            values=self.values,
+            across=self.across,
+        )
+        return rows, trace
 
 
 class ValueParameters(_Parameters):

@@ -138,6 +138,8 @@ COMMANDS: dict[str, Entry] = {
     ),
 }
 
+#: Asked for, and not there.
+_NOT_REACHED = 3
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 #: The packages that this one installs.
@@ -254,7 +256,7 @@ def _call(
     from pydantic import ValidationError
 
     from lineage_service.devstack.state import resolve
-    from lineage_service.errors import LineageError
+    from lineage_service.errors import LineageError, NothingMatchesError
     from lineage_service.kafka.client import with_ports
 
     flags = {name: vars(options).pop(name) for name in settings_class.model_fields if name in options}
@@ -271,6 +273,9 @@ def _call(
             servers = with_ports(settings.kafka_bootstrap_servers)
             settings = settings.model_copy(update={"kafka_bootstrap_servers": servers})
         return command(settings, options)
+    except NothingMatchesError as error:
+        _fail(str(error))
+        return _NOT_REACHED
     except LineageError as error:
         return _fail(str(error))
 

@@ -10,13 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
+from lineage_service.conditions.column_types import LOOSE_TEXT
+from lineage_service.conditions.columns import delimited
+from lineage_service.conditions.filters import Where
 from lineage_service.datasets.catalogue import Catalogue
 from lineage_service.datasets.neighbours import Neighbours
 from lineage_service.datasets.pages import CatalogueState, dataset_page, datasets_page
 from lineage_service.datasets.uses import ApplicationUses, Use
-from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
+from lineage_service.errors import (
+    InvalidQueryError,
+    NotFoundError,
+    NothingMatchesError,
+    UnknownApplicationError,
+)
 from lineage_service.lineage import (
     Application,
+    Choice,
+    Choices,
     DatasetPage,
     Datasets,
     Direction,
@@ -31,9 +43,12 @@ from lineage_service.lineage import (
     Values,
     ValueStep,
 )
+from lineage_service.newest_application import LAST
 from lineage_service.outcomes import Outcome
-from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, TraceQuery
+from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, RowQuery, TraceQuery
 from lineage_service.tracing.files.file_nodes import FileHolder, nodes_meant
+from lineage_service.tracing.files.path_patterns import PathPattern
+from lineage_service.tracing.files.searched_database import searched_database
 from spark_agent.contract.dataset_names import normal_name
 
 __all__ = ["MemoryLineage", "MemoryQueries"]
@@ -138,6 +153,9 @@ class MemoryQueries:
             index.with_value(_hash(node.node_id, record.record_id), record) for record in index.of_node(node)
         ]
         records = [record for record in records if _matches(record, query)]
+        if query.where is not None:
+            hashes = [_hash(node.node_id, record.record_id) for record in records]
+            records = [index.records[hash_][1] for hash_ in _fulfilling(index, hashes, query.where)]
         first = _skipped(query.cursor)
         last = first + query.limit
         return RecordPage(
@@ -146,6 +164,50 @@ class MemoryQueries:
             records=tuple(records[first:last]),
             next=str(last) if last < len(records) else None,
         )
+
+    def rows(self, query: RowQuery) -> Choices:
+        """Of sinks, or of sources where no sink has the data set. The cursor is as that of records."""
+        application_id = query.application or self._user_of(query.dataset or "")
+        if application_id == LAST and LAST not in self._indexes:
+            application_id = self.applications()[0].application_id
+        index = self._index(application_id)
+        hashes = _rows_of(index, query.dataset, query.node)
+        is_written = any(index.records[hash_][0].kind == "sink" for hash_ in hashes)
+        direction = query.direction or ("backward" if is_written else "forward")
+        kind = "sink" if is_written else "source"
+        hashes = [hash_ for hash_ in hashes if index.records[hash_][0].kind == kind]
+        nodes = {index.records[hash_][0].node_id for hash_ in hashes}
+        if query.where is not None:
+            hashes = _fulfilling(index, hashes, query.where)
+            if not hashes:
+                raise NothingMatchesError(f"no row fulfils {query.where}")
+        first = _skipped((query.cursor or "0:0:0").rpartition(":")[2])
+        page = hashes[first : first + query.limit] if query.where is not None else []
+        if query.row is not None:
+            page = [hash_ for hash_ in hashes if _row_of(index, hash_) == query.row]
+            if not page:
+                raise NotFoundError("there is no such row")
+        is_last = query.where is None or len(hashes) <= first + query.limit
+        application = index.lineage.application
+        return Choices(
+            application_id=application_id,
+            name=application.name,
+            started=application.started,
+            direction=direction,
+            dataset=query.dataset,
+            where=query.where,
+            nodes=tuple(sorted(nodes)),
+            total=None if query.where is None else len(hashes),
+            files=1,
+            choices=tuple(_choice(index, hash_) for hash_ in page),
+            next=None if is_last else f"0:0:{first + query.limit}",
+        )
+
+    def _user_of(self, dataset: str) -> str:
+        for application in self.applications():
+            if _rows_of(self._indexes[application.application_id], dataset, None):
+                return application.application_id
+        raise NotFoundError(f"no application wrote or read {dataset}")
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Each page lists the next `limit` records of every node, and the flows between those."""
@@ -303,6 +365,11 @@ def _matches(record: Record, query: RecordQuery) -> bool:
 def _start(index: _Index, query: TraceQuery) -> tuple[Node, list[str]]:
     """The node and the hashes of the records that the query begins at."""
     hashes = [hash_ for hash_, (node, record) in index.records.items() if _begins(index, query, node, record)]
+    if query.where is not None:
+        kind = "sink" if query.direction == "backward" else "source"
+        hashes = _rows_of(index, query.path, query.node)
+        hashes = [hash_ for hash_ in hashes if query.node or index.records[hash_][0].kind == kind]
+        hashes = _fulfilling(index, hashes, query.where)
     if not hashes:
         raise NotFoundError("there is no such record")
     if query.path is not None:
@@ -317,6 +384,53 @@ def _start(index: _Index, query: TraceQuery) -> tuple[Node, list[str]]:
             f"the record is in several nodes ({', '.join(sorted(node_ids))}): say which node"
         )
     return index.nodes[node_ids.pop()], hashes
+
+
+def _rows_of(index: _Index, dataset: str | None, node: str | None) -> list[str]:
+    """The records that are rows of a file, or of a folder."""
+    pattern = PathPattern(dataset or "/")
+    return [
+        hash_
+        for hash_, (of, record) in index.records.items()
+        if record.source is not None
+        and pattern.fits(record.source.path)
+        and (node is None or index.node(node) is of)
+    ]
+
+
+def _row_of(index: _Index, hash_: str) -> int | None:
+    source = index.records[hash_][1].source
+    return None if source is None else source.row
+
+
+def _fulfilling(index: _Index, hashes: Sequence[str], where: str) -> list[str]:
+    """Records have one column, `value`: the row of the file, else the captured value."""
+    compiled = Where(where).on(delimited({"value": LOOSE_TEXT}))
+    records = [index.with_value(hash_, index.records[hash_][1]) for hash_ in hashes]
+    texts = [record.value if record.source is None else record.source.text for record in records]
+    database = searched_database(())
+    try:
+        rows = pa.table({"record": range(len(texts)), "c0": pa.array(texts, pa.string())})
+        database.register("rows", rows)
+        query = f"SELECT record FROM rows WHERE {compiled.sql} ORDER BY record"
+        matches = database.execute(query, list(compiled.parameters)).fetchall()
+    finally:
+        database.close()
+    return [hashes[at] for (at,) in matches]
+
+
+def _choice(index: _Index, hash_: str) -> Choice:
+    node, record = index.records[hash_]
+    source = record.source
+    return Choice(
+        node_id=node.node_id,
+        record_id=record.record_id,
+        path=None if source is None else source.path,
+        row=None if source is None else source.row,
+        line=None if source is None else source.line,
+        columns=None if source is None else {"value": source.text},
+        text=record.value if source is None else source.text,
+    )
 
 
 def _trace_starts(index: _Index, start_node: Node, start: Sequence[str], limit: int) -> Iterator[TraceStart]:

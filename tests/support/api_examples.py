@@ -26,6 +26,7 @@ TOKEN = "a-token-of-the-examples"
 STARTED_MS, LASTED_MS = 1_732_183_200_000, 2_500
 BASE = f"/api/applications/{APP}"
 TRACE = f"{BASE}/trace?direction=backward&path=FOLDER/sums.csv&row=0&values=true"
+ROWS = "/api/trace?dataset=FOLDER/orders.csv&where=value%20like%20'North,paid%25'&limit=1"
 RECORDS = f"{BASE}/nodes/0/records?text=paid&limit=2"
 DATASETS, DATASET = "/api/datasets?text=sums", "/api/dataset?name=orders.csv"
 
@@ -36,6 +37,7 @@ ASKED = {
     "get_graph": f"{BASE}/graph",
     "list_records": RECORDS,
     "trace": TRACE,
+    "trace_of_dataset": ROWS,
     "put_trace_into_neo4j": TRACE.replace("/trace?", "/trace/graph?"),
     "get_values": f"{BASE}/values?record=write%230%230&node=3",
     "list_datasets": DATASETS,
@@ -44,7 +46,13 @@ ASKED = {
     "check_health": "/healthz",
     "check_readiness": "/readyz",
 }
-CSV = {"list_records": RECORDS, "trace": TRACE, "list_datasets": DATASETS, "get_dataset": DATASET}
+CSV = {
+    "list_records": RECORDS,
+    "trace": TRACE,
+    "trace_of_dataset": ROWS,
+    "list_datasets": DATASETS,
+    "get_dataset": DATASET,
+}
 METRIC = "kafka_consumergroup_lag"
 
 
@@ -93,6 +101,7 @@ def examples() -> dict[str, Any]:
     of_steady_times(found["answers"]["get_application"])
     of_steady_moments(found["answers"]["list_datasets"])
     of_steady_moments(found["answers"]["get_dataset"])
+    found["answers"]["trace_of_dataset"]["started"] = STARTED_MS
     found["answers"]["list_applications"]["next"] = f"{STARTED_MS}:{APP}"
     for application in found["answers"]["get_lag"]["applications"]:
         application["seconds"] = 4.5

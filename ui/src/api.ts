@@ -47,6 +47,34 @@ export interface Applications {
   next: string | null;
 }
 
+/** A row at which a trace can start. */
+export interface Choice {
+  node_id: string;
+  record_id: string;
+  path: string | null;
+  row: number | null;
+  line: number | null;
+  columns: { [name: string]: unknown } | null;
+  text: string | null;
+  warning: string | null;
+}
+
+/** The rows of a data set that fulfil a condition: a trace starts at one of them, or at all. */
+export interface Choices {
+  application_id: string;
+  name: string;
+  started: number;
+  direction: "backward" | "forward";
+  dataset: string | null;
+  where: string | null;
+  nodes: string[];
+  total: number | null;
+  files: number;
+  choices: Choice[];
+  next: string | null;
+  warnings: string[];
+}
+
 /** A column of a dataset, or a field of a struct. */
 export interface Column {
   name: string;

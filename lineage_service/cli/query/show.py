@@ -23,6 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_application(parser)
     parser.add_argument("node", help="a node of `lineage graph`, by its number")
     parser.add_argument("--text", help="only records that hold this text, in any case")
+    parser.add_argument(
+        "--where",
+        metavar="CONDITION",
+        help="only records whose columns fulfil it: \"airport = 'EWR' and delay > 40\"",
+    )
     parser.add_argument("--key", help="only records with this key")
     parser.add_argument(
         "--partition", type=whole_number(0), metavar="N", help="only records of this partition"
@@ -40,6 +45,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     query = RecordQuery(
         node=options.node,
         text=options.text,
+        where=options.where,
         key=options.key,
         partition=options.partition,
         offset=options.offset,
@@ -51,7 +57,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
     notes = (
         [*page.warnings] if page.next is None else [*page.warnings, f"there are more: --cursor {page.next}"]
     )
-    is_search = query.text is not None or query.key is not None
+    is_search = not query.text is query.where is query.key is None
     output.give(
         page,
         RECORD_COLUMNS,

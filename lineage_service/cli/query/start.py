@@ -15,7 +15,7 @@ from lineage_service.queries import Queries
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import location_text
 
-__all__ = ["add_application", "add_page_flags", "start_of", "store_queries", "whole_number"]
+__all__ = ["add_application", "add_page_flags", "line_of_file", "start_of", "store_queries", "whole_number"]
 
 MAX_LIMIT = 10_000
 
@@ -56,25 +56,35 @@ def start_of(text: str | None, key: str | None, node: str | None) -> dict[str, A
     if (text is None) == (key is None):
         raise InvalidQueryError(
             "say where the trace begins: FILE:LINE of an input or output file (lines count from 1), a record "
-            "id such as write#0#12 or 30#write#0#12, or --key with --node"
+            "id such as write#0#12 or 30#write#0#12, --key with --node, or --where"
         )
     if key is not None:
         if node is None:
             raise InvalidQueryError("--key needs --node: the operation whose records have that key")
         return {"key": key, "node": node}
-    path, _, line = (text or "").rpartition(":")
-    if path and line.isascii() and line.isdigit() and ("#" not in path or Path(path).exists()):
-        if int(line) < 1:
-            raise InvalidQueryError(f"{text}: lines count from 1")
-        return {"path": _whole(path), "row": int(line) - 1, "node": node}
+    path, row = line_of_file(text or "")
+    if row is not None and ("#" not in path or Path(path).exists()):
+        return {"path": path, "row": row, "node": node}
     if "#" not in (text or ""):
         raise InvalidQueryError(f"{text!r} is neither FILE:LINE nor a record id such as write#0#12")
     return {"record": text, "node": node}
 
 
+def line_of_file(text: str) -> tuple[str, int | None]:
+    """The path and the row of FILE:LINE; of a path alone, None. Raises InvalidQueryError."""
+    path, _, line = text.rpartition(":")
+    if not (path and line.isascii() and line.isdigit()) or Path(text).exists():
+        return _whole(text), None
+    if int(line) < 1:
+        raise InvalidQueryError(f"{text}: lines count from 1")
+    return _whole(path), int(line) - 1
+
+
 def _whole(path: str) -> str:
-    """As jobs name it: from the root, where it is a file of this machine."""
-    return str(Path(path).absolute()) if Path(path).exists() else path
+    """As jobs name it: from the root, where it is on this machine, or a glob in a folder that is."""
+    whole = Path(path).absolute()
+    is_glob = any(sign in path for sign in "*?[") and "/" in path and "://" not in path
+    return str(whole) if Path(path).exists() or is_glob else path
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:

@@ -12,16 +12,10 @@ from rich.text import Text
 from lineage_service.cli.query.operations import application_heading, operation_label
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
 from lineage_service.cli.query.records import line_of
-from lineage_service.cli.query.start import (
-    add_application,
-    add_page_flags,
-    start_of,
-    store_queries,
-    whole_number,
-)
+from lineage_service.cli.query.start import add_page_flags, store_queries, whole_number
+from lineage_service.cli.query.trace_start import add_start, chosen_start, give_choices
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
-from lineage_service.lineage import Trace
-from lineage_service.newest_application import application_named
+from lineage_service.lineage import Choices, Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.result_tables import TRACE_COLUMNS, trace_lines
 from lineage_service.settings import Settings
@@ -33,21 +27,12 @@ __all__ = ["command", "configure"]
 _ENDS = {"failed": "failed", "aborted": "was cancelled"}
 
 
+#: Several rows fulfil the condition, and one has to be chosen.
+_TO_CHOOSE = 3
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_application(parser)
-    parser.add_argument(
-        "direction", choices=("backward", "forward"), help="what it was made of, or what became of it"
-    )
-    parser.add_argument(
-        "start",
-        nargs="?",
-        help="FILE:LINE of an input or output file, lines counted from 1, or a record id such as write#0#12 "
-        "or 30#write#0#12",
-    )
-    parser.add_argument(
-        "--node", metavar="N", help="the operation of the record id, of FILE:LINE or of --key, by number"
-    )
-    parser.add_argument("--key", help="begin at all records of --node with this key")
+    add_start(parser)
     parser.add_argument("--to", metavar="N", help="only what lies between the start and this node")
     parser.add_argument(
         "--depth", type=whole_number(1), metavar="N", help="follow at most this many operations"
@@ -77,22 +62,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def command(settings: Settings, options: argparse.Namespace) -> int:
     """Raises LineageError."""
-    output, start = Output(options), start_of(options.start, options.key, options.node)
+    output = Output(options)
     if options.engine != "spark" and (options.master or options.conf or options.store_in_spark):
         raise InvalidQueryError("--master, --conf and --store-in-spark are for --engine spark")
     query = TraceQuery(
-        direction=options.direction,
+        direction="backward",
         to=options.to,
         depth=options.depth,
         limit=options.limit,
-        cursor=options.cursor,
         values=options.values,
         across=not options.in_application,
-        **start,
     )
     spent = ""
     with output.working("tracing"), store_queries(settings) as queries:
-        application_id = application_named(queries, options.application)
+        start = chosen_start(queries, options, query)
+        if isinstance(start, Choices):
+            give_choices(output, start)
+            return _TO_CHOOSE
+        application_id, query = start.application_id, start.query
         try:
             if options.engine == "spark":
                 trace = _traced_in_spark(settings, options, application_id, query)
@@ -103,7 +90,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
                 raise
             trace = queries.trace(application_id, replace(query, cursor=error.next))
             spent = f"Not all: {error}, or give it more: --trace-seconds"
-    notes = list(_notes(trace)) if not spent else [spent]
+    notes = [*start.warnings, *(_notes(trace) if not spent else [spent])]
     output.give(trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), notes)
     return 1 if spent else 0
 
@@ -112,6 +99,8 @@ def _traced_in_spark(
     settings: Settings, options: argparse.Namespace, application_id: str, query: TraceQuery
 ) -> Trace:
     """Raises LineageError, also where there is no PySpark."""
+    if query.where is not None:
+        raise InvalidQueryError("--all is not for --engine spark: choose one of the rows")
     try:
         from lineage_service.tracing.spark.api import SparkTracing, local_session
     except ModuleNotFoundError as error:

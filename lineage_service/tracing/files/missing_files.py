@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lineage_service.errors import InvalidQueryError, NotFoundError
 from lineage_service.tracing.files.file_parts import normal_path, paths_of
+from lineage_service.tracing.files.path_patterns import PathPattern
 from lineage_service.tracing.model.elements import TopologyNode, is_below
 from lineage_service.tracing.model.topology import Topology
 from spark_agent import contract
@@ -14,34 +15,37 @@ __all__ = ["only_file_below"]
 
 
 def only_file_below(topology: Topology, path: str) -> str:
-    """The one file of the application in a folder.
+    """The one file of the application in a folder, or that fits a glob.
 
     Raises NotFoundError, InvalidQueryError where there is none, or several.
     """
-    if why := _not_captured(topology, path):
-        raise NotFoundError(f"{path}: its records are not known. {why}")
-    below = _files(topology, path)
-    if len(below) == 1:
-        return below[0]
-    if below:
+    pattern = PathPattern(path)
+    if why := _not_captured(topology, pattern.path):
+        raise NotFoundError(f"{pattern.path}: its records are not known. {why}")
+    every = _files(topology)
+    fitting = [file for file in every if pattern.fits(file)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        what = "fits" if pattern.is_glob else "is a folder with"
         raise InvalidQueryError(
-            f"{path} is a folder with {len(below):,} files: name one of them: {_named(below)}"
+            f"{pattern.path} {what} {len(fitting):,} files: name one of them, or a condition (where): "
+            f"{_named(fitting)}"
         )
-    files = _files(topology)
-    has = _without_files(topology, path) or (f"; it has {_named(files)}" if files else "")
-    raise NotFoundError(f"no source or sink of this application has the file {path}{has}")
+    has = _without_files(topology, pattern.path) or (f"; it has {_named(every)}" if every else "")
+    raise NotFoundError(f"no source or sink of this application has the file {pattern.path}{has}")
 
 
-def _files(topology: Topology, folder: str = "/") -> list[str]:
-    """The files of sources and sinks, all or those below a folder, in order."""
-    prefix = folder.rstrip("/") + "/"
-    every = {
-        normal_path(path)
-        for node in topology.nodes.values()
-        for info in node.partitions.values()
-        for path in paths_of(info)
-    }
-    return sorted(path for path in every if folder == "/" or path.startswith(prefix))
+def _files(topology: Topology) -> list[str]:
+    """The files of sources and sinks, in order."""
+    return sorted(
+        {
+            normal_path(path)
+            for node in topology.nodes.values()
+            for info in node.partitions.values()
+            for path in paths_of(info)
+        }
+    )
 
 
 def _named(files: Sequence[str]) -> str:

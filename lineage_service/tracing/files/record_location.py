@@ -6,10 +6,11 @@ Looks only at what it needs of a file.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
+from lineage_service.conditions.filters import Where
 from lineage_service.lineage import Direction, SourceRow
 from lineage_service.tracing.files.decompression import Check, unlimited
 from lineage_service.tracing.files.file_parts import (
@@ -25,6 +26,7 @@ from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
 from lineage_service.tracing.files.row_finder import RowFinder
 from lineage_service.tracing.files.row_indexes import RowIndexes
+from lineage_service.tracing.files.row_search import RowSearch
 from lineage_service.tracing.files.source_rows import SourceRows
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 from lineage_service.tracing.model.topology import Topology
@@ -113,25 +115,43 @@ class RecordLocations:
         """Whether records of those partitions are rows of files."""
         return any(_paths_of(node, partition) for partition in partitions)
 
+    def search(
+        self,
+        node: TopologyNode,
+        where: Where | str,
+        *,
+        among: Collection[str] | None = None,
+        ended: int | None = None,
+    ) -> RowSearch:
+        """For the records whose rows fulfil a condition, or hold a text in Parquet or ORC."""
+        return RowSearch(self._rows, node, where, among=among, ended=ended)
+
     def unsearched(self, node: TopologyNode, partitions: Iterable[int]) -> str | None:
-        """What a search for a text does not see of those partitions' rows, in words; None if it sees all.
+        """What a search does not see of those partitions' rows, in words; None if it sees all.
 
         None too for a node that has no files.
         """
         for partition in partitions:
             info = node.partitions.get(partition, {})
-            is_searched = format_of(node) in LINES if parts_of(node, info) else node.is_text
+            parts = parts_of(node, info)
+            is_columnar = format_of(node) in (PARQUET, ORC) and all(part.row is not None for part in parts)
+            is_searched = format_of(node) in LINES or is_columnar if parts else node.is_text
             is_of_files = bool(paths_of(info))
             is_by_line = not ({"files", "record_length"} & info.keys())
             if is_of_files and not (is_searched and is_by_line):
                 what = _FORMATS.get(format_of(node), format_of(node)) if is_by_line else node.name
-                return (
-                    f"rows of {what} files were not searched for the text, so there may be more that hold it"
-                )
+                return f"rows of {what} files were not searched, so there may be more"
         return None
 
     def matching(
-        self, node: TopologyNode, partition: int, text: str, first: int, last: int, check: Check = unlimited
+        self,
+        node: TopologyNode,
+        partition: int,
+        *,
+        text: str,
+        first: int,
+        last: int,
+        check: Check = unlimited,
     ) -> Iterator[tuple[int, bool]]:
         """(offset, True) of the records of a partition, `first` to before `last`, whose row holds `text`.
 

@@ -27,7 +27,7 @@ from lineage_service.tracing.files.missing_files import only_file_below
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode, in_words
 from lineage_service.tracing.model.topology import Topology
 
-__all__ = ["RowFinder", "UnknownRowError"]
+__all__ = ["RowFinder", "UnknownRowError", "holders_of"]
 
 
 class UnknownRowError(NotFoundError):
@@ -57,7 +57,7 @@ class RowFinder:
         file = _File(path, normal_path(path))
         infos_of = _infos_with(topology, file)
         if not infos_of:
-            below = only_file_below(topology, file.name)
+            below = only_file_below(topology, path)
             return self.find(topology, below, row, check, direction, node)
         if node is not None and node not in infos_of:
             raise NotFoundError(
@@ -221,6 +221,14 @@ def _infos_with(topology: Topology, file: _File) -> dict[int, list[PartitionInfo
         if infos:
             infos_of[number] = infos
     return infos_of
+
+
+def holders_of(
+    topology: Topology, path: str, infos_of: Mapping[int, Sequence[PartitionInfo]]
+) -> dict[int, FileHolder]:
+    """What nodes know of a file, by their partitions with it; `path` is its one name."""
+    file = _File(path, path)
+    return {number: _holder(topology.nodes[number], infos, file) for number, infos in infos_of.items()}
 
 
 def _of_one_length(infos: Sequence[PartitionInfo], file: _File, number: int) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from lineage_service.tracing.files.file_systems import FileState, UnreadableErro
 from lineage_service.tracing.files.row_ends import shown
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 
-__all__ = ["SourceRows"]
+__all__ = ["SourceRows", "change_of"]
 
 #: How far the clocks of a store and of a driver may be apart.
 _CLOCKS_MS = 60_000
@@ -111,7 +111,7 @@ class SourceRows:
         self, format: str, path: str, info: PartitionInfo, rows: Sequence[int], check: Check
     ) -> dict[int, SourceRow]:
         try:
-            changed = _changed(self._files.state(path), info)
+            changed = change_of(self._files.state(path), info)
             texts = columnar_rows.read_rows(self._files, format, path, rows, check)
         except UnreadableError as error:
             return {row: _row(path, row, None, str(error)) for row in rows}
@@ -139,7 +139,7 @@ class SourceRows:
         except UnreadableError as error:
             warning = f"{error}{_FROM_PARTITION}" if start and first is None else str(error)
             return {offset: _row(path, (first or 0) + offset, None, warning) for offset in offsets}
-        changed = _changed(state, info)
+        changed = change_of(state, info)
         missing = problem or "the file has no such row" + (
             " any more: put the old one back" if changed is not None else ""
         )
@@ -159,7 +159,7 @@ class SourceRows:
         format = node.dataset.format if node.dataset is not None else "hadoop"
         warning = _NO_TEXT.get(format, f"a file of the format {format} holds no rows of text") + _ELSE_VALUES
         try:
-            changed = _changed(self._files.state(path), info)
+            changed = change_of(self._files.state(path), info)
         except UnreadableError as error:
             changed = str(error)
         return warning if changed is None else f"{changed}; {warning}"
@@ -176,7 +176,7 @@ class SourceRows:
             path = str(files[offset]["path"])
             check()
             try:
-                changed = _changed(self._files.state(path), {"ended": info.get("ended"), **files[offset]})
+                changed = change_of(self._files.state(path), {"ended": info.get("ended"), **files[offset]})
                 is_decompressed = node.name != "binaryFiles"
                 text, note = whole_files.beginning(self._files, path, check, is_decompressed=is_decompressed)
                 notes = [note for note in (changed, note) if note]
@@ -191,7 +191,7 @@ class SourceRows:
         rows = {}
         try:
             state = self._files.state(path)
-            changed = _changed(state, info)
+            changed = change_of(state, info)
             with self._files.opened(path, at_length=False) as file:
                 for offset in offsets:
                     text, note = whole_files.record(file, first + offset, length)
@@ -215,7 +215,7 @@ def _row(path: str, row: int, text: str | None, warning: str | None) -> SourceRo
     return SourceRow(path=path, row=row, line=row + 1, text=text, warning=warning)
 
 
-def _changed(state: FileState, info: PartitionInfo) -> str | None:
+def change_of(state: FileState, info: PartitionInfo) -> str | None:
     """A warning when the file is not what it was when the job ended; None too where that is not known."""
     size, modified, ended = info.get("size"), info.get("modified"), info.get("ended")
     if size is not None and state.size != size:

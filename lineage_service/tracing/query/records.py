@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from heapq import merge
 from time import monotonic
 
-from lineage_service.errors import TimeBudgetError
+from lineage_service.conditions.filters import Where
+from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import RecordPage
 from lineage_service.queries import RecordQuery
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.columns.time_budget import time_budget
+from lineage_service.tracing.files.file_parts import ORC, PARQUET, format_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.query.requested_records import HAS_KEY, HOLDS_TEXT, Place, RequestedRecords
 from lineage_service.tracing.query.shown_records import Show
+from lineage_service.tracing.query.value_search import Matching, search_of
 from lineage_service.tracing.walk.starts import has_records
 from spark_agent import contract
 
@@ -51,6 +55,11 @@ class _Matches:
     searched_to: Place | None = None  # where it ended before its end
     warnings: tuple[str, ...] = ()
 
+    def with_warnings(self, warnings: Iterable[str]) -> _Matches:
+        """Some of them; what was not looked at is not counted."""
+        every = tuple(dict.fromkeys((*self.warnings, *warnings)))
+        return replace(self, total=None if every else self.total, warnings=_some(every))
+
 
 class RecordPages:
     """Finds the pages of records that queries request."""
@@ -65,6 +74,7 @@ class RecordPages:
         with time_budget(cursor, self._time_budget_s) as check:
             requested = RequestedRecords(opened, cursor, query, check, search_until)
             matches = self._matches(requested)
+            matches = replace(matches, warnings=_some(matches.warnings))
             listed = matches.places[: query.limit]
             last = listed[-1] if len(matches.places) > query.limit else matches.searched_to
             return RecordPage(
@@ -81,6 +91,8 @@ class RecordPages:
         query = requested.query
         if not has_records(requested.node):
             return _Matches((), None, warnings=(_RECORDS_PASS,))
+        if query.where is not None:
+            return self._with_condition(requested, query.where)
         if query.key is None and query.text is None:
             return _all(requested)
         if query.key is None:
@@ -115,19 +127,47 @@ class RecordPages:
         return {place for place, row in rows.items() if folded in (row.text or "").casefold()}
 
     def _with_text(self, requested: RequestedRecords, text: str) -> _Matches:
-        limit = requested.query.limit
+        node = requested.node
         warnings = dict.fromkeys(self._unsearched(requested))
-        in_store = requested.stored(HOLDS_TEXT, text, limit + 1)
+        in_store = requested.stored(HOLDS_TEXT, text, requested.query.limit + 1)
         marked = ((partition, offset, True) for partition, offset in in_store)
+        if format_of(node) not in (PARQUET, ORC):
+            matching = partial(self._locations.matching, node, text=text)
+            return self._gathered(requested, marked, matching, warnings)
+        with self._locations.search(node, text, ended=requested.opened.application.ended) as search:
+            with time_budget(search.database, self._time_budget_s):
+                matches = self._gathered(requested, marked, search.matching, warnings)
+            return matches.with_warnings(search.warnings)
+
+    def _with_condition(self, requested: RequestedRecords, condition: str) -> _Matches:
+        if requested.query.text is not None or requested.query.key is not None:
+            raise InvalidQueryError("where stands alone: say what text or key says as a condition")
+        warnings = dict.fromkeys(self._unsearched(requested, is_of_columns=True))
+        with (
+            search_of(requested, self._locations, Where(condition)) as search,
+            time_budget(search.database, self._time_budget_s),
+        ):
+            matches = self._gathered(requested, (), search.matching, warnings)
+        return matches.with_warnings(search.warnings)
+
+    def _gathered(
+        self,
+        requested: RequestedRecords,
+        in_store: Iterable[tuple[int, int, bool]],
+        matching: Matching,
+        warnings: dict[str, None],
+    ) -> _Matches:
+        """The first matches of the store and of files; `warnings` may become more."""
+        limit = requested.query.limit
         places: list[Place] = []
         done: Place | None = None
-        with closing(self._in_files(requested, text, warnings)) as in_files:
+        with closing(self._in_files(requested, matching, warnings)) as in_files:
             try:
-                for partition, offset, is_match in merge(marked, in_files):
+                for partition, offset, is_match in merge(in_store, in_files):
                     if is_match and places[-1:] != [(partition, offset)]:
                         places.append((partition, offset))
                         if len(places) > limit:
-                            return _Matches(places, None, warnings=_some(warnings))
+                            return _Matches(places, None, warnings=tuple(warnings))
                     if is_match or offset:
                         done = (partition, offset if is_match else offset - 1)
             except _SearchEnded:
@@ -137,12 +177,15 @@ class RecordPages:
                         "and it goes on where it ended, or ask for one partition"
                     ) from None
                 said = "the search ended with its time, before it saw all records: next goes on from there"
-                return _Matches(places, None, done, (said, *_some(warnings)))
+                return _Matches(places, None, done, (said, *warnings))
         is_all = requested.query.cursor is None and not warnings
-        return _Matches(places, len(places) if is_all else None, warnings=_some(warnings))
+        return _Matches(places, len(places) if is_all else None, warnings=tuple(warnings))
 
-    def _unsearched(self, requested: RequestedRecords) -> Iterable[str]:
-        """What holds texts that a search does not read: it must not deny what it never saw."""
+    def _unsearched(self, requested: RequestedRecords, *, is_of_columns: bool = False) -> Iterable[str]:
+        """What a search does not read: it must not deny what it never saw.
+
+        One for a condition, `is_of_columns`, has said by an error that there are no values.
+        """
         node, partitions = (
             requested.node,
             [partition for partition in requested.runs if requested.count(partition)],
@@ -151,7 +194,10 @@ class RecordPages:
         if of_files is not None:
             yield of_files
         elif (
-            partitions and not self._locations.has_files(node, partitions) and not self._has_values(requested)
+            not is_of_columns
+            and partitions
+            and not self._locations.has_files(node, partitions)
+            and not self._has_values(requested)
         ):
             yield (
                 "no values of this operation were captured, so only keys were searched: search a source or "
@@ -163,7 +209,7 @@ class RecordPages:
         return requested.node.number in requested.opened.graph.blocks.valued
 
     def _in_files(
-        self, requested: RequestedRecords, text: str, warnings: dict[str, None]
+        self, requested: RequestedRecords, matching: Matching, warnings: dict[str, None]
     ) -> Generator[tuple[int, int, bool], None, None]:
         """(partition, offset, True) of each match.
 
@@ -182,9 +228,7 @@ class RecordPages:
             first = first_offset if partition == first_partition else 0
             count = requested.count(partition)
             try:
-                for offset, is_match in self._locations.matching(
-                    requested.node, partition, text, first, count, check
-                ):
+                for offset, is_match in matching(partition, first=first, last=count, check=check):
                     yield partition, offset, is_match
             except UnreadableError as error:
                 warnings[f"partition {partition} was not searched to its end: {error}"] = None

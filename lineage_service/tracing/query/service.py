@@ -5,17 +5,19 @@ Queries of several threads run side by side, each on a cursor of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import duckdb
 import numpy as np
 
+from lineage_service.conditions.filters import Where
 from lineage_service.datasets.catalogue_cache import StoredDatasets
 from lineage_service.datasets.pages import dataset_page, datasets_page
-from lineage_service.errors import TimeBudgetError
+from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import (
     Application,
+    Choices,
     DatasetPage,
     Datasets,
     Edge,
@@ -27,19 +29,23 @@ from lineage_service.lineage import (
     TraceStart,
     Values,
 )
-from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, TraceQuery
+from lineage_service.newest_application import application_named
+from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, RowQuery, TraceQuery
 from lineage_service.tracing.columns.application import (
     StoreReader,
 )
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.edges import public_edges, record_count
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.model.summaries import Receipts, Summaries
+from lineage_service.tracing.query.dataset_users import DatasetUsers
 from lineage_service.tracing.query.missing_values import how_to_see, value_steps
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
 from lineage_service.tracing.query.records import RecordPages
+from lineage_service.tracing.query.row_choices import RowChoices
 from lineage_service.tracing.query.shown_records import shown_by
 from lineage_service.tracing.query.trace_results import (
     nodes_of,
@@ -76,6 +82,8 @@ class LineageQueries:
         self._pages = RecordPages(self._locations, self._show, time_budget_s=time_budget_s)
         self._walks = WalkCache()
         self._files = FilesOfApplications(store)
+        self._users = DatasetUsers(self._files)
+        self._choices = RowChoices(self._locations, self._show, time_budget_s=time_budget_s)
         receipts = Receipts()
         self._summaries = Summaries(store, receipts)
         self._applications = OpenApplications(store, receipts)
@@ -170,12 +178,22 @@ class LineageQueries:
             if trace is not None:
                 self._walks.put(walk, trace)
 
+    def rows(self, query: RowQuery) -> Choices:
+        where = None if query.where is None else Where(query.where)  # what is wrong there is said first
+        if query.application is not None:
+            application_id = application_named(self, query.application)
+        elif query.dataset is not None:
+            application_id = self._users.application_of(query.dataset, query.at)
+        else:
+            raise InvalidQueryError("say which data set, or which application")
+        return self._choices.page(self._applications.open(application_id), query, where)
+
     def _new_trace(
         self, opened: Opened, query: TraceQuery, to: int | None, starts: Sequence[Position]
     ) -> LocalTrace:
         walk = TraceWalk(opened.snapshot, query.direction, depth=query.depth, to=to)
-        for start in starts:
-            walk.start(start.node, start.run, np.array([start.offset], np.int64))
+        for (node, run), offsets in _offsets(starts).items():
+            walk.start(node, run, offsets)
         return CrossApplicationTrace(
             opened,
             walk,
@@ -204,6 +222,8 @@ class LineageQueries:
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
     ) -> list[Position]:
         """The records that a query names, in the runs that hold them; those of the node to name first."""
+        if query.where is not None:
+            return self._choices.starts(opened, query, query.where, check)
         named = records_named(opened.graph, self._locations, query, check)
         if isinstance(named, TopologyNode):
             return _by_key(opened, cursor, named, query)
@@ -256,6 +276,14 @@ class LineageQueries:
             how=how_to_see(opened, path),
             steps=tuple(value_steps(opened, path)),
         )
+
+
+def _offsets(starts: Iterable[Position]) -> dict[tuple[int, int], Integers]:
+    """(node, run) -> the offsets there, ascending."""
+    offsets: dict[tuple[int, int], list[int]] = {}
+    for start in starts:
+        offsets.setdefault((start.node, start.run), []).append(start.offset)
+    return {place: np.unique(np.array(at, np.int64)) for place, at in offsets.items()}
 
 
 def _by_key(

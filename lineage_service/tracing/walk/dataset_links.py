@@ -12,7 +12,7 @@ binaryFiles) is made of all that was written there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from lineage_service.store.application_cache import ApplicationCache, EventReader
@@ -75,6 +75,26 @@ class FilesOfApplications:
         """The files of a source or a sink."""
         files = self._files.of(application_id) or LinkedFiles()
         return (file_split for file_split in (*files.read, *files.written) if file_split.node == node)
+
+    def users_of(self, fits: Callable[[str], bool]) -> list[tuple[bool, int, str]]:
+        """(wrote, began, application) of those that wrote or read a file that fits.
+
+        Who wrote goes before who read, and of these the one that began last.
+        """
+        users = {
+            (is_written, file_split.began, file_split.application_id)
+            for by_path, is_written in ((self._read_from, False), (self._written_to, True))
+            for path, file_splits in by_path.items()
+            if fits(path)
+            for file_split in file_splits
+        }
+        return sorted(users, reverse=True)
+
+    def folders(self) -> set[str]:
+        """Of the files that applications wrote and read."""
+        return {
+            path.rpartition("/")[0] for by_path in (self._written_to, self._read_from) for path in by_path
+        }
 
     def refresh(self) -> None:
         """Read what came since."""

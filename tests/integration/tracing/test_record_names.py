@@ -67,7 +67,9 @@ def test_of_a_folder_with_several_files_one_is_to_be_named(tmp_path: Path, folde
     with pytest.raises(InvalidQueryError) as refused:
         start_of(asked, path=str(folder), row=0)
     listed = ", ".join(map(str, names[:3]))
-    assert str(refused.value) == (f"{folder} is a folder with 5 files: name one of them: {listed} and 2 more")
+    assert str(refused.value) == (
+        f"{folder} is a folder with 5 files: name one of them, or a condition (where): {listed} and 2 more"
+    )
 
 
 def test_a_file_that_nothing_has_is_told_with_those_that_are_there(

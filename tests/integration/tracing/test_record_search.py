@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import RecordPage
 from lineage_service.queries import RecordQuery
 from lineage_service.tracing.files import record_location, row_index
 from lineage_service.tracing.query.service import LineageQueries
-from tests.support.file_applications import APP, MAP, SOURCE, questions_of, splits_of
+from tests.support.file_applications import APP, MAP, SINK, SOURCE, questions_of, splits_of
 
 
 def ask(asked: LineageQueries, node: int = SOURCE, **query: Any) -> RecordPage:
@@ -68,9 +72,9 @@ def test_a_page_is_found_without_the_files_behind_it(
     searched: list[int] = []
     original = record_location.RecordLocations.matching
 
-    def noting(self: Any, node: Any, split: int, *rest: Any) -> Any:
+    def noting(self: Any, node: Any, split: int, **rest: Any) -> Any:
         searched.append(split)
-        return original(self, node, split, *rest)
+        return original(self, node, split, **rest)
 
     monkeypatch.setattr(record_location.RecordLocations, "matching", noting)
     page = ask(asked, text="storm", limit=9)
@@ -189,7 +193,53 @@ def test_a_search_that_saw_no_value_does_not_deny_any(tmp_path: Path) -> None:
     assert ask(asked, text="storm").total == 5
 
 
-@pytest.mark.parametrize("format", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+def test_the_values_of_columns_are_searched(tmp_path: Path, format: str) -> None:
+    table = pa.table(
+        {
+            "name": ["Storm", "calm", None, "é"],
+            "speed": pa.array([61.63, 7, None, -1], pa.float64()),
+            "at": pa.array([datetime(2013, 2, 12, 8), None, None, None], pa.timestamp("us")),
+        }
+    )
+    path = tmp_path / "a"
+    (pq.write_table if format == "parquet" else orc.write_table)(table, path)
+    written = [{"split": 0, "path": str(path), "start": 0}]
+    asked = questions_of(tmp_path, splits_of(path), [4], written=written, format=format)
+    for text, expected in (
+        ("storm", [0]),
+        ("61.6", [0]),
+        ("2013-02-12T08", [0]),
+        ("2013-02-12 08", [0]),
+        ("É", [3]),
+        ("speed", []),
+    ):
+        page = ask(asked, SINK, text=text)
+        assert ([record.offset for record in page.records], page.total) == (expected, len(expected))
+        assert page.warnings == ()
+    path.unlink()
+    page = ask(asked, SINK, text="storm")
+    assert (page.records, page.total) == ((), None)
+    assert "it is gone" in page.warnings[0]
+
+
+def test_records_without_files_are_found_by_their_values(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("x\n" * 3)
+    values = {0: [("json", '{"k": "a", "n": 1}'), ("json", '{"k": "b", "n": 2}'), ("str", "plain")]}
+    asked = questions_of(tmp_path, splits_of(path), [3], values=values)
+    assert found(ask(asked, MAP, where="n >= 2 and k = 'b'")) == [(0, 1)]
+    assert found(ask(asked, MAP, where="value like 'pl%'")) == [(0, 2)]
+    assert ask(asked, MAP, where="k is not null", limit=1).next == "0:0"
+    with pytest.raises(InvalidQueryError, match="did you mean value"):
+        ask(asked, MAP, where="valeu = 'x'")
+    with pytest.raises(InvalidQueryError, match="no values of its records were captured"):
+        ask(asked, SINK, where="n = 1")
+    with pytest.raises(InvalidQueryError, match="where stands alone"):
+        ask(asked, MAP, where="n = 1", text="x")
+
+
+@pytest.mark.parametrize("format", ["parquet", "avro"])  # of Parquet, which row is which is not known
 def test_a_search_says_which_files_it_did_not_read(tmp_path: Path, format: str) -> None:
     partition = {"split": 0, "path": str(tmp_path / "a"), "start": 0, "length": 100}
     asked = questions_of(tmp_path, [partition], [5], format=format)

@@ -45,6 +45,10 @@ starts = st.one_of(
     ),
     st.fixed_dictionaries({"node": nodes, "key": texts}),
     st.fixed_dictionaries({"path": paths, "row": st.one_of(numbers, st.just(2**53 - 1))}),
+    st.fixed_dictionaries(
+        {"where": st.sampled_from(["value like '%5'", "amount > 'x'"])},
+        optional={"path": paths, "node": nodes},
+    ),
 )
 pages = {"limit": st.sampled_from([1, 2, 10_000]), "cursor": cursors}
 more = st.fixed_dictionaries(
@@ -56,7 +60,44 @@ more = st.fixed_dictionaries(
         **pages,
     },
 )
-filters = st.fixed_dictionaries({}, optional={"text": texts, "key": texts, "partition": numbers, **pages})
+filters = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": texts,
+        "where": st.just("value like '%5'"),
+        "key": texts,
+        "partition": numbers,
+        **pages,
+    },
+)
+wheres = st.one_of(
+    st.sampled_from(
+        [
+            "value like '%North%'",
+            "value is not null",
+            "valeu = 1",
+            "value = 'x' or not value > 'N'",
+            "value in (1)",
+        ]
+    ),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
+)
+rows = st.one_of(
+    st.fixed_dictionaries({"where": wheres}, optional={"all": st.sampled_from(["true", "false"])}),
+    st.fixed_dictionaries({"row": numbers}),
+    st.fixed_dictionaries({"key": texts}),
+)
+about_rows = st.fixed_dictionaries(
+    {},
+    optional={
+        "direction": st.sampled_from(["backward", "forward"]),
+        "app": st.sampled_from([APP, HALF, "last", "other"]),
+        "at": numbers,
+        "node": nodes,
+        "limit": st.sampled_from([1, 2, 10_000]),
+        "cursor": st.one_of(cursors, st.from_regex(r"[0-9]{1,3}:[0-9]{1,20}:[0-9]{1,3}", fullmatch=True)),
+    },
+)
 applications = st.sampled_from([APP, APP, APP, HALF, "other"])
 
 
@@ -88,6 +129,12 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 @given(application=applications, start=starts, others=more)
 def test_a_trace_from_any_start_is_an_answer_or_a_problem(asked, application, start, others):
     asked.check("/api/applications/{app}/trace", application, {**others, **start})
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(dataset=paths, start=rows, others=about_rows)
+def test_a_trace_of_any_data_set_is_an_answer_or_a_problem(asked, dataset, start, others):
+    asked.check("/api/trace", APP, {"dataset": dataset, **start, **others})
 
 
 @settings(max_examples=150)

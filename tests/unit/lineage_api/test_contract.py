@@ -17,7 +17,7 @@ from fastapi.openapi.models import OpenAPI
 
 from lineage_api.access import OPEN_PATHS, Access
 from lineage_api.app import create_app
-from lineage_api.csv import RECORD_COLUMNS, TRACE_COLUMNS
+from lineage_api.csv import CHOICE_COLUMNS, RECORD_COLUMNS, TRACE_COLUMNS
 from lineage_api.openapi import EXAMPLES_FILE
 from lineage_api.parameters import (
     DatasetParameters,
@@ -148,6 +148,7 @@ def test_traces_records_and_datasets_offer_csv(openapi):
         if "text/csv" in operation["responses"]["200"].get("content", {})
     }
     assert offering == {
+        "GET /api/trace",
         "GET /api/applications/{app}/trace",
         "GET /api/applications/{app}/nodes/{node}/records",
         "GET /api/datasets",
@@ -165,6 +166,7 @@ def test_the_documented_endpoints_are_those_of_the_app(openapi):
     [
         ("Applications", "GET /api/applications"),
         ("Records", "GET /api/applications/{app}/nodes/{node}/records"),
+        ("Traces of data sets", "GET /api/trace"),
         ("Traces", "GET /api/applications/{app}/trace"),
         ("Traces", "POST /api/applications/{app}/trace/graph"),
         ("Values", "GET /api/applications/{app}/values"),
@@ -181,6 +183,7 @@ def test_the_documented_problems_and_columns_are_those_of_the_app():
     known = {(str(int(status)), name) for status, name, _ in PROBLEMS.values()} | {("500", "unexpected")}
     assert set(documented) == known
     assert f"`{','.join(TRACE_COLUMNS)}`" in DOCUMENT
+    assert f"`{','.join(CHOICE_COLUMNS)}`" in DOCUMENT
     assert TRACE_COLUMNS[-len(RECORD_COLUMNS) :] == RECORD_COLUMNS
     assert f"`{','.join(DATASET_COLUMNS)}`" in DOCUMENT
     assert f"`{','.join(HISTORY_COLUMNS)}`" in DOCUMENT

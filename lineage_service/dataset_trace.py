@@ -1,0 +1,52 @@
+"""A trace of a data set: of the one row that is meant, of all, or the rows to choose from.
+
+At a terminal and over HTTP alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lineage_service.errors import InvalidQueryError
+from lineage_service.lineage import Choices
+from lineage_service.queries import Queries, RowQuery, TraceQuery
+
+__all__ = ["ChosenTrace", "chosen_trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenTrace:
+    """What is to be traced, and in which application."""
+
+    application_id: str
+    query: TraceQuery
+    warnings: tuple[str, ...] = ()
+
+
+def chosen_trace(
+    queries: Queries, rows: RowQuery, trace: TraceQuery, *, is_of_all: bool
+) -> ChosenTrace | Choices:
+    """The trace of one row, or with `is_of_all` of every row; else the rows, where there are several.
+
+    The start, the direction and the node of `trace` are those of `rows`. Raises what `Queries.rows` raises.
+    """
+    choices = queries.rows(rows)
+    trace = replace(trace, direction=choices.direction, node=rows.node)
+    if trace.key is not None:
+        if rows.node is None and len(choices.nodes) != 1:
+            raise InvalidQueryError(
+                f"records of several operations have keys: give a node of {', '.join(choices.nodes)}"
+            )
+        node = rows.node or choices.nodes[0]
+        return ChosenTrace(choices.application_id, replace(trace, node=node))
+    if rows.where is not None and is_of_all:
+        start = replace(trace, path=rows.dataset, where=rows.where)
+        return ChosenTrace(choices.application_id, start, choices.warnings)
+    if rows.cursor is not None or choices.next is not None or len(choices.choices) != 1:
+        return choices
+    choice = choices.choices[0]
+    if choice.path is not None and choice.row is not None:
+        start = replace(trace, path=choice.path, row=choice.row)
+    else:
+        start = replace(trace, node=None, record=f"{choice.node_id}#{choice.record_id}")
+    return ChosenTrace(choices.application_id, start, choices.warnings)

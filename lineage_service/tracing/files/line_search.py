@@ -1,0 +1,218 @@
+"""Which records of text, CSV and JSON files fulfil a condition, by their numbers.
+
+Lines are read as `record_lines` counts them, so a number here is that of the same record there. DuckDB looks
+at many of them at a time, as a table of the columns that the condition names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lineage_service.conditions.column_types import LOOSE_TEXT, ColumnType
+from lineage_service.conditions.columns import Columns, delimited, json_lines
+from lineage_service.conditions.filters import Filter
+from lineage_service.tracing.files.csv_lines import column_names, delimiter_of, fields_of
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.file_parts import CSV_WITH_HEADER, JSON, TEXT
+from lineage_service.tracing.files.file_rows import FileRows
+from lineage_service.tracing.files.row_ends import MAX_ROW_BYTES
+
+__all__ = ["LineSearch", "LineTable", "types_of_json"]
+
+#: Records that DuckDB looks at together; the first ones are fewer, so that a page is there soon.
+_FIRST, _BATCH = 1 << 12, 1 << 16
+#: Records at the beginning of a file by which its form is known, where no schema says it.
+_SEEN = 1_000
+_BLANKS = bytes(range(33))
+_RECORD = "record"
+
+Texts = Sequence[str | None]
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LineTable:
+    """How the records of a file become columns: which there are, and the texts of some of them."""
+
+    columns: Columns
+    #: (lines, names of columns) -> columns of the table for DuckDB, by their names there.
+    texts_of: Callable[[Sequence[str], Sequence[str]], Mapping[str, Texts]]
+
+
+class LineSearch:
+    """Of the files of one query. `database` is a `searched_database`."""
+
+    def __init__(self, rows: FileRows, database: duckdb.DuckDBPyConnection) -> None:
+        self._rows, self._database = rows, database
+        #: Records that are no JSON objects, and such that are too long to be looked at as a whole.
+        self.malformed = self.cut = 0
+
+    def table(self, format: str, path: str, schema: Mapping[str, ColumnType], check: Check) -> LineTable:
+        """By the beginning of the file, and by `schema`, if it is known. Raises UnreadableError."""
+        if format == TEXT:
+            return LineTable(delimited({"value": LOOSE_TEXT}), lambda lines, names: {"c0": lines})
+        state = self._rows.files.state(path)
+        with self._rows.indexes.of(path, state).rows_from(0, check) as rows:
+            filled = (data for _, data in rows if data.strip(_BLANKS))
+            lines = [_text(data) for data in islice(filled, _SEEN)]
+        if format == JSON:
+            types = schema or types_of_json(lines)
+            return LineTable(json_lines(types), lambda lines, names: {"c0": lines})
+        return _csv_table(lines, schema, has_header=format == CSV_WITH_HEADER)
+
+    def matching(
+        self,
+        format: str,
+        path: str,
+        start: int,
+        table: LineTable,
+        filter: Filter,
+        names: Sequence[str],
+        first: int,
+        last: int,
+        check: Check,
+    ) -> Generator[tuple[int, bool], None, None]:
+        """(number, True) of the matches from `first` to before `last`, ascending.
+
+        Between them (number, False), when all before that one were looked at. Numbers count from the
+        partition at `start`. Raises UnreadableError.
+        """
+        records = self._records(format, path, start, first, last, check)
+        size = _FIRST
+        while batch := list(islice(records, size)):
+            check()
+            numbers = np.array([number for number, _ in batch], np.int64)
+            texts = table.texts_of([text for _, text in batch], names)
+            for at in self.in_table(format, texts, len(batch), filter):
+                yield int(numbers[at]), True
+            yield int(numbers[-1]) + 1, False
+            size = _BATCH
+
+    def in_table(self, format: str, texts: Mapping[str, Texts], count: int, filter: Filter) -> Numbers:
+        """Which of so many records match, by their columns as a `LineTable` names them."""
+        columns = {name: pa.array(values, pa.string()) for name, values in texts.items()}
+        rows = pa.table({**columns, _RECORD: pa.array(np.arange(count, dtype=np.int64))})
+        source = "rows"
+        self._database.register("rows", rows)
+        try:
+            if format == JSON:  # what is no JSON has no values
+                source = f"(SELECT {_RECORD}, CASE WHEN json_valid(c0) THEN c0 END AS c0 FROM rows)"
+                self.malformed += _count(
+                    self._database.execute("SELECT count(*) FROM rows WHERE NOT json_valid(c0)")
+                )
+            query = f"SELECT {_RECORD} FROM {source} AS rows WHERE {filter.sql} ORDER BY {_RECORD}"
+            result = self._database.execute(query, list(filter.parameters)).fetchnumpy()
+        finally:
+            self._database.unregister("rows")
+        return np.asarray(result[_RECORD], np.int64)
+
+    def _records(
+        self, format: str, path: str, start: int, first: int, last: int, check: Check
+    ) -> Iterator[tuple[int, str]]:
+        """(number, text) of the records of a partition, from `first` to before `last`."""
+        state = self._rows.files.state(path)
+        index = self._rows.indexes.of(path, state, self._rows.text_start(path, state, start, check))
+        line, number = first, first
+        if format != TEXT:
+            lines = self._rows.record_lines(format, path, start, check)
+            begin = lines.line_of(first, check)
+            if begin is None:
+                return
+            line, number = begin, lines.records_before(begin, check)
+        with index.rows_from(line, check) as rows:
+            for _, data in rows:
+                for text in _records_in(format, data):
+                    if number >= last:
+                        return
+                    self.cut += len(data) > MAX_ROW_BYTES
+                    if number >= first:
+                        yield number, text
+                    number += 1
+
+
+def _records_in(format: str, data: bytes) -> Sequence[str]:
+    """The records in a line that is no header, as `record_lines` counts them."""
+    if format == TEXT:
+        return (_text(data),)
+    stripped = data.strip(_BLANKS)
+    if not stripped:
+        return ()
+    if format != JSON or not stripped.startswith(b"["):
+        return (_text(data),)
+    try:
+        value, _ = json.JSONDecoder().raw_decode(_text(data).lstrip())
+    except (ValueError, RecursionError):
+        return (_text(data),)
+    if not all(isinstance(element, dict) for element in value):
+        return (_text(data),)
+    return [json.dumps(element, ensure_ascii=False) for element in value]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _count(result: duckdb.DuckDBPyConnection) -> int:
+    row = result.fetchone()
+    return int(row[0]) if row is not None else 0
+
+
+# -- columns ----------------------------------------------------------------------------------------
+
+
+def _csv_table(lines: Sequence[str], schema: Mapping[str, ColumnType], *, has_header: bool) -> LineTable:
+    delimiter = delimiter_of(lines[:20], len(schema) or None)
+    split = [fields_of(line, delimiter) for line in lines[:20]]
+    header = split[0] if has_header and split else None
+    names = column_names(header, schema, max(map(len, split), default=0))
+    if header is not None and len(schema) == len(names) and not schema.keys() & set(names):
+        names = list(schema)  # a schema of the job's own, by the places of the columns
+    at_of = {name: at for at, name in reversed(list(enumerate(names)))}  # of equal names the first
+    types = {name: schema.get(name, LOOSE_TEXT) for name in names}
+    number_of = {name: f"c{number}" for number, name in enumerate(types)}
+
+    def texts_of(lines: Sequence[str], chosen: Sequence[str]) -> Mapping[str, Texts]:
+        fields = [fields_of(line, delimiter) for line in lines]
+        return {
+            number_of[name]: [field[at] if at < len(field) else None for field in fields]
+            for name in chosen
+            for at in (at_of[name],)
+        }
+
+    return LineTable(delimited(types), texts_of)
+
+
+def types_of_json(lines: Sequence[str]) -> dict[str, ColumnType]:
+    """The keys of objects, in the order in which they come; an object in an object is a struct."""
+    types: dict[str, ColumnType] = {}
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        for element in value if isinstance(value, list) else [value]:
+            if isinstance(element, dict):
+                _add_keys(types, element, 0)
+    return types
+
+
+def _add_keys(types: dict[str, ColumnType], value: Mapping[str, object], depth: int) -> None:
+    for name, inner in value.items():
+        before = types.get(name, LOOSE_TEXT)
+        if isinstance(inner, dict) and depth < _MOST_DEEP:
+            fields = dict(before.fields)
+            _add_keys(fields, inner, depth + 1)
+            types[name] = ColumnType("struct", "struct", fields=fields)
+        elif name not in types or before.kind != "struct":
+            types[name] = LOOSE_TEXT
+
+
+_MOST_DEEP = 20
