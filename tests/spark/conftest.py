@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
+from tests.support.lanes import selected
 from tests.support.spark.application import Application, run_application
 from tests.support.spark.dataframe_oracle import Ran, run_cases
 from tests.support.spark.quick_spark import make_spark_home, stop_without_waiting
@@ -57,7 +58,7 @@ def run_plain(kafka: Any, tmp_path: Path) -> Callable[..., Any]:
 def plain(request: pytest.FixtureRequest, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The cases PLAIN of a module, in one application without lineage."""
     folder = tmp_path_factory.mktemp("plain")
-    return run_cases(kafka.bootstrap_servers, folder, request.module.PLAIN, lineage=False)
+    return run_cases(kafka.bootstrap_servers, folder, selected(request, request.module.PLAIN), lineage=False)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def traced(
 ) -> Ran:
     """The CASES of a module, in one application with lineage."""
     folder = tmp_path_factory.mktemp("traced")
-    return run_cases(kafka.bootstrap_servers, folder, request.module.CASES, lineage=True)
+    return run_cases(kafka.bootstrap_servers, folder, selected(request, request.module.CASES), lineage=True)
 
 
 @pytest.fixture(scope="module")

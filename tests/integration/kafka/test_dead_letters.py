@@ -158,6 +158,7 @@ def test_a_letter_that_names_another_topic_or_a_partition_that_is_not_there_stay
     assert "has 3 partitions now" in out
 
 
+@pytest.mark.thorough
 def test_no_broker_is_one_clear_line(desk: Desk) -> None:
     for action in ("list", "replay"):
         out = desk.run(action, code=1, servers="127.0.0.1:1")

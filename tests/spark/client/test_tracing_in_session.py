@@ -141,6 +141,7 @@ def test_what_is_not_stored_in_time_is_said(ran: Ran, monkeypatch: pytest.Monkey
         trace(ran.sums, wait_s=0.1)
 
 
+@pytest.mark.thorough
 def test_the_example_and_the_engine_on_spark_answer_at_a_terminal(servers: Servers, tmp_path: Path) -> None:
     write(tmp_path / "orders.csv", ORDERS)
     bin_ = Path(sys.executable).parent

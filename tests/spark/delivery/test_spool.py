@@ -191,6 +191,7 @@ def test_a_broker_that_comes_back_gets_all_of_it_from_the_job_itself(job: Job, b
     job.check()
 
 
+@pytest.mark.thorough
 def test_the_next_job_sends_what_the_one_before_left(job: Job, broker: Broker, tmp_path: Path) -> None:
     broker.kill()
     assert job.run_script("pass").returncode == 0

@@ -104,7 +104,7 @@ JOBS = {
 }
 
 #: What stands for the others where time is short.
-IN_SHORT = ("it ends well", "an action that fails", "queries that run as they are, of which one fails")
+IN_SHORT = ("it ends well", "an action that fails")
 
 
 def program(folder: Path, job: str) -> None:

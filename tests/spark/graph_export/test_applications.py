@@ -214,6 +214,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.thorough
 def test_flows_are_in_neo4j_once_after_consumers_were_killed_and_after_a_replay(
     finished: Finished, neo4j: Any, tmp_path: Path
 ) -> None:

@@ -69,9 +69,7 @@ def everything(context: Any, folder: Path) -> list[Any]:
 @pytest.mark.parametrize(
     "form",
     [
-        form
-        if form in ("as they mostly are", "marshalled")
-        else pytest.param(form, marks=pytest.mark.thorough)
+        form if form == "as they mostly are" else pytest.param(form, marks=pytest.mark.thorough)
         for form in FORMS
     ],
 )

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.lanes import sampled
+
 MAKES: dict[str, Callable[[Any], Any]] = {
     "coalesce": lambda stream: stream.transform(lambda data: data.coalesce(1)),
     "cache": lambda stream: stream.transform(lambda data: data.map(lambda i: i + 1).cache()),
@@ -45,7 +47,7 @@ def streamed(context: Any, make: Callable[[Any], Any]) -> list[list[str]]:
     return [each for each in found if each][:INTERVALS]
 
 
-@pytest.mark.parametrize("name", MAKES)
+@pytest.mark.parametrize("name", sampled(MAKES, 4))
 def test_a_stream_gives_what_it_gives_without_lineage(
     name: str, run: Callable[..., Any], run_plain: Callable[..., Any]
 ) -> None:

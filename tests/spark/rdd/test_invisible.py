@@ -21,6 +21,7 @@ from pyspark import RDD, BarrierTaskContext, SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark_agent import agent
+from tests.support.lanes import sampled, selected
 
 rdd_module = sys.modules[RDD.__module__]  # pyspark.core.rdd, and pyspark.rdd before PySpark 4
 PipelinedRDD = rdd_module.PipelinedRDD
@@ -443,6 +444,9 @@ REFUSED: dict[str, Job] = {
 }  # fmt: skip
 
 
+JOBS = {**ROWS, **ERRORS, **REFUSED}
+
+
 def error_of(job: Callable[[], Any]) -> tuple[str, list[str]]:
     """(type, text without the frames of PySpark and the agent, without stack frames of the JVM).
 
@@ -518,13 +522,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def without(kafka: Any, folder: Path) -> Outcomes:
-    return outcomes(kafka, folder, [*ROWS, *ERRORS, *REFUSED])
+def without(request: pytest.FixtureRequest, kafka: Any, folder: Path) -> Outcomes:
+    return outcomes(kafka, folder, selected(request, JOBS))
 
 
 @pytest.fixture(scope="module")
-def with_lineage(kafka: Any, folder: Path) -> Outcomes:
-    return outcomes(kafka, folder, [*ROWS, *ERRORS, *REFUSED], spark_lineage_enabled="true")
+def with_lineage(request: pytest.FixtureRequest, kafka: Any, folder: Path) -> Outcomes:
+    return outcomes(kafka, folder, selected(request, JOBS), spark_lineage_enabled="true")
 
 
 @pytest.fixture(scope="module")
@@ -536,27 +540,28 @@ def test_no_two_jobs_have_one_name() -> None:
     assert len({*ROWS, *ERRORS, *REFUSED}) == len(ROWS) + len(ERRORS) + len(REFUSED)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", sampled(ROWS, 3))
 def test_a_job_gives_the_same_with_lineage(name: str, without: Outcomes, with_lineage: Outcomes) -> None:
     assert not isinstance(without[name], Exception), without[name]
     assert not isinstance(with_lineage[name], Exception), with_lineage[name]
     assert with_lineage[name] == without[name]
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("name", sampled(ERRORS, 3))
 def test_a_job_fails_as_it_fails_without_lineage(
     name: str, without: Outcomes, with_lineage: Outcomes
 ) -> None:
     assert with_lineage[name] == without[name]
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", sampled(REFUSED, 3))
 def test_an_error_of_pyspark_has_the_same_words_and_frames(
     name: str, without: Outcomes, with_lineage: Outcomes
 ) -> None:
     assert with_lineage[name] == without[name]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DETAILED)
 def test_a_job_gives_the_same_with_values_too(name: str, without: Outcomes, with_values: Outcomes) -> None:
     assert with_values[name] == without[name]

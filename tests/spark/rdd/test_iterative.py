@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spark_agent.driver.nodes import Node
 from tests.support.spark import naive_interpreter as naive
 from tests.support.spark.application import Application, check_against, part_rows
@@ -22,6 +24,7 @@ def live_nodes() -> int:
     return sum(isinstance(each, Node) for each in gc.get_objects())
 
 
+@pytest.mark.thorough
 def test_the_rounds_of_an_iterative_job_cost_the_driver_the_same_and_are_traced(
     run: Callable[..., tuple[Any, Application]], run_plain: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -162,19 +162,36 @@ def pipelines(draw: st.DrawFn) -> Steps:
     return steps
 
 
-@pytest.mark.timeout(2700)
-@settings(
-    max_examples=12,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+def examples(count: int) -> Callable[[Any], Any]:
+    return settings(
+        max_examples=count,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@examples(4)
 @given(steps=pipelines())
-def test_every_trace_equals_the_naive_interpreters(
+def test_some_traces_equal_the_naive_interpreters(
     steps: Steps, kafka: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    check(steps, kafka, tmp_path_factory)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(2700)
+@examples(20)
+@given(steps=pipelines())
+def test_many_traces_equal_the_naive_interpreters(
+    steps: Steps, kafka: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    check(steps, kafka, tmp_path_factory)
+
+
+def check(steps: Steps, kafka: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("pipeline")
     paths = folder / "left.txt", folder / "right.txt"
     for path, lines in zip(paths, (LEFT, RIGHT), strict=True):

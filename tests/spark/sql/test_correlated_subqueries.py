@@ -144,12 +144,6 @@ FOR_EACH_VALUE: dict[str, Case] = {
             for row, place in s.orders
             for least in first_of(s, row)
         ],
-        bound=lambda s: [
-            ((row.id, least[0].weight), place | r.all_of(labels_of(s, row)))
-            for row, place in s.orders
-            for least in first_of(s, row)
-        ],
-        exact=False,
     ),
 }
 

@@ -274,6 +274,7 @@ def test_rows_that_another_library_takes_are_a_sink_and_exact(
     assert found == USED
 
 
+@pytest.mark.thorough
 def test_spark_answers_the_same(fitted: tuple[Path, Application, list[Any]]) -> None:
     folder, application, _ = fitted
     assert application.store is not None

@@ -33,6 +33,7 @@ def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
     traced.check(name, plain)
 
 
+@pytest.mark.thorough
 def test_both_engines_give_the_same_answers(traced: Ran) -> None:
     application = traced.application
     assert application is not None

@@ -64,6 +64,7 @@ def test_traces_equal_the_oracle(name: str, plain: Ran, traced: Ran) -> None:
 # -- the trace on Spark --------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_trace_on_spark_gives_the_same_answers(traced: Ran) -> None:
     application = traced.application
     assert application is not None
@@ -200,6 +201,7 @@ def test_a_job_of_both_gives_the_same_without_lineage(run: Run, run_plain: Any, 
 # -- a cluster -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_borders_hold_on_a_cluster_where_a_task_is_tried_again(run: Run, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     output = tmp_path / "out"

@@ -205,6 +205,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("direction", ["backward", "forward"])
+@pytest.mark.thorough
 def test_spark_starts_where_the_service_does(
     direction: Direction, job_done: FileStarts, spark: SparkSession
 ) -> None:

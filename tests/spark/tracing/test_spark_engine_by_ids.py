@@ -66,6 +66,7 @@ def test_both_engines_give_the_same_answers(tmp_path: Path, spark: SparkSession)
     asked.agree("forward", (0, 0, 3))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 def test_frames_that_overlap_are_the_same_in_both(way: str, tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(WINDOWED, tmp_path, spark, way)
@@ -82,6 +83,7 @@ def test_frames_that_overlap_are_the_same_in_both(way: str, tmp_path: Path, spar
     asked.agree("forward", (1, 0, 0))
 
 
+@pytest.mark.thorough
 def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
     tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -91,6 +93,7 @@ def test_ids_of_a_split_that_nobody_told_of_are_not_exact_in_either(
     assert asked.agree("backward", (90, 0, 1)).exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bounded", [0, tap(0, GROUPS), tap(1, GROUPS)])
 def test_upper_bounds_are_said_by_both(bounded: int, tmp_path: Path, spark: SparkSession) -> None:
     asked = Asked(replace(TWO_GROUPINGS, bounded=frozenset({bounded})), tmp_path, spark, "small")
@@ -98,6 +101,7 @@ def test_upper_bounds_are_said_by_both(bounded: int, tmp_path: Path, spark: Spar
     assert not asked.agree("forward", (0, 0, 3)).exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 def test_borders_of_plans_are_crossed_the_same_way(way: str, tmp_path: Path, spark: SparkSession) -> None:
     store = TWO_ACTIONS.stored(tmp_path)
