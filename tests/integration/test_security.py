@@ -259,6 +259,7 @@ def test_a_query_reaches_a_kafka_with_tls_and_a_password(
     assert SECRET not in said
 
 
+@pytest.mark.thorough
 def test_a_consumer_without_the_file_says_that_no_broker_answers(secured: Secured, tmp_path: Path) -> None:
     consumed = lineage(tmp_path, secured, "consume")
     assert consumed.returncode == 1
@@ -267,6 +268,7 @@ def test_a_consumer_without_the_file_says_that_no_broker_answers(secured: Secure
     assert last.startswith(f"lineage: no Kafka broker answers at {secured.address}")
 
 
+@pytest.mark.thorough
 def test_a_wrong_password_is_said_and_not_repeated(secured: Secured, config: Path, tmp_path: Path) -> None:
     config.write_text(config.read_text().replace(SECRET, "wrong-8"))
     consumed = lineage(tmp_path, secured, "consume", kafka_config=config)

@@ -199,6 +199,7 @@ def test_everything_listens_on_this_machine_only(stack: Stack) -> None:
         assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["kafka", "neo4j"])
 def test_a_server_that_was_killed_comes_back_with_its_data(stack: Stack, name: str, topic: str) -> None:
     before = stack.state()

@@ -224,6 +224,7 @@ def test_topics_are_made_when_they_are_missing(bench: Bench, group: str) -> None
     )
 
 
+@pytest.mark.thorough
 def test_a_broker_that_does_not_answer_is_one_clear_line(bench: Bench) -> None:
     started = time.monotonic()
     out = output_of(bench.consume(kafka_bootstrap_servers="127.0.0.1:1"), 1)

@@ -278,6 +278,7 @@ def test_the_shell_shows_two_lines_at_the_beginning_of_lines(kafka: Any, tmp_pat
     assert re.fullmatch(COMPLETE, lines[1]), lines
 
 
+@pytest.mark.thorough
 def test_beside_a_broker_that_is_away_spark_submit_s_standard_output_is_the_job_s_own(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(
         "from pyspark import SparkContext\n"

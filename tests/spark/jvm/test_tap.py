@@ -187,6 +187,7 @@ def test_a_job_without_a_broker_goes_on_and_counts(spark: SparkSession, taps: Ta
     assert 900 < sum(run["waited_ms"] for run in runs) < 4000
 
 
+@pytest.mark.thorough
 def test_a_fault_while_a_task_reports_its_rows_is_a_hole_and_fails_nothing(
     spark: SparkSession, kafka: Any
 ) -> None:
