@@ -212,6 +212,20 @@ class SourceRow(Result):
             "Why there is no text, or why it may not be what the job read, and what to do; else null."
         )
     )
+    columns: dict[str, Any] | None = field(
+        default=None,
+        metadata=doc(
+            "With `columns`, of Parquet, ORC, CSV and JSON: the row by its columns, those of its folders "
+            "first. Whole numbers beyond 2^53 - 1, decimals, NaN and infinities are strings.",
+            omit_none=True,
+        ),
+    )
+    columns_cut: bool | None = field(
+        default=None,
+        metadata=doc(
+            "True if columns are left out or values cut, because they are many or long.", omit_none=True
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +252,21 @@ class Record(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remark(Result):
+    """A row whose value in one column is far from those of all others. A hint, no proof."""
+
+    record_id: str = field(metadata=doc("The record that is this row."))
+    path: str = field(metadata=doc("Path of the file."))
+    row: int = field(metadata=doc("Counted from 0, header lines included."))
+    line: int = field(metadata=doc("`row` + 1, for people."))
+    column: str = field(metadata=doc("The column; `column 3` of a row that is only text, counted from 1."))
+    value: float = field(metadata=doc("Its value."))
+    low: float = field(metadata=doc("The least value of the other rows."))
+    high: float = field(metadata=doc("The largest value of the other rows."))
+    text: str = field(metadata=doc("The same as a sentence."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TracedNode(Result):
     """The records of one node that a trace reached."""
 
@@ -261,6 +290,18 @@ class TracedNode(Result):
         metadata=doc(
             "How the action of a sink ended; null while it runs, and from agents that do not report it."
         ),
+    )
+    schema: tuple[Column, ...] | None = field(
+        default=None,
+        metadata=doc("With `columns`: the columns of the listed rows, with types.", omit_none=True),
+    )
+    remarks: tuple[Remark, ...] | None = field(
+        default=None,
+        metadata=doc("With `remarks`, of rows of files: what stands out, at most three.", omit_none=True),
+    )
+    remarks_of: int | None = field(
+        default=None,
+        metadata=doc("Of how many rows the remarks are: fewer than `total` if time ran out.", omit_none=True),
     )
 
 
@@ -330,6 +371,10 @@ class RecordPage(Result):
         )
     )
     warnings: tuple[str, ...] = field(default=(), metadata=doc("What a search could not read, and why."))
+    schema: tuple[Column, ...] | None = field(
+        default=None,
+        metadata=doc("With `columns`: the columns of the listed rows, with types.", omit_none=True),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

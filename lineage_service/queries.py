@@ -5,9 +5,11 @@ Knows nothing of HTTP, of stores or of how a trace is found.
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from typing import Protocol
 
+from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import (
     Application,
     Choices,
@@ -19,6 +21,22 @@ from lineage_service.lineage import (
     Trace,
     Values,
 )
+
+#: In place of the names of columns: every column.
+ALL_COLUMNS = "*"
+
+
+def column_names(text: str) -> tuple[str, ...]:
+    """The names in `a,b,"c, d"`. Raises InvalidQueryError."""
+    try:
+        (names,) = csv.reader([text], strict=True)
+    except (csv.Error, ValueError):
+        names = []
+    if not names or not all(names):
+        raise InvalidQueryError(
+            f"{text[:80]!r} is no list of columns: write a,b (with quotes round a name that has a comma)"
+        )
+    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +60,13 @@ class TraceQuery:
     depth: int | None = None
     #: List records of this node only; the others are counted.
     only: str | None = None
+    #: Order the records of `only` by this column of their rows; `desc`: the largest first.
+    sort: str | None = None
+    desc: bool = False
+    #: Columns of the rows of files that are listed; `*` is every column, None: the texts alone.
+    columns: tuple[str, ...] | None = None
+    #: Say which rows of sources (forward: of sinks) stand out.
+    remarks: bool = False
     limit: int = 100
     cursor: str | None = None
     values: bool = False
@@ -66,6 +91,8 @@ class RecordQuery:
     key: str | None = None
     partition: int | None = None
     offset: int | None = None
+    #: Columns of the rows of files; `*` is every column, None: the texts alone.
+    columns: tuple[str, ...] | None = None
     limit: int = 100
     cursor: str | None = None
 

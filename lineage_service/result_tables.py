@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from lineage_service.lineage import (
     Application,
     Choices,
+    Column,
     DatasetPage,
     Datasets,
     Graph,
@@ -23,6 +25,7 @@ from lineage_service.lineage import (
     Values,
     ValueStep,
 )
+from lineage_service.queries import RecordQuery, TraceQuery
 
 __all__ = [
     "APPLICATION_COLUMNS",
@@ -31,6 +34,7 @@ __all__ = [
     "HISTORY_COLUMNS",
     "NODE_COLUMNS",
     "RECORD_COLUMNS",
+    "ROW_COLUMNS",
     "TRACE_COLUMNS",
     "VALUE_COLUMNS",
     "application_lines",
@@ -41,7 +45,10 @@ __all__ = [
     "history_lines",
     "node_lines",
     "record_lines",
+    "record_table",
+    "row_table",
     "trace_lines",
+    "trace_table",
     "value_lines",
 ]
 
@@ -65,6 +72,8 @@ RECORD_COLUMNS = (
     "record_id", "partition", "offset", "key", "value", "path", "row", "line", "text", "warning"
 )  # fmt: skip
 CHOICE_COLUMNS = ("node_id", "record_id", "path", "row", "line", "text", "warning")
+#: Before the columns of the rows themselves.
+ROW_COLUMNS = ("lineage.record_id", "lineage.path", "lineage.line", "lineage.warning")
 _OPERATION = ("application_id", "application_name", "node_id", "name")
 TRACE_COLUMNS = (*_OPERATION, "kind", "exact", "total", *RECORD_COLUMNS)
 VALUE_COLUMNS = (*_OPERATION, "record_id", "type", "value")
@@ -148,6 +157,46 @@ def choice_lines(choices: Choices) -> Iterator[Line]:
     for choice in choices.choices:
         place = (choice.node_id, choice.record_id, choice.path, choice.row, choice.line)
         yield (*place, choice.text, choice.warning)
+
+
+def trace_table(trace: Trace, query: TraceQuery) -> tuple[Sequence[str], Iterable[Line]]:
+    """(header, lines): one operation with its columns has a table of its own, else all share one."""
+    if query.only is None or query.columns is None:
+        return TRACE_COLUMNS, trace_lines(trace)
+    listed = [node for node in trace.nodes if node.records]
+    if not listed:
+        return ROW_COLUMNS, ()
+    return row_table(listed[0].records, listed[0].schema)
+
+
+def record_table(page: RecordPage, query: RecordQuery) -> tuple[Sequence[str], Iterable[Line]]:
+    """(header, lines): with a column for each of the rows' if these are asked for."""
+    if query.columns is None:
+        return RECORD_COLUMNS, record_lines(page)
+    return row_table(page.records, page.schema)
+
+
+def row_table(
+    records: Iterable[Record], schema: Sequence[Column] | None
+) -> tuple[Sequence[str], Iterable[Line]]:
+    """(header, lines) of rows of files. Null is an empty cell, what is nested its JSON."""
+    names = [column.name for column in schema or ()]
+    return (*ROW_COLUMNS, *names), (_row_cells(record, names) for record in records)
+
+
+def _row_cells(record: Record, names: Sequence[str]) -> Line:
+    source = record.source
+    if source is None:
+        return (record.record_id, None, None, None, *(None for _ in names))
+    columns = source.columns or {}
+    values = (_cell(columns.get(name)) for name in names)
+    return (record.record_id, source.path, source.line, source.warning, *values)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return claim(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 def value_lines(values: Values) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from starlette.responses import Response
 
 from lineage_service.lineage import Choices, DatasetPage, Datasets, RecordPage, Trace
+from lineage_service.queries import RecordQuery, TraceQuery
 from lineage_service.result_tables import (
     CHOICE_COLUMNS,
     DATASET_COLUMNS,
@@ -22,8 +23,8 @@ from lineage_service.result_tables import (
     csv_text,
     dataset_lines,
     history_lines,
-    record_lines,
-    trace_lines,
+    record_table,
+    trace_table,
 )
 
 __all__ = [
@@ -48,14 +49,14 @@ def prefers_csv(accept: str | None) -> bool:
     return _quality(accept, MEDIA_TYPE) > _quality(accept, "application/json")
 
 
-def trace_as_csv(trace: Trace) -> Response:
+def trace_as_csv(trace: Trace, query: TraceQuery) -> Response:
     """One line for each listed record, node by node, without flows."""
     claims = {
         "Lineage-Complete": claim(trace.complete),
         "Lineage-Exact": claim(trace.exact),
         "Lineage-Truncated": claim(trace.truncated),
     }
-    return _response(TRACE_COLUMNS, trace_lines(trace), claims, trace.next)
+    return _response(*trace_table(trace, query), claims, trace.next)
 
 
 def choices_as_csv(choices: Choices) -> Response:
@@ -66,12 +67,12 @@ def choices_as_csv(choices: Choices) -> Response:
     return _response(CHOICE_COLUMNS, choice_lines(choices), claims, choices.next)
 
 
-def records_as_csv(page: RecordPage) -> Response:
+def records_as_csv(page: RecordPage, query: RecordQuery) -> Response:
     """One line for each record of the page."""
     claims = {} if page.total is None else {"Lineage-Total": str(page.total)}
     if page.warnings:
         claims["Lineage-Warning"] = _in_header("; ".join(page.warnings))
-    return _response(RECORD_COLUMNS, record_lines(page), claims, page.next)
+    return _response(*record_table(page, query), claims, page.next)
 
 
 def datasets_as_csv(page: Datasets) -> Response:

@@ -153,10 +153,11 @@ def list_records(
     accept: Accept = None,
 ) -> Response:
     """The records of one node, page by page."""
-    page = queries.records(app, parameters.query(node))
+    query = parameters.query(node)
+    page = queries.records(app, query)
     link = _link(request, page.next, app)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.records_as_csv(page), link)
+        return _not_cached(csv.records_as_csv(page, query), link)
     return _json(page, {"Vary": "Accept", **link})
 
 
@@ -179,10 +180,11 @@ def trace(
     `row`.
     `complete`, `exact` and `truncated` say what the result promises.
     """
-    result = queries.trace(app, parameters.query())
+    query = parameters.query()
+    result = queries.trace(app, query)
     link = _link(request, result.next, app)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.trace_as_csv(result), link)
+        return _not_cached(csv.trace_as_csv(result, query), link)
     return _json(result, {"Vary": "Accept", **link})
 
 
@@ -213,7 +215,7 @@ def trace_of_dataset(
     result = queries.trace(start.application_id, start.query)
     link = _link(request, result.next)
     if csv.prefers_csv(accept):
-        return _not_cached(csv.trace_as_csv(result), link)
+        return _not_cached(csv.trace_as_csv(result, start.query), link)
     return _json(result, {"Vary": "Accept", **link})
 
 

@@ -7,13 +7,20 @@ contain no control characters. Unknown parameters are refused: a misspelt filter
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lineage_service.lineage import Application, Applications, ApplicationState, Direction
-from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, RowQuery, TraceQuery
+from lineage_service.queries import (
+    DatasetQuery,
+    DatasetsQuery,
+    RecordQuery,
+    RowQuery,
+    TraceQuery,
+    column_names,
+)
 
 __all__ = [
     "MAX_LIMIT",
@@ -63,6 +70,20 @@ NodeName = Annotated[
         pattern=_NODE,
     ),
 ]
+
+
+def _columns_field() -> Any:
+    return Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="List rows of files by these columns, too: `a,b`, or `*` for every column.",
+        examples=["*"],
+    )
+
+
+def _names(columns: str | None) -> tuple[str, ...] | None:
+    return None if columns is None else column_names(columns)
 
 
 class _Parameters(BaseModel):
@@ -229,8 +250,11 @@ class RecordParameters(_Parameters):
         examples=["0:1"],
     )
 
+    columns: str | None = _columns_field()
+
     def query(self, node: str) -> RecordQuery:
-        return RecordQuery(node=node, **dict(self))
+        """Raises InvalidQueryError."""
+        return RecordQuery(node=node, **{**dict(self), "columns": _names(self.columns)})
 
 
 class TraceParameters(_Parameters):
@@ -323,6 +347,20 @@ class TraceParameters(_Parameters):
     values: bool = Field(
         default=False, description="List captured values of intermediate records, too.", examples=[True]
     )
+    sort: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="With `only`: order all of its rows by this column, the smallest value first.",
+        examples=["amount"],
+    )
+    desc: bool = Field(default=False, description="With `sort`: the largest value first.", examples=[True])
+    columns: str | None = _columns_field()
+    remarks: bool = Field(
+        default=False,
+        description="Say which rows at the ends of the trace stand out, with its first page.",
+        examples=[True],
+    )
     across: bool = Field(
         default=True,
         description="Continue in applications that wrote the input files, or read the output files. With "
@@ -343,7 +381,8 @@ class TraceParameters(_Parameters):
         return self
 
     def query(self) -> TraceQuery:
-        return TraceQuery(**dict(self))
+        """Raises InvalidQueryError."""
+        return TraceQuery(**{**dict(self), "columns": _names(self.columns)})
 
 
 _STARTS = frozenset(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ from lineage_service.lineage import (
     Application,
     Choice,
     Choices,
+    Column,
     DatasetPage,
     Datasets,
     Direction,
@@ -37,6 +39,7 @@ from lineage_service.lineage import (
     Node,
     Record,
     RecordPage,
+    Remark,
     Trace,
     TracedNode,
     TraceStart,
@@ -45,10 +48,19 @@ from lineage_service.lineage import (
 )
 from lineage_service.newest_application import LAST
 from lineage_service.outcomes import Outcome
-from lineage_service.queries import DatasetQuery, DatasetsQuery, RecordQuery, RowQuery, TraceQuery
+from lineage_service.queries import (
+    ALL_COLUMNS,
+    DatasetQuery,
+    DatasetsQuery,
+    RecordQuery,
+    RowQuery,
+    TraceQuery,
+)
 from lineage_service.tracing.files.file_nodes import FileHolder, nodes_meant
 from lineage_service.tracing.files.path_patterns import PathPattern
 from lineage_service.tracing.files.searched_database import searched_database
+from lineage_service.tracing.query.remarks import remarks_on
+from lineage_service.tracing.query.row_order import ordered
 from spark_agent.contract.dataset_names import normal_name
 
 __all__ = ["MemoryLineage", "MemoryQueries"]
@@ -161,8 +173,9 @@ class MemoryQueries:
         return RecordPage(
             node_id=node.node_id,
             total=len(records),
-            records=tuple(records[first:last]),
+            records=_listed(records[first:last], query.columns),
             next=str(last) if last < len(records) else None,
+            schema=_schema(records[first:last], query.columns),
         )
 
     def rows(self, query: RowQuery) -> Choices:
@@ -223,9 +236,11 @@ class MemoryQueries:
         nodes = []
         for node in path:
             hashes = sorted(reached[node.node_id], key=lambda hash_: _position(index, hash_))
+            hashes = _ordered(index, hashes, query) if only is node else hashes
             page = hashes[first:last] if only in (None, node) else []
             shown.update(page)
-            records = (index.records[hash_][1] for hash_ in page)
+            records = [index.records[hash_][1] for hash_ in page]
+            remarks = _remarks(index, node, hashes, query)
             nodes.append(
                 TracedNode(
                     node_id=node.node_id,
@@ -237,14 +252,17 @@ class MemoryQueries:
                     total=len(hashes),
                     records=tuple(
                         index.with_value(hash_, record) if query.values else record
-                        for hash_, record in zip(page, records, strict=True)
+                        for hash_, record in zip(page, _listed(records, query.columns), strict=True)
                     ),
                     reason=node.reason,
                     state=node.state,
+                    schema=_schema(records, query.columns),
+                    remarks=remarks,
+                    remarks_of=None if remarks is None else len(hashes),
                 )
             )
         more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)
-        starts = tuple(_trace_starts(index, start_node, start, query.limit))
+        starts = tuple(_trace_starts(index, start_node, start, query))
         return Trace(
             direction=query.direction,
             start=starts[0].records,
@@ -341,6 +359,50 @@ def _position(index: _Index, hash_: str) -> tuple[int, int]:
     return record.partition, record.offset
 
 
+def _listed(records: Iterable[Record], columns: Sequence[str] | None) -> tuple[Record, ...]:
+    """With the columns that are asked for."""
+    return tuple(
+        record
+        if record.source is None
+        else replace(record, source=replace(record.source, columns=_chosen(record, columns)))
+        for record in records
+    )
+
+
+def _chosen(record: Record, columns: Sequence[str] | None) -> dict[str, Any] | None:
+    every = record.source.columns if record.source is not None else None
+    if every is None or columns is None:
+        return None
+    return {name: value for name, value in every.items() if name in columns or ALL_COLUMNS in columns}
+
+
+def _schema(records: Iterable[Record], columns: Sequence[str] | None) -> tuple[Column, ...] | None:
+    if columns is None:
+        return None
+    names = dict.fromkeys(name for record in records for name in _chosen(record, columns) or ())
+    return tuple(Column(name=name, type="") for name in names)
+
+
+def _ordered(index: _Index, hashes: Sequence[str], query: TraceQuery) -> list[str]:
+    """By the column that the query sorts by, if it does."""
+    if query.sort is None:
+        return list(hashes)
+    sources = {_position(index, hash_): index.records[hash_][1].source for hash_ in hashes}
+    values = {place: (source.columns or {}).get(query.sort) for place, source in sources.items() if source}
+    by_place = {_position(index, hash_): hash_ for hash_ in hashes}
+    return [by_place[place] for place in ordered(list(by_place), values, desc=query.desc)]
+
+
+def _remarks(
+    index: _Index, node: Node, hashes: Iterable[str], query: TraceQuery
+) -> tuple[Remark, ...] | None:
+    end = "source" if query.direction == "backward" else "sink"
+    if not query.remarks or node.kind != end:
+        return None
+    records = (index.records[hash_][1] for hash_ in hashes)
+    return remarks_on([(record.record_id, record.source) for record in records if record.source], {})
+
+
 def _skipped(cursor: str | None) -> int:
     if cursor is None:
         return 0
@@ -433,7 +495,9 @@ def _choice(index: _Index, hash_: str) -> Choice:
     )
 
 
-def _trace_starts(index: _Index, start_node: Node, start: Sequence[str], limit: int) -> Iterator[TraceStart]:
+def _trace_starts(
+    index: _Index, start_node: Node, start: Sequence[str], query: TraceQuery
+) -> Iterator[TraceStart]:
     """The nodes of the records `start`, `start_node` first."""
     by_node: dict[str, list[Record]] = {start_node.node_id: []}
     for node, record in (index.records[hash_] for hash_ in start):
@@ -447,7 +511,7 @@ def _trace_starts(index: _Index, start_node: Node, start: Sequence[str], limit: 
             name=node.name,
             kind=node.kind,
             total=len(records),
-            records=tuple(records[:limit]),
+            records=_listed(records[: query.limit], query.columns),
         )
 
 

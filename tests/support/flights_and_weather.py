@@ -67,6 +67,7 @@ class Job:
         path: str | None = None,
         reason: str = "",
         warning: str | None = None,
+        header: str = "",
     ) -> int:
         """Register a node that made these records; its number."""
         number = len(self.nodes)
@@ -80,7 +81,12 @@ class Job:
                 item.hash = f"{node_id}#{record_id}"
                 name_of_file = f"{path}/part-{partition:05}" if kind == "sink" else path
                 source = name_of_file and SourceRow(
-                    path=name_of_file, row=row, line=row + 1, text=item.text, warning=warning
+                    path=name_of_file,
+                    row=row,
+                    line=row + 1,
+                    text=item.text,
+                    warning=warning,
+                    columns=columns_of(header, item.text) if header and row else None,
                 )
                 records.append(
                     Record(
@@ -145,6 +151,11 @@ class Job:
         return Graph(application_id=APP, nodes=tuple(self.nodes), edges=tuple(edges))
 
 
+def columns_of(header: str, text: str) -> dict[str, str | int]:
+    fields = (int(field) if field.isdigit() else field for field in text.split(","))
+    return dict(zip(header.split(","), fields, strict=False))
+
+
 def repeated(splits: list[list[Item]], change: Callable[[Item], Item | None]) -> list[list[Item]]:
     """A map and filter in one: `None` drops the record."""
     made = [[(item, change(item)) for item in items] for items in splits]
@@ -178,7 +189,7 @@ def run(flights: int) -> MemoryLineage:
         [Item(text=text, row=row) for row, text in enumerate(rows)][:middle],
         [Item(text=text, row=row) for row, text in enumerate(rows)][middle:],
     ]
-    flight_file = job.add("textFile", read, kind="source", path="/data/flights.csv")
+    flight_file = job.add("textFile", read, kind="source", path="/data/flights.csv", header=rows[0])
     late = repeated(read, lambda item: item if is_late(item.text) else None)
     late_node = job.add("filter", late, [flight_file])
     by_hour = repeated(late, keyed)

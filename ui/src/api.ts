@@ -310,6 +310,20 @@ export interface RecordPage {
   records: Record[];
   next: string | null;
   warnings: string[];
+  schema?: Column[] | null;
+}
+
+/** A row whose value in one column is far from those of all others. A hint, no proof. */
+export interface Remark {
+  record_id: string;
+  path: string;
+  row: number;
+  line: number;
+  column: string;
+  value: number;
+  low: number;
+  high: number;
+  text: string;
 }
 
 /** A row of a file. */
@@ -319,6 +333,8 @@ export interface SourceRow {
   line: number;
   text: string | null;
   warning: string | null;
+  columns?: { [name: string]: unknown } | null;
+  columns_cut?: boolean | null;
 }
 
 /** Another name of a dataset, such as that of its table in a catalog. */
@@ -366,6 +382,9 @@ export interface TracedNode {
   records: Record[];
   reason: string;
   state: "complete" | "failed" | "aborted" | null;
+  schema?: Column[] | null;
+  remarks?: Remark[] | null;
+  remarks_of?: number | null;
 }
 
 /** The value of a record at one node of its trace. */

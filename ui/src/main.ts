@@ -117,7 +117,8 @@ function showBreadcrumbs(route: Route): void {
   const links: [string, string][] = [];
   if (route.view === "application" || route.view === "records" || route.view === "trace") {
     links.push(["Applications", applicationsHref()]);
-    if (route.view !== "application") links.push([applicationNames.get(route.application) ?? route.application, applicationHref(route.application)]);
+    if (route.view !== "application")
+      links.push([applicationNames.get(route.application) ?? route.application, applicationHref(route.application)]);
     if (route.view === "trace" && "node" in route.start && route.start.node !== undefined) {
       links.push([
         `Node ${nodeNumber(route.start.node)}`,

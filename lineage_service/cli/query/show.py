@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 
 from rich.console import Console
-from rich.text import Text
 
-from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
-from lineage_service.cli.query.records import line_of
-from lineage_service.cli.query.start import add_application, add_page_flags, store_queries, whole_number
+from lineage_service.cli.query.output import Output, add_format_flags, plain
+from lineage_service.cli.query.row_table import print_records
+from lineage_service.cli.query.start import (
+    add_application,
+    add_page_flags,
+    add_row_flags,
+    columns_of,
+    store_queries,
+    whole_number,
+)
 from lineage_service.lineage import RecordPage
 from lineage_service.newest_application import application_named
 from lineage_service.queries import RecordQuery
-from lineage_service.result_tables import RECORD_COLUMNS, record_lines
+from lineage_service.result_tables import record_table
 from lineage_service.settings import Settings
 
 __all__ = ["command", "configure"]
@@ -36,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--offset", type=whole_number(0), metavar="N", help="only records from this one of --partition on"
     )
     add_page_flags(parser, "a page")
+    add_row_flags(parser)
     add_format_flags(parser)
 
 
@@ -49,6 +56,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         key=options.key,
         partition=options.partition,
         offset=options.offset,
+        columns=columns_of(options),
         limit=options.limit,
         cursor=options.cursor,
     )
@@ -58,21 +66,20 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         [*page.warnings] if page.next is None else [*page.warnings, f"there are more: --cursor {page.next}"]
     )
     is_search = not query.text is query.where is query.key is None
+    columns, lines = record_table(page, query)
     output.give(
         page,
-        RECORD_COLUMNS,
-        record_lines(page),
-        lambda console: _show(console, page, is_search=is_search),
+        columns,
+        lines,
+        lambda console: _show(console, page, is_search=is_search, is_full=options.full),
         notes,
     )
     return 0
 
 
-def _show(console: Console, page: RecordPage, *, is_search: bool) -> None:
-    for record in page.records:
-        # Behind it is where `trace` and `values` go on: with a row's place alone they could not.
-        place = Text() if record.source is None else plain(record.record_id, "dim") + Text("  ")
-        print_line(console, place + line_of(record))
+def _show(console: Console, page: RecordPage, *, is_search: bool, is_full: bool) -> None:
+    # The ids are what `trace` and `values` take: with a row's place alone they could not go on.
+    print_records(console, page.records, page.schema, is_full=is_full, has_ids=True)
     total = "an unknown number of" if page.total is None else f"{page.total:,}"
     what = "matching records" if is_search else "records"
     console.print(plain(f"{len(page.records):,} of {total} {what} of {page.node_id}", "bold"), soft_wrap=True)

@@ -11,11 +11,20 @@ from typing import Any
 from lineage_service.cli.stores import open_queries
 from lineage_service.errors import InvalidQueryError, NotFoundError, UnknownApplicationError
 from lineage_service.newest_application import LAST, NoApplicationError
-from lineage_service.queries import Queries
+from lineage_service.queries import ALL_COLUMNS, Queries, column_names
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import location_text
 
-__all__ = ["add_application", "add_page_flags", "line_of_file", "start_of", "store_queries", "whole_number"]
+__all__ = [
+    "add_application",
+    "add_page_flags",
+    "add_row_flags",
+    "columns_of",
+    "line_of_file",
+    "start_of",
+    "store_queries",
+    "whole_number",
+]
 
 MAX_LIMIT = 10_000
 
@@ -33,6 +42,28 @@ def add_page_flags(parser: argparse.ArgumentParser, what: str, things: str = "re
         help=f"at most this many {things} {what} (default: 20, at most {MAX_LIMIT:,})",
     )
     parser.add_argument("--cursor", metavar="TEXT", help="go on where the answer before ended, as it says")
+
+
+def add_row_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--columns",
+        metavar="A,B",
+        help="only these columns of rows; '*' is every column, with --json or --csv",
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="whole values and paths: floats are not rounded, nothing is cut"
+    )
+
+
+def columns_of(options: argparse.Namespace, *, is_table: bool = False) -> tuple[str, ...] | None:
+    """The columns of rows to ask for. JSON and CSV have the texts alone, unless columns are named.
+
+    `is_table`: what is asked for is one table, so that CSV has a column for each.
+    """
+    if options.columns is not None:
+        return column_names(options.columns)
+    is_for_people = not (options.json or options.csv)
+    return (ALL_COLUMNS,) if is_for_people or (options.csv and is_table) else None
 
 
 @contextmanager

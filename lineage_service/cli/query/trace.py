@@ -11,13 +11,19 @@ from rich.text import Text
 
 from lineage_service.cli.query.operations import application_heading, operation_label
 from lineage_service.cli.query.output import Output, add_format_flags, plain, print_line
-from lineage_service.cli.query.records import line_of
-from lineage_service.cli.query.start import add_page_flags, store_queries, whole_number
+from lineage_service.cli.query.row_table import print_records
+from lineage_service.cli.query.start import (
+    add_page_flags,
+    add_row_flags,
+    columns_of,
+    store_queries,
+    whole_number,
+)
 from lineage_service.cli.query.trace_start import add_start, chosen_start, give_choices
 from lineage_service.errors import InvalidQueryError, TimeBudgetError
 from lineage_service.lineage import Choices, Trace
 from lineage_service.queries import TraceQuery
-from lineage_service.result_tables import TRACE_COLUMNS, trace_lines
+from lineage_service.result_tables import trace_table
 from lineage_service.settings import Settings
 from lineage_service.store.flow_store import existing_store
 
@@ -44,6 +50,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--values", action="store_true", help="also captured values on the lineage path")
     add_page_flags(parser, "of each operation")
+    parser.add_argument(
+        "--only", metavar="N", help="list the records of this operation only, and count the others"
+    )
+    add_row_flags(parser)
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="order all rows of --only by this column, the smallest first"
+    )
+    parser.add_argument("--remarks", action="store_true", help="with --json: which rows stand out, too")
+    parser.add_argument("--desc", action="store_true", help="with --sort: the largest first")
     add_format_flags(parser)
     spark = parser.add_argument_group("on Spark", "for what outgrows this machine; the result is the same")
     spark.add_argument(
@@ -71,6 +86,11 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         depth=options.depth,
         limit=options.limit,
         values=options.values,
+        only=options.only,
+        sort=options.sort,
+        desc=options.desc,
+        columns=columns_of(options, is_table=options.only is not None),
+        remarks=options.remarks or not (options.json or options.csv),
         across=not options.in_application,
     )
     spent = ""
@@ -91,7 +111,8 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
             trace = queries.trace(application_id, replace(query, cursor=error.next))
             spent = f"Not all: {error}, or give it more: --trace-seconds"
     notes = [*start.warnings, *(_notes(trace) if not spent else [spent])]
-    output.give(trace, TRACE_COLUMNS, trace_lines(trace), lambda console: _show(console, trace), notes)
+    columns, lines = trace_table(trace, query)
+    output.give(trace, columns, lines, lambda console: _show(console, trace, options.full), notes)
     return 1 if spent else 0
 
 
@@ -112,7 +133,7 @@ def _traced_in_spark(
         return SparkTracing(spark, store, location=options.store_in_spark).trace(application_id, query)
 
 
-def _show(console: Console, trace: Trace) -> None:
+def _show(console: Console, trace: Trace, is_full: bool) -> None:
     before = ""
     for node in trace.nodes:
         number = node.node_id.rpartition("#")[2]
@@ -123,8 +144,11 @@ def _show(console: Console, trace: Trace) -> None:
         heading = Text(f"{number} ", "dim") + plain(node.name, "bold")
         counted = Text(f": {node.total:,} record{'' if node.total == 1 else 's'}{listed}")
         print_line(console, heading + counted)
-        for record in node.records:
-            print_line(console, Text("  ") + line_of(record))
+        print_records(console, node.records, node.schema, is_full=is_full)
+        for remark in node.remarks or ():
+            print_line(console, plain(f"  stands out: {remark.text}", "yellow"))
+        if node.remarks and node.remarks_of is not None and node.remarks_of < node.total:
+            print_line(console, plain(f"  (of the first {node.remarks_of:,} of {node.total:,} rows)", "dim"))
 
 
 def _notes(trace: Trace) -> Iterator[str]:

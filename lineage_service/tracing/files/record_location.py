@@ -24,6 +24,7 @@ from lineage_service.tracing.files.file_parts import (
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileSystems, is_local
+from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.files.row_finder import RowFinder
 from lineage_service.tracing.files.row_indexes import RowIndexes
 from lineage_service.tracing.files.row_search import RowSearch
@@ -54,10 +55,12 @@ class RecordLocations:
         check: Check = unlimited,
         *,
         ended: int | None = None,
+        columns: ColumnRequest | None = None,
     ) -> dict[tuple[int, int], SourceRow]:
         """Where the records (partition, offset) of a node stand; empty where its partitions are not files.
 
         `ended` is the end of the application in Unix milliseconds: it read nothing that was written later.
+        With `columns`, rows that have columns come with them.
         """
         by_partition: dict[int, list[int]] = defaultdict(list)
         for partition, offset in places:
@@ -69,7 +72,7 @@ class RecordLocations:
             info = _as_it_was(node.partitions.get(partition, {}), sizes, ended)
             parts = parts_of(node, info)
             if parts:
-                return self._source_rows.of_parts(node, parts, by_partition[partition], ended, check)
+                return self._source_rows.of_parts(node, parts, by_partition[partition], ended, check, columns)
             return self._source_rows.of_partition(node, info, by_partition[partition], check)
 
         # A remote file is waited for, and one does not wait for another.

@@ -6,8 +6,9 @@ lineage outlives the data. `row_index` and `columnar_rows` do the reading.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
+from functools import partial
 
 from lineage_service.lineage import SourceRow
 from lineage_service.tracing.files import columnar_rows, whole_files
@@ -24,7 +25,9 @@ from lineage_service.tracing.files.file_parts import (
 )
 from lineage_service.tracing.files.file_rows import FileRows
 from lineage_service.tracing.files.file_systems import FileState, UnreadableError
+from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.files.row_ends import shown
+from lineage_service.tracing.files.shown_columns import TextColumns, shown_columns
 from lineage_service.tracing.model.elements import PartitionInfo, TopologyNode
 
 __all__ = ["SourceRows", "change_of"]
@@ -45,6 +48,7 @@ class SourceRows:
 
     def __init__(self, rows: FileRows) -> None:
         self._rows, self._files = rows, rows.files
+        self._text_columns = TextColumns(rows)
 
     def of_partition(
         self, node: TopologyNode, info: PartitionInfo, offsets: Sequence[int], check: Check
@@ -69,6 +73,7 @@ class SourceRows:
         offsets: Sequence[int],
         ended: int | None,
         check: Check,
+        columns: ColumnRequest | None = None,
     ) -> dict[int, SourceRow]:
         format, rows = format_of(node), dict[int, SourceRow]()
         for part, mine in by_part(parts, offsets).items():
@@ -80,8 +85,10 @@ class SourceRows:
                 source_rows = self._in_file(part.path, info, list(numbers.values()), check)
             elif format in LINES:
                 source_rows = self._in_lines(format, part, info, numbers.values(), check)
+                if columns is not None:
+                    source_rows = self._text_columns.added(format, node, source_rows, columns, check)
             elif format in (PARQUET, ORC) and part.row is not None:
-                source_rows = self._in_columns(format, part.path, info, list(numbers.values()), check)
+                source_rows = self._in_columns(format, part.path, info, numbers.values(), check, columns)
             else:
                 warning = self._about_no_text(node, part.path, info)
                 if part.row is None:
@@ -108,18 +115,35 @@ class SourceRows:
         }
 
     def _in_columns(
-        self, format: str, path: str, info: PartitionInfo, rows: Sequence[int], check: Check
+        self,
+        format: str,
+        path: str,
+        info: PartitionInfo,
+        rows: Collection[int],
+        check: Check,
+        columns: ColumnRequest | None,
     ) -> dict[int, SourceRow]:
         try:
             changed = change_of(self._files.state(path), info)
-            texts = columnar_rows.read_rows(self._files, format, path, rows, check)
+            show = partial(shown_columns, path, columns)
+            names = columns.names if columns is not None and not columns.has_text else None
+            values_of_rows = columnar_rows.read_rows(self._files, format, path, rows, check, show, names)
         except UnreadableError as error:
             return {row: _row(path, row, None, str(error)) for row in rows}
         source_rows = {}
         for row in rows:
-            missing = None if row in texts else _NO_ROW
+            missing = None if row in values_of_rows else _NO_ROW
             notes = [note for note in (changed, missing) if note]
-            source_rows[row] = _row(path, row, texts.get(row), "; ".join(notes) or None)
+            text, values, is_cut = values_of_rows.get(row, (None, None, None))
+            source_rows[row] = SourceRow(
+                path=path,
+                row=row,
+                line=row + 1,
+                text=text,
+                warning="; ".join(notes) or None,
+                columns=values,
+                columns_cut=is_cut,
+            )
         return source_rows
 
     def _in_file(

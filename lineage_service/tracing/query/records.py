@@ -24,6 +24,7 @@ from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.file_parts import ORC, PARQUET, format_of
 from lineage_service.tracing.files.file_systems import UnreadableError
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.query.requested_columns import RequestedColumns
 from lineage_service.tracing.query.requested_records import HAS_KEY, HOLDS_TEXT, Place, RequestedRecords
 from lineage_service.tracing.query.shown_records import Show
 from lineage_service.tracing.query.value_search import Matching, search_of
@@ -77,14 +78,21 @@ class RecordPages:
             matches = replace(matches, warnings=_some(matches.warnings))
             listed = matches.places[: query.limit]
             last = listed[-1] if len(matches.places) > query.limit else matches.searched_to
+            columns = RequestedColumns(query.columns)
+            request = columns.of(requested.node)
+            positions = requested.positions(listed)
+            records = self._show(
+                opened, cursor, requested.node, positions, values=True, check=check, columns=request
+            )
+            schema = None if request is None else columns.shown(request, records)
+            columns.check()
             return RecordPage(
                 node_id=contract.node_id(opened.application.application_id, requested.node.number),
                 total=matches.total,
-                records=self._show(
-                    opened, cursor, requested.node, requested.positions(listed), values=True, check=check
-                ),
+                records=records,
                 next=f"{last[0]}:{last[1]}" if last is not None else None,
                 warnings=matches.warnings,
+                schema=schema,
             )
 
     def _matches(self, requested: RequestedRecords) -> _Matches:

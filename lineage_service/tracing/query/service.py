@@ -45,9 +45,12 @@ from lineage_service.tracing.query.dataset_users import DatasetUsers
 from lineage_service.tracing.query.missing_values import how_to_see, value_steps
 from lineage_service.tracing.query.open_applications import OpenApplications, Opened
 from lineage_service.tracing.query.records import RecordPages
+from lineage_service.tracing.query.requested_columns import RequestedColumns
 from lineage_service.tracing.query.row_choices import RowChoices
 from lineage_service.tracing.query.shown_records import shown_by
+from lineage_service.tracing.query.trace_page import TracePage
 from lineage_service.tracing.query.trace_results import (
+    ShownRecords,
     nodes_of,
     reason_of,
     start_of,
@@ -153,7 +156,8 @@ class LineageQueries:
         opened = self._applications.open(application_id)
         digest = cursors.digest(application_id, query)
         page = cursors.decode(query.cursor, digest)
-        walk = cursors.digest(application_id, replace(query, only=None))  # whatever is listed of it
+        # Whatever is listed of it, the walk is the same.
+        walk = cursors.digest(application_id, replace(query, only=None, sort=None, desc=False))
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
         trace: LocalTrace | None = None
@@ -166,9 +170,12 @@ class LineageQueries:
                     trace = self._new_trace(opened, query, to, starts)
                 if not (page.so_far and trace.has_results):
                     trace.advance(check)
-                named = self._named_starts(opened, cursor, starts, query, check)
-                segments = trace.page(query.limit, page.after, check, only)
-                shown = [self._segment(*segment, query, check) for segment in segments]
+                columns = RequestedColumns(query.columns)
+                named = self._named_starts(opened, cursor, starts, query, check, columns)
+                listed = TracePage(self._locations, trace, query, only, self._time_budget_s)
+                segments = listed.page(page.after, check)
+                shown = [self._segment(*segment, query, check, columns, listed) for segment in segments]
+                columns.check()
                 return trace_of(query, named, trace, segments, shown)
         except TimeBudgetError as error:
             if trace is not None and trace.has_results:
@@ -205,18 +212,27 @@ class LineageQueries:
         )
 
     def _segment(
-        self, opened: Opened, walked: Walked, query: TraceQuery, check: Check
+        self,
+        opened: Opened,
+        walked: Walked,
+        query: TraceQuery,
+        check: Check,
+        columns: RequestedColumns,
+        listed: TracePage,
     ) -> tuple[TracedNode, ...]:
         """What one application has on a page."""
         cursor = opened.snapshot.database.cursor()
-        return nodes_of(
-            opened,
-            walked,
-            query.direction,
-            lambda node, positions: self._show(
-                opened, cursor, node, positions, values=query.values, check=check
-            ),
-        )
+
+        def show(node: TopologyNode, positions: Sequence[Position]) -> ShownRecords:
+            request = columns.of(node)
+            records = self._show(
+                opened, cursor, node, positions, values=query.values, check=check, columns=request
+            )
+            schema = None if request is None else columns.shown(request, records)
+            remarks, remarks_of = listed.remarks(opened, node, check)
+            return ShownRecords(records, schema, remarks, remarks_of)
+
+        return nodes_of(opened, walked, query.direction, show)
 
     def _starts(
         self, opened: Opened, cursor: duckdb.DuckDBPyConnection, query: TraceQuery, check: Check
@@ -240,6 +256,7 @@ class LineageQueries:
         starts: Sequence[Position],
         query: TraceQuery,
         check: Check,
+        columns: RequestedColumns,
     ) -> list[TraceStart]:
         """The starts as people see them, node by node."""
         by_node: dict[int, dict[tuple[int, int], Position]] = {}
@@ -249,7 +266,10 @@ class LineageQueries:
         for number, positions in by_node.items():
             node = opened.graph.topology.nodes[number]
             listed = [positions[place] for place in sorted(positions)[: query.limit]]
-            records = self._show(opened, cursor, node, listed, values=query.values, check=check)
+            request = columns.of(node)
+            records = self._show(
+                opened, cursor, node, listed, values=query.values, check=check, columns=request
+            )
             named.append(start_of(opened.application, node, len(positions), records))
         return named
 

@@ -13,6 +13,7 @@ from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.snapshot import Snapshot
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.model.elements import TopologyNode
 from lineage_service.tracing.query.trace_results import Texts, records_of
 from lineage_service.tracing.walk.result import Position
@@ -32,6 +33,7 @@ class Show(Protocol):
         *,
         values: bool,
         check: Check,
+        columns: ColumnRequest | None = None,
     ) -> tuple[Record, ...]: ...
 
 
@@ -46,11 +48,12 @@ def shown_by(locations: RecordLocations) -> Show:
         *,
         values: bool,
         check: Check,
+        columns: ColumnRequest | None = None,
     ) -> tuple[Record, ...]:
         texts: Texts = {}
         if node.number in opened.graph.blocks.keyed:
             texts = _texts(opened, cursor, node, positions, ("key", "value") if values else ("key",))
-        return records_of(opened, node, positions, texts, locations, check)
+        return records_of(opened, node, positions, texts, locations, check, columns)
 
     return show
 

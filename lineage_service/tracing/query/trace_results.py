@@ -6,15 +6,18 @@ Knows nothing of how records were reached, nor where the texts of their keys and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lineage_service.lineage import (
     ActionState,
     Application,
+    Column,
     Direction,
     Flow,
     Record,
+    Remark,
     Trace,
     TracedNode,
     TraceStart,
@@ -23,6 +26,7 @@ from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import AnySnapshot, OpenedApplication
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.files.row_columns import ColumnRequest
 from lineage_service.tracing.model.elements import TopologyNode, have_files_in_common
 from lineage_service.tracing.model.lineage_graph import LineageGraph
 from lineage_service.tracing.model.topology import Topology
@@ -31,10 +35,10 @@ from lineage_service.tracing.walk import cursors
 from lineage_service.tracing.walk.cross_application import CrossApplicationTrace
 from lineage_service.tracing.walk.cursors import Page
 from lineage_service.tracing.walk.linked_files import FileSplit
-from lineage_service.tracing.walk.result import Position, Walked
+from lineage_service.tracing.walk.result import Position, Reached, Walked
 from spark_agent import contract
 
-__all__ = ["Texts", "nodes_of", "reason_of", "records_of", "start_of", "trace_of"]
+__all__ = ["ShownRecords", "Texts", "along", "nodes_of", "reason_of", "records_of", "start_of", "trace_of"]
 
 Texts = Mapping[tuple[int, int, int, str], tuple[str, str]]
 """(node, run, offset, kind) -> (type, text) of what was captured."""
@@ -49,9 +53,11 @@ def records_of(
     texts: Texts,
     locations: RecordLocations,
     check: Check,
+    columns: ColumnRequest | None = None,
 ) -> tuple[Record, ...]:
     """With what was captured of them, and the rows of files that they are."""
-    rows = locations.rows_of(node, map(_place, positions), check, ended=opened.application.ended)
+    places = map(_place, positions)
+    rows = locations.rows_of(node, places, check, ended=opened.application.ended, columns=columns)
     number, records = node.number, list[Record]()
     for position in positions:
         partition, offset = position.partition, position.offset
@@ -70,6 +76,16 @@ def records_of(
             )
         )
     return tuple(records)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRecords:
+    """The listed records of a node, with what was asked for beside them."""
+
+    records: tuple[Record, ...]
+    schema: tuple[Column, ...] | None = None
+    remarks: tuple[Remark, ...] | None = None
+    remarks_of: int | None = None
 
 
 def reason_of(graph: LineageGraph, node: TopologyNode) -> str:
@@ -100,26 +116,31 @@ def nodes_of(
     opened: OpenedApplication[AnySnapshot],
     walked: Walked,
     direction: Direction,
-    show: Callable[[TopologyNode, Sequence[Position]], tuple[Record, ...]],
+    show: Callable[[TopologyNode, Sequence[Position]], ShownRecords],
 ) -> tuple[TracedNode, ...]:
     """What one application has on a page."""
-    graph, topology = opened.graph, opened.graph.topology
-    return tuple(
-        TracedNode(
-            node_id=contract.node_id(topology.application_id, page.node),
-            application_id=opened.application.application_id,
-            application_name=opened.application.name,
-            name=topology.nodes[page.node].name,
-            kind=topology.nodes[page.node].kind,
-            exact=graph.is_exact(page.node),
+    graph, topology, application = opened.graph, opened.graph.topology, opened.application
+
+    def traced(node: TopologyNode, page: Reached) -> TracedNode:
+        shown = show(node, page.positions)
+        return TracedNode(
+            node_id=contract.node_id(topology.application_id, node.number),
+            application_id=application.application_id,
+            application_name=application.name,
+            name=node.name,
+            kind=node.kind,
+            exact=graph.is_exact(node.number),
             total=page.total,
-            records=show(topology.nodes[page.node], page.positions),
-            reason=reason_of(graph, topology.nodes[page.node])
-            or (unknown_reader(topology, page.node) if direction == "forward" else ""),
-            state=state_of(topology.nodes[page.node]),
+            records=shown.records,
+            reason=reason_of(graph, node)
+            or (unknown_reader(topology, node.number) if direction == "forward" else ""),
+            state=state_of(node),
+            schema=shown.schema,
+            remarks=shown.remarks,
+            remarks_of=shown.remarks_of,
         )
-        for page in walked.reached
-    )
+
+    return tuple(traced(topology.nodes[page.node], page) for page in walked.reached)
 
 
 def start_of(
@@ -170,7 +191,7 @@ def trace_of(
         exact=trace.is_exact and all(_is_exact(segment, walked) for segment, walked in segments),
         truncated=not trace.is_whole
         or any(page.total > len(page.positions) for _, walked in segments for page in walked.reached),
-        nodes=tuple(node for nodes in shown for node in nodes),
+        nodes=tuple(node for nodes in along(trace.shift_of_link, query.direction, shown) for node in nodes),
         flows=(
             *(
                 flow
@@ -182,6 +203,29 @@ def trace_of(
         next=following,
         how=how_to_see(opened, shown[0]) if query.values else "",
     )
+
+
+def along(
+    links: Iterable[tuple[FileSplit, FileSplit]],
+    direction: Direction,
+    shown: Sequence[tuple[TracedNode, ...]],
+) -> list[tuple[TracedNode, ...]]:
+    """The nodes of each application in the order of the trace: one comes behind all that lead to it.
+
+    `links` are (written, read). Where applications read from each other, they stay as they were reached.
+    """
+    nodes_of_application = {nodes[0].application_id: nodes for nodes in shown if nodes}
+    leading: dict[str, set[str]] = defaultdict(set)
+    for written, read in links:
+        first, then = (read, written) if direction == "backward" else (written, read)
+        leading[then.application_id].add(first.application_id)
+    left, ordered = list(nodes_of_application), []
+    while left:
+        free = (name for name in left if not leading[name] & set(left) - {name})
+        name = next(free, left[0])
+        left.remove(name)
+        ordered.append(nodes_of_application[name])
+    return ordered
 
 
 def _flows(walked: Walked, nodes: Sequence[TracedNode]) -> Iterator[Flow]:

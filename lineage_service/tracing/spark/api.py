@@ -19,14 +19,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lineage_service.errors import InvalidQueryError
-from lineage_service.lineage import Record, Trace
+from lineage_service.lineage import Trace
 from lineage_service.queries import TraceQuery
 from lineage_service.store.flow_store import DeltaFlowStore
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.files.decompression import unlimited
 from lineage_service.tracing.files.record_location import RecordLocations
 from lineage_service.tracing.model.elements import TopologyNode
-from lineage_service.tracing.query.trace_results import Texts, nodes_of, records_of, start_of, trace_of
+from lineage_service.tracing.query.remarks import remarks_on
+from lineage_service.tracing.query.requested_columns import RequestedColumns
+from lineage_service.tracing.query.trace_results import (
+    ShownRecords,
+    Texts,
+    nodes_of,
+    records_of,
+    start_of,
+    trace_of,
+)
 from lineage_service.tracing.spark.engine import Arrived, SparkTraceWalk
 from lineage_service.tracing.spark.frontiers import (
     BROADCAST_RECORDS,
@@ -102,6 +111,8 @@ class SparkTracing:
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Raises NotFoundError, InvalidQueryError."""
+        if query.sort is not None:
+            raise InvalidQueryError("--engine spark lists rows in their order only: leave sort out")
         opened = self._open(application_id)
         page = cursors.decode(query.cursor, cursors.digest(application_id, query))
         to = end_named(opened.graph, query.to)
@@ -114,14 +125,17 @@ class SparkTracing:
         segments = trace.page(query.limit, page.after, unlimited, only)
         texts = self._shown_texts(named, segments, query)
         nodes = opened.graph.topology.nodes
-        return trace_of(
+        columns = RequestedColumns(query.columns)
+        result = trace_of(
             query,
             [
                 start_of(
                     opened.application,
                     nodes[start.node],
                     start.total,
-                    self._show(opened, texts[application_id], nodes[start.node], start.positions),
+                    self._show(
+                        opened, texts[application_id], query, columns, nodes[start.node], start.positions
+                    ).records,
                 )
                 for start in named
             ],
@@ -132,11 +146,13 @@ class SparkTracing:
                     segment,
                     walked,
                     query.direction,
-                    partial(self._show, segment, texts[segment.application.application_id]),
+                    partial(self._show, segment, texts[segment.application.application_id], query, columns),
                 )
                 for segment, walked in segments
             ],
         )
+        columns.check()
+        return result
 
     def _new_trace(
         self, opened: Opened, query: TraceQuery, to: int | None, starts: Mapping[int, Frontier]
@@ -206,9 +222,22 @@ class SparkTracing:
         return texts
 
     def _show(
-        self, opened: Opened, texts: Texts, node: TopologyNode, positions: Sequence[Position]
-    ) -> tuple[Record, ...]:
-        return records_of(opened, node, positions, texts, self._locations, unlimited)
+        self,
+        opened: Opened,
+        texts: Texts,
+        query: TraceQuery,
+        columns: RequestedColumns,
+        node: TopologyNode,
+        positions: Sequence[Position],
+    ) -> ShownRecords:
+        """Remarks are on the listed rows: others were not read."""
+        request = columns.of(node)
+        records = records_of(opened, node, positions, texts, self._locations, unlimited, request)
+        schema = None if request is None else columns.shown(request, records)
+        if not query.remarks or node.kind != ("source" if query.direction == "backward" else "sink"):
+            return ShownRecords(records, schema)
+        rows = [(record.record_id, record.source) for record in records if record.source is not None]
+        return ShownRecords(records, schema, remarks_on(rows, request.types if request else {}), len(rows))
 
 
 def _by_key(snapshot: SparkSnapshot, main: SparkFrontiers, node: TopologyNode, query: TraceQuery) -> Frontier:

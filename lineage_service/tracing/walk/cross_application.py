@@ -22,6 +22,7 @@ from lineage_service.tracing.walk.result import Walked
 __all__ = ["CrossApplicationTrace", "RowsBefore", "Walk"]
 
 S = TypeVar("S", bound=AnySnapshot)
+_BYTES_OF_PLACE = 120
 A = TypeVar("A")
 """The records of one partition that a walk has reached, as its engine holds them."""
 
@@ -107,6 +108,8 @@ class CrossApplicationTrace(Generic[S, A]):
         #: (who wrote, who read) of each link that was followed -> what to add to a position of who read.
         self.shift_of_link: dict[tuple[FileSplit, FileSplit], int] = {}
         self.is_exact = True  # of the dataset links
+        #: (node id, column, whether the largest come first) -> its places in that order.
+        self.orders: dict[tuple[str, str, bool], list[tuple[int, int]]] = {}
         self._first = walk
         self._direction = direction
         self._open, self._new_walk = open_application, new_walk
@@ -117,7 +120,8 @@ class CrossApplicationTrace(Generic[S, A]):
 
     @property
     def bytes(self) -> int:
-        return sum(walk.bytes for _, walk in self.segments.values())
+        ordered = sum(map(len, self.orders.values()))
+        return sum(walk.bytes for _, walk in self.segments.values()) + _BYTES_OF_PLACE * ordered
 
     @property
     def is_whole(self) -> bool:

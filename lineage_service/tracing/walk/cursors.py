@@ -22,7 +22,7 @@ __all__ = ["Page", "decode", "digest", "encode"]
 _MAX_BYTES = 1 << 18
 #: The fields that make a query, and the values of those that do not.
 _FIELDS = tuple(field.name for field in fields(TraceQuery))
-_LEFT_OUT = {"cursor": None, "limit": 0, "values": False}
+_LEFT_OUT = {"cursor": None, "limit": 0, "values": False, "columns": None, "remarks": False}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ each node once, with its whole set. Internal nodes are passed through and not li
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 import numpy as np
@@ -133,6 +133,21 @@ class TraceWalk:
         for run, (_, positions) in self._frontiers.at(node).items():
             by_partition[self.snapshot.graph.topology.runs[run].partition].append(positions)
         return {partition: _merged(parts) for partition, parts in by_partition.items()}
+
+    def positions(self, node: int, places: Iterable[tuple[int, int]]) -> tuple[Position, ...]:
+        """Records that it has reached at a node, by (partition, offset), each with a run that holds it."""
+        runs_of: dict[int, list[tuple[int, Integers]]] = defaultdict(list)
+        for run, (_, positions) in sorted(self._frontiers.at(node).items()):
+            runs_of[self.snapshot.graph.topology.runs[run].partition].append((run, positions))
+        return tuple(
+            Position(
+                node,
+                partition,
+                offset,
+                next(run for run, offsets in runs_of[partition] if _holds(offsets, offset)),
+            )
+            for partition, offset in places
+        )
 
     def size(self, arrived: Integers) -> int:
         return len(arrived)

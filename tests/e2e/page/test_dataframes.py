@@ -77,7 +77,7 @@ def test_from_the_list_to_the_input_row_of_a_wrong_row_in_five_clicks(page: Page
     panel = page.locator(".trace-panel")
     panel.get_by_role("link", name=re.compile(r"rows of weather\.csv")).click()
     far = page.locator(".trace-table .outlier").get_by_role("link")
-    expect(far).to_contain_text("weather.csv:16 is far from the others: 1048 in column 2")
+    expect(far).to_contain_text("Stands out: weather.csv:16: wind 1,048, the others 10 to 13")
     far.click()
     expect(page.locator("h1")).to_have_text("3,1048")
     expect(page.locator(".trace-list .part", has_text="csv (")).to_contain_text(["3,1048", "1,"])

@@ -29,6 +29,8 @@ _rows = st.builds(
     line=_numbers,
     text=st.none() | _texts,
     warning=st.none() | _texts,
+    columns=st.none() | st.dictionaries(_texts, st.none() | _flags | _numbers | _texts | st.lists(_texts)),
+    columns_cut=st.none() | _flags,
 )
 _records = st.builds(
     lineage.Record,
@@ -49,12 +51,23 @@ _nodes = st.builds(
     total=_numbers,
     records=_several(_records),
 )
+_starts = st.builds(
+    lineage.TraceStart,
+    node_id=_texts,
+    application_id=_texts,
+    application_name=_texts,
+    name=_texts,
+    kind=_texts,
+    total=_numbers,
+    records=_several(_records),
+)
 _flows = st.builds(lineage.Flow, hash_in=_texts, hash_out=_texts, node_id=_texts)
 _traces = st.builds(
     lineage.Trace,
     direction=st.sampled_from(("backward", "forward")),
     start=_several(_records),
     start_node=_texts,
+    starts=_several(_starts),
     complete=_flags,
     exact=_flags,
     truncated=_flags,
@@ -111,10 +124,6 @@ _graphs = st.builds(
 )
 
 
-#: What JSON leaves out of a record that has none of it.
-_OMITTED = ("key", "value", "value_type", "source")
-
-
 def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
@@ -122,9 +131,8 @@ def _plain(value: object) -> object:
         return value
     assert dataclasses.is_dataclass(value)
     fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, lineage.Record):
-        return {name: item for name, item in fields.items() if name not in _OMITTED or item is not None}
-    return fields
+    always = type(value).required_fields()
+    return {name: item for name, item in fields.items() if name in always or item is not None}
 
 
 @given(result=_traces | _pages | _graphs)

@@ -19,6 +19,8 @@ from lineage_service.lineage import RecordPage
 from lineage_service.monitoring.incomplete_applications import IncompleteWatch
 from lineage_service.monitoring.lag import LagWatch
 from lineage_service.monitoring.metrics import LagMetrics, new_registry
+from lineage_service.queries import RecordQuery
+from lineage_service.result_tables import ROW_COLUMNS
 from lineage_service.testing.flow_store import MemoryFlowStore
 from lineage_service.testing.group import MemoryGroup
 from lineage_service.testing.queries import MemoryQueries
@@ -315,15 +317,40 @@ def test_a_trace_is_csv_on_request_and_still_says_what_it_lacks(client):
     assert {row["exact"] for row in rows if row["name"] == "mapPartitions"} == {"false"}
 
 
+def test_rows_of_one_operation_are_a_table_of_their_own_columns(client):
+    start = {**FIRST_OUTPUT, "node": "10", "columns": "*", "only": "0", "sort": "delay", "desc": "true"}
+    answer = client.get(f"{BASE}/trace", params=start, headers={"Accept": "text/csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert tuple(rows[0]) == (*ROW_COLUMNS, "flight", "airport", "hour", "delay")
+    delays = [int(row["delay"]) for row in rows]
+    assert delays == sorted(delays, reverse=True)
+    as_json = client.get(f"{BASE}/trace", params=start).json()
+    (source,) = [node for node in as_json["nodes"] if node["records"]]
+    assert [column["name"] for column in source["schema"]] == ["flight", "airport", "hour", "delay"]
+    assert [record["source"]["columns"]["flight"] for record in source["records"]] == [
+        row["flight"] for row in rows
+    ]
+    chosen = client.get(f"{BASE}/nodes/0/records?columns=hour&limit=2", headers={"Accept": "text/csv"})
+    assert chosen.text.splitlines()[0] == ",".join((*ROW_COLUMNS, "hour"))
+    plain = client.get(f"{BASE}/trace", params={**FIRST_OUTPUT, "node": "10"}).json()
+    assert all("columns" not in r.get("source", {}) for node in plain["nodes"] for r in node["records"])
+
+
+def test_a_list_of_columns_that_is_none_is_refused(client):
+    answer = client.get(f"{BASE}/nodes/0/records?columns=a,,b")
+    assert answer.status_code == 422
+    assert "is no list of columns: write a,b" in answer.json()["detail"]
+
+
 def test_a_table_of_records_says_what_a_search_could_not_look_at():
     warnings = ("partition 1 was not searched to its end: /data/\u00fc\r\nX-Evil: 1 is gone", "x" * 5_000)
     page = RecordPage(node_id="app#1", total=None, records=(), next=None, warnings=warnings)
-    told = records_as_csv(page).headers["Lineage-Warning"]
+    told = records_as_csv(page, RecordQuery(node="1")).headers["Lineage-Warning"]
     assert told.startswith("partition 1 was not searched to its end: /data/\\xfc\\r\\nX-Evil: 1 is gone; xx")
     assert len(told) == 2_000
     assert told.isascii()
     assert told.isprintable()
-    assert "Lineage-Warning" not in records_as_csv(replace(page, warnings=())).headers
+    assert "Lineage-Warning" not in records_as_csv(replace(page, warnings=()), RecordQuery(node="1")).headers
 
 
 def test_records_are_csv_on_request(client):

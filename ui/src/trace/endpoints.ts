@@ -2,6 +2,7 @@
 
 import { nodeNumber } from "../format";
 import type { DirectedTrace, Direction } from "./model";
+import type { Remark } from "./results";
 
 export interface Endpoint {
   readonly id: string;
@@ -10,6 +11,8 @@ export interface Endpoint {
   readonly isInexact: boolean;
   readonly application: string;
   readonly number: string;
+  /** The rows that stand out of all of its rows. */
+  readonly remarks: readonly Remark[];
 }
 
 /** Whose operations a trace passes. */
@@ -41,6 +44,7 @@ export function endpointsOf(trace: DirectedTrace): Endpoints {
       isInexact: !node.exact,
       application: node.application_id,
       number: nodeNumber(node.node_id),
+      remarks: node.remarks ?? [],
     }));
   const ownApplication = trace.starts[0]?.application_id;
   const names = new Map(others.map((node) => [node.application_id, node.application_name]));

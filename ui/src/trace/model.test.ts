@@ -56,7 +56,10 @@ describe("layers", () => {
 });
 
 test("operations of other applications keep their own number and application", () => {
-  const nodes = [node(0, [record(0, 0)]), node(4, [record(0, 3)], { node_id: "other#app#4", application_id: "other#app" })];
+  const nodes = [
+    node(0, [record(0, 0)]),
+    node(4, [record(0, 3)], { node_id: "other#app#4", application_id: "other#app" }),
+  ];
   const lineage = lineageOf(
     [
       directedTraceOf(

@@ -8,7 +8,7 @@ import { loading, notice } from "../states";
 import type { Endpoints } from "./endpoints";
 import type { Direction, RecordLineage, TracedRecord } from "./model";
 import type { Values } from "./results";
-import { type RecordHref, sourceText } from "./rows";
+import { type RecordHref, recordOf, sourceText } from "./rows";
 import * as sentences from "./sentences";
 import { textOf } from "./texts";
 
@@ -28,6 +28,7 @@ export interface Panel {
     direction: Direction,
     operations: sentences.Operations,
     listHref: (id: string) => string,
+    recordHref: RecordHref,
     resume: () => void,
   ): void;
   values(values: Values | null): void;
@@ -66,7 +67,7 @@ export function makePanel(): Panel {
         tracedRecord === undefined ? manyRecords(lineage) : oneRecord(tracedRecord, lineage, operations, recordHref),
       );
     },
-    endpoints(endpoints, direction, operations, listHref, resume) {
+    endpoints(endpoints, direction, operations, listHref, recordHref, resume) {
       replace(
         places[direction],
         endpoints === null
@@ -83,6 +84,13 @@ export function makePanel(): Panel {
                     h("a", { href: listHref(end.id) }, sentences.endpointText(end, operations)),
                     h("span", { class: "soft" }, ` · ${sentences.operationLabel(end)}`),
                     end.isInexact && h("span", { class: "warning" }, " · not exact"),
+                    end.remarks.map((remark) =>
+                      h(
+                        "p",
+                        { class: "notice outlier" },
+                        h("a", { href: recordHref(end.id, recordOf(remark)) }, sentences.remarkText(remark)),
+                      ),
+                    ),
                   ),
                 ),
               ),
@@ -91,9 +99,7 @@ export function makePanel(): Panel {
                 h(
                   "ul",
                   { class: "foreign" },
-                  endpoints.applications.map(({ id, name }) =>
-                    h("li", {}, applicationLink(id, name)),
-                  ),
+                  endpoints.applications.map(({ id, name }) => h("li", {}, applicationLink(id, name))),
                 ),
               ],
               endpoints.isPartial &&
@@ -149,11 +155,7 @@ function oneRecord(
       record.value !== undefined &&
         record.value !== null &&
         fact(`Value (${record.value_type ?? "?"})`, h("code", {}, record.value)),
-      isForeign &&
-        fact(
-          "Application",
-          applicationLink(node.application, node.applicationName),
-        ),
+      isForeign && fact("Application", applicationLink(node.application, node.applicationName)),
     ),
     node.side !== "centre" && h("p", {}, h("a", { href: recordHref(node.id, record) }, "Go to its own trace")),
   ];

@@ -19,6 +19,8 @@ export interface TraceOptions {
   /** List records of this operation only. */
   readonly only?: string;
   readonly cursor?: string | null;
+  /** Say which rows at the ends of the trace stand out. */
+  readonly remarks?: boolean;
 }
 
 export async function fetchTrace(

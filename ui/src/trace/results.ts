@@ -5,6 +5,7 @@ export type {
   Flow,
   Graph,
   Materialized,
+  Remark,
   Trace,
   TracedNode,
   Record as TraceRecord,

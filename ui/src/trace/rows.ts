@@ -1,11 +1,12 @@
 // Records as rows of a table: the link to the trace of each, its contents and its location.
 
 import { type Child, h } from "../dom";
-import { fileName, nodeNumber } from "../format";
+import { nodeNumber } from "../format";
 import type { Start } from "../route";
 import { table } from "../table";
 import { hashOf } from "./model";
-import type { TraceRecord } from "./results";
+import type { Remark, TraceRecord } from "./results";
+import { placeOf } from "./texts";
 
 /** The address of a record's trace, in the same directions and extent as this one. */
 export type RecordHref = (nodeId: string, record: TraceRecord) => string;
@@ -15,6 +16,12 @@ export const startOf = (nodeId: string, record: TraceRecord): Start => ({
   partition: record.partition,
   offset: record.offset,
 });
+
+/** The record that a remark is about: what its address needs. */
+export function recordOf({ record_id }: Remark): TraceRecord {
+  const [partition = 0, offset = 0] = record_id.split("#").slice(-2).map(Number);
+  return { record_id, partition, offset };
+}
 
 /** A table of records of one operation; columns that no record fills are left out. Rows have the hash as their key. */
 export function recordTable(
@@ -40,7 +47,7 @@ export function recordTable(
         name: "Location",
         kind: "narrow",
         isUsed: has("source"),
-        cell: ({ source }) => source && h("span", { title: source.path }, `${fileName(source.path)}:${source.line}`),
+        cell: (record) => record.source && h("span", { title: record.source.path }, placeOf(record)),
       },
       { name: "Key", isUsed: has("key"), cell: ({ key }) => text(key) },
       { name: "Value", isUsed: has("value"), cell: ({ value }) => text(value) },

@@ -3,11 +3,10 @@ import { adjacencyOf } from "./adjacency";
 import { continuesBeyond, endpointsOf } from "./endpoints";
 import { flow, node, record, trace } from "./fixture";
 import { directedTraceOf, lineageOf } from "./model";
-import { outliersOf } from "./outliers";
 import { pictureOf } from "./picture";
 import * as sentences from "./sentences";
 import { FIRST_STATE, limitOf, readState, stateQuery, type TraceState } from "./state";
-import { placeOf, shortened, textOf } from "./texts";
+import { filePlace, placeOf, shortened, textOf } from "./texts";
 
 const row = (text: string | null, line = 4) => ({
   path: "/data/in/weather.csv",
@@ -69,34 +68,11 @@ describe("the address", () => {
   });
 });
 
-describe("rows that are far from the others", () => {
-  const wind = (count: number, ...bad: string[]) => [
-    ...Array.from({ length: count }, (_, at) => `EWR,2013,2,${1 + (at % 28)},${at % 43}`),
-    ...bad,
-  ];
-
-  test("come with the range of the others", () => {
-    expect(outliersOf(wind(600, "EWR,2013,2,12,1048.36"))).toEqual([
-      { row: 600, column: 5, value: 1048.36, least: 0, most: 42 },
-    ]);
-  });
-
-  test("may be a few, the farthest first, each once", () => {
-    const outliers = outliersOf(wind(600, "EWR,2013,2,12,900", "EWR,2013,2,9,1048"));
-    expect(outliers.map((outlier) => outlier.value)).toEqual([1048, 900]);
-  });
-
-  test("are not there where values only spread, are few, or are no numbers", () => {
-    expect(outliersOf(wind(600))).toEqual([]);
-    expect(outliersOf(wind(3, "EWR,2013,2,12,1048"))).toEqual([]);
-    expect(outliersOf(Array.from({ length: 50 }, (_, at) => `word${at}`))).toEqual([]);
-    expect(outliersOf(Array.from({ length: 50 }, (_, at) => (at === 7 ? "1,1" : "1,0")))).toEqual([]);
-    expect(outliersOf([])).toEqual([]);
-  });
-
-  test("may lack a value here and there", () => {
-    expect(outliersOf(wind(600, "EWR,2013,2,3,NA", "EWR,2013,2,12,1048"))[0]?.row).toBe(601);
-  });
+test("a row of a partitioned data set stands below its partition folders", () => {
+  expect(filePlace("/out/monthly/origin=EWR/day=1/part-0.parquet")).toBe("origin=EWR/day=1/part-0.parquet");
+  expect(filePlace("/out/monthly/part-0.parquet")).toBe("part-0.parquet");
+  expect(filePlace("part-0")).toBe("part-0");
+  expect(filePlace("a=b/part-0")).toBe("a=b/part-0");
 });
 
 describe("in words", () => {

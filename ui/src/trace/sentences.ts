@@ -4,9 +4,8 @@ import { count, errorText, fileName, nodeNumber, number, share } from "../format
 import type { Adjacency } from "./adjacency";
 import type { Endpoint, Endpoints } from "./endpoints";
 import type { DirectedTrace, Direction, RecordLineage, TracedRecord } from "./model";
-import type { Outlier } from "./outliers";
 import type { Picture } from "./picture";
-import type { Graph } from "./results";
+import type { Graph, Remark } from "./results";
 import { placeOf, shortened, textOf } from "./texts";
 
 const TITLE_CHARACTERS = 160;
@@ -134,10 +133,8 @@ export function endpointsText({ direction, endpoints: all, intermediate, applica
   );
 }
 
-/** The sentence about an outlier. */
-export function outlierText(outlier: Outlier, line: string): string {
-  return `${line} is far from the others: ${outlier.value} in column ${outlier.column}, where they have ${outlier.least} to ${outlier.most}.`;
-}
+/** The sentence about a row that stands out. */
+export const remarkText = (remark: Remark): string => `Stands out: ${remark.text}`;
 
 /** The announcement of a record to screen readers. */
 export function spoken(tracedRecord: TracedRecord, adjacency: Adjacency): string {

@@ -1,16 +1,14 @@
 // All records of one operation in a trace, page by page, whatever their number. It
-// fetches a thousand at a time and shows a hundred, and points out outliers.
+// fetches a thousand at a time and shows a hundred, and says which rows stand out.
 
 import { type Client, save } from "../client";
 import { type Child, h, replace } from "../dom";
 import { count, fileName, number } from "../format";
 import { loading, notice, showFailure } from "../states";
-import { outliersOf } from "./outliers";
 import { fetchTrace, type TraceQuery } from "./queries";
-import type { TraceRecord } from "./results";
-import { type RecordHref, recordTable } from "./rows";
+import type { TracedNode, TraceRecord } from "./results";
+import { type RecordHref, recordOf, recordTable } from "./rows";
 import * as sentences from "./sentences";
-import { placeOf, textOf } from "./texts";
 
 const FETCH_SIZE = 1000;
 const PAGE_SIZE = 100;
@@ -49,7 +47,7 @@ export function makeTable(subject: TableSubject, { client, closeHref, recordHref
 
   const load = async (): Promise<void> => {
     replace(body, loading());
-    const options = { limit: FETCH_SIZE, hops: null, values: true, only: subject.nodeId, cursor: next };
+    const options = { limit: FETCH_SIZE, hops: null, values: true, only: subject.nodeId, cursor: next, remarks: true };
     try {
       const result = await fetchTrace(client, subject.query, options, requests.signal);
       const node = result.trace.nodes.find((traced) => traced.node_id === subject.nodeId);
@@ -57,7 +55,7 @@ export function makeTable(subject: TableSubject, { client, closeHref, recordHref
       total = node?.total ?? total;
       next = result.trace.next;
       isPartial = result.isPartial;
-      showOutliers();
+      if (node?.remarks) showRemarks(node);
       show();
     } catch (error) {
       showFailure(body, error, () => void load());
@@ -102,25 +100,20 @@ export function makeTable(subject: TableSubject, { client, closeHref, recordHref
     );
   };
 
-  const showOutliers = (): void => {
-    const outliers = outliersOf(records.map((record) => record.source?.text ?? record.value ?? "")).slice(0, 3);
-    const lines = outliers.map((outlier): Child => {
-      const record = records[outlier.row];
-      return record === undefined
-        ? null
-        : h(
-            "p",
-            { class: "notice outlier" },
-            h("a", { href: recordHref(subject.nodeId, record) }, sentences.outlierText(outlier, placeOf(record))),
-            " ",
-            h("code", {}, textOf(record)),
-          );
-    });
+  /** The service looks at all rows, and says it with the first page. */
+  const showRemarks = ({ remarks, remarks_of: seen, total: all }: TracedNode): void => {
+    const lines = (remarks ?? []).map((remark): Child =>
+      h(
+        "p",
+        { class: "notice outlier" },
+        h("a", { href: recordHref(subject.nodeId, recordOf(remark)) }, sentences.remarkText(remark)),
+      ),
+    );
     const coverage =
-      records.length < total
-        ? h("p", { class: "soft" }, `Checked: the first ${number(records.length)} of ${number(total)}.`)
+      typeof seen === "number" && seen < all
+        ? h("p", { class: "soft" }, `Checked: the first ${number(seen)} of ${number(all)}.`)
         : null;
-    replace(outlierNotices, lines, outliers.length > 0 && coverage);
+    replace(outlierNotices, lines, lines.length > 0 && coverage);
   };
 
   const status = h("span", { role: "status", class: "soft" });

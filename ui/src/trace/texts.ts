@@ -8,9 +8,17 @@ export function textOf(record: TraceRecord): string {
   return record.source?.text ?? record.value ?? record.key ?? record.record_id;
 }
 
-/** Its location: file and line if it has them, else its id. */
+/** Its location: file and line if it has them, else its id. Partition folders belong to it: `origin=EWR/part-0:1`. */
 export function placeOf(record: TraceRecord): string {
-  return record.source ? `${fileName(record.source.path)}:${record.source.line}` : record.record_id;
+  return record.source ? `${filePlace(record.source.path)}:${record.source.line}` : record.record_id;
+}
+
+/** The file, below the partition folders that it is in. */
+export function filePlace(path: string): string {
+  const folders = path.split("/").slice(0, -1);
+  const first = folders.length - [...folders].reverse().findIndex((folder) => !/^[^=]+=/.test(folder));
+  const partitions = first > folders.length ? folders : folders.slice(first);
+  return [...partitions, fileName(path)].join("/");
 }
 
 /** At most this many whole characters, with an ellipsis where it is cut; line ends and tabs become one blank. */

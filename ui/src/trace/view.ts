@@ -95,7 +95,12 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
       const traces = await Promise.all(
         directions().map((direction) => {
           const hops = route.whole ? null : direction === "backward" ? state.up : state.down;
-          return fetchDirectedTrace(context.client, queryIn(direction), { limit, hops, values: true }, signal);
+          return fetchDirectedTrace(
+            context.client,
+            queryIn(direction),
+            { limit, hops, values: true, remarks: route.whole },
+            signal,
+          );
         }),
       );
       const loadedGraphs = await graphs.of(applicationsOf(traces), signal);
@@ -159,10 +164,10 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     if (current === null) return;
     try {
       if (!current.whole.has(direction)) {
-        panel.endpoints(null, direction, current.operations, listHref, () => {});
+        panel.endpoints(null, direction, current.operations, listHref, recordHref, () => {});
         current.whole.set(
           direction,
-          await fetchDirectedTrace(context.client, queryIn(direction), { limit: 1, hops: null }, signal),
+          await fetchDirectedTrace(context.client, queryIn(direction), { limit: 1, hops: null, remarks: true }, signal),
         );
         const loadedGraphs = await graphs.of(applicationsOf([...current.traces, ...current.whole.values()]), signal);
         current.operations = sentences.operationsOf(loadedGraphs);
@@ -268,7 +273,7 @@ export function traceView(container: HTMLElement, context: ViewContext, first: T
     if (loaded === null) return;
     for (const [direction, trace] of loaded.whole) {
       const endpoints: Endpoints = endpointsOf(trace);
-      panel.endpoints(endpoints, direction, loaded.operations, listHref, () => {
+      panel.endpoints(endpoints, direction, loaded.operations, listHref, recordHref, () => {
         loaded?.whole.delete(direction);
         if (route.whole) void load();
         else void loadEndpoints(direction, requests.signal);

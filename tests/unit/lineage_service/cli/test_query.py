@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -13,8 +15,9 @@ from lineage_service.cli import main
 from lineage_service.cli.query import start
 from lineage_service.cli.query.output import plain, print_line, print_table, table
 from lineage_service.cli.query.records import line_of
+from lineage_service.cli.query.row_table import print_records, rounded
 from lineage_service.errors import InvalidQueryError
-from lineage_service.lineage import Graph, Node, Record, RecordPage, SourceRow
+from lineage_service.lineage import Column, Graph, Node, Record, RecordPage, Remark, SourceRow
 from lineage_service.queries import TraceQuery
 from lineage_service.testing.queries import MemoryQueries
 from tests.support.api_client import Client
@@ -50,6 +53,13 @@ SAME = {
         *("trace", APP, "forward", "/data/flights.csv:3", "--to", "8"),
         *("--depth", "4"),
     ): f"/api/applications/{APP}/trace?direction=forward&path=/data/flights.csv&row=2&to=8&depth=4&limit=20",
+    (
+        *("trace", APP, "backward", "write#0#0", "--node", "10", "--only", "0"),
+        *("--sort", "delay", "--desc", "--columns", "*", "--remarks"),
+    ): f"/api/applications/{APP}/trace?direction=backward&record=write%230%230&node=10&limit=20&only=0"
+    "&sort=delay&desc=true&columns=*&remarks=true",
+    ("show", APP, "0", "--columns", "hour,flight"): f"/api/applications/{APP}/nodes/0/records"
+    "?limit=20&columns=hour,flight",
     (
         "values",
         APP,
@@ -253,6 +263,99 @@ def test_show_prints_ids_that_trace_and_values_take(capsys: pytest.CaptureFixtur
         lines = said(capsys, "values", APP, name).splitlines()
         assert lines[0] == f"application {NAME} ({APP})"
         assert lines[1].startswith("node")
+
+
+def row_of(at: int, columns: dict[str, Any] | None, **more: Any) -> Record:
+    path = f"/out/monthly/origin={'EWR' if at % 2 else 'JFK'}/part-0.parquet"
+    row = SourceRow(path=path, row=at, line=at + 1, text="{}", warning=None, columns=columns)
+    return Record(record_id=f"write#0#{at}", partition=0, offset=at, source=replace(row, **more))
+
+
+def printed(records: Sequence[Record], width: int | None = None, **more: Any) -> list[str]:
+    """On a terminal of a width, or in a pipe."""
+    written = io.StringIO()
+    console = Console(
+        file=written, force_terminal=width is not None, width=width or 10_000, color_system=None
+    )
+    schema = [Column(name="mean", type="double"), Column(name="price", type="decimal(9,2)")]
+    print_records(console, records, schema, **more)
+    return written.getvalue().splitlines()
+
+
+MEANS = [
+    row_of(0, {"origin": "JFK", "mean": 17.534653465346533, "price": "7.50", "n": 9655, "ok": True}),
+    row_of(1, {"origin": "EWR", "mean": 1048.36058, "price": None, "n": 12, "ok": False}),
+]
+
+
+def test_rows_are_a_table_with_the_place_that_tells_them_apart() -> None:
+    assert printed(MEANS) == [
+        "  in /out/monthly",
+        "  row                          origin     mean  price     n  ok",
+        "  origin=JFK/part-0.parquet:1  JFK     17.5347   7.50  9655  true",
+        "  origin=EWR/part-0.parquet:2  EWR     1048.36   null    12  false",
+    ]
+    full = printed(MEANS, is_full=True)
+    assert "17.534653465346533" in full[1]
+    assert "/out/monthly/origin=JFK/part-0.parquet:1" in full[1]
+
+
+def test_a_table_is_cut_to_a_terminal_and_names_what_has_no_place() -> None:
+    lines = printed(MEANS, 50)
+    assert max(map(len, lines)) <= 50
+    assert lines[1] == "  row                          origin     mean"
+    assert lines[-1] == "  and 3 more columns: price, n, ok"
+    long = [row_of(at, {"text": "x" * 200}) for at in range(2)]
+    assert any(line.endswith("…") for line in printed(long, 120))
+    assert sum(line.endswith("x" * 200) for line in printed(long)) == 2
+
+
+def test_what_is_wrong_with_rows_is_said_below_them_once() -> None:
+    changed = [row_of(at, {"n": at}, warning="the file has changed") for at in range(3)]
+    assert printed(changed)[-1] == "  (3 of these rows: the file has changed)"
+    cut = [row_of(0, {"n": 1}, columns_cut=True)]
+    assert printed(cut)[-1] == "  (cut, since it has many columns or long values)"
+
+
+def test_a_row_without_columns_is_its_line() -> None:
+    mixed = [row_of(0, {"n": 1}), row_of(1, None, text="EWR,1")]
+    assert [line.split()[-1] for line in printed(mixed)] == ["{}", "EWR,1"]
+
+
+def test_data_of_rows_cannot_command_the_terminal() -> None:
+    for value in ("\x1b[2J\n", {"b": ["\x1b]0;"]}):
+        assert "\x1b" not in "".join(printed([row_of(0, {"a\x1b": value})]))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (57.81, "57.81"),
+        (17.534653465346533, "17.5347"),
+        (1048.36058, "1048.36"),
+        (12345678.9012, "12345678.9"),
+        (0.0, "0.0"),
+        (-3.0, "-3.0"),
+        (1e-9, "1e-09"),
+        (1.5e300, "1.5e+300"),
+        (0.1234567, "0.12346"),
+    ],
+)
+def test_floats_are_rounded_for_reading(value: float, text: str) -> None:
+    assert rounded(value) == text
+
+
+def test_what_stands_out_is_said_below_its_operation(
+    store: MemoryQueries, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = store.trace(APP, TraceQuery(direction="backward", record="8#write#0#3"))
+    about = {"record_id": "read#0#2", "path": "/d/w.csv", "row": 2, "line": 3, "column": "wind"}
+    remark = Remark(**about, value=1048.36, low=0, high=42, text="w.csv:3: wind 1,048.36, the others 0 to 42")
+    nodes = tuple(replace(node, remarks=(remark,), remarks_of=1, total=9) for node in trace.nodes[-1:])
+    monkeypatch.setattr(store, "trace", lambda *_: replace(trace, nodes=nodes))
+    lines = said(capsys, "trace", APP, "backward", "8#write#0#3").splitlines()
+    assert "  stands out: w.csv:3: wind 1,048.36, the others 0 to 42" in lines
+    assert "  (of the first 1 of 9 rows)" in lines
 
 
 def test_lines_are_cut_to_a_terminal_and_whole_in_a_pipe() -> None:

@@ -1,0 +1,114 @@
+"""All rows that a trace reached at one node: in the order of a column, and what stands out of them.
+
+They are read in pieces, so that what was read in time can be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from time import monotonic
+
+from lineage_service.errors import InvalidQueryError
+from lineage_service.lineage import Remark, SourceRow
+from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.column_cache import Integers
+from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.files.decompression import Check
+from lineage_service.tracing.files.record_location import RecordLocations
+from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.query.remarks import remarks_on
+from lineage_service.tracing.query.requested_columns import no_such_column, request_of
+from lineage_service.tracing.query.row_order import Place, ordered
+from spark_agent import contract
+
+__all__ = ["ReachedRows"]
+
+_PIECE = 20_000
+#: More rows are not ordered.
+_MOST_ORDERED = 1_000_000
+#: More rows are not looked at for a remark.
+_MOST_LOOKED_AT = 200_000
+
+
+class _TimeOver(Exception):
+    """What was read until now is all that is used."""
+
+
+class ReachedRows:
+    """`arrived` are the offsets that were reached, by partition."""
+
+    def __init__(
+        self,
+        locations: RecordLocations,
+        opened: OpenedApplication[Snapshot],
+        node: TopologyNode,
+        arrived: Mapping[int, Integers],
+    ) -> None:
+        self._locations, self._node, self._arrived = locations, node, arrived
+        self._ended = opened.application.ended
+
+    def ordered(self, column: str, check: Check, *, desc: bool) -> list[Place]:
+        """All places by a column of their rows. Raises InvalidQueryError."""
+        total = sum(map(len, self._arrived.values()))
+        if total > _MOST_ORDERED:
+            raise InvalidQueryError(
+                f"{total:,} rows are not ordered, {_MOST_ORDERED:,} at most: leave sort out"
+            )
+        request = request_of(self._node, (column,))
+        request.has_text = False
+        values: dict[Place, object] = {}
+        places: list[Place] = []
+        for piece in self._pieces():
+            rows = self._locations.rows_of(self._node, piece, check, ended=self._ended, columns=request)
+            places += piece
+            values |= {place: row.columns.get(column) for place, row in rows.items() if row.columns}
+        if column not in request.types:
+            raise self._without(column, places[:1], check)
+        return ordered(places, values, request.types[column], desc=desc)
+
+    def _without(self, column: str, places: Sequence[Place], check: Check) -> InvalidQueryError:
+        """What there is in place of a column."""
+        every = request_of(self._node)
+        self._locations.rows_of(self._node, places, check, ended=self._ended, columns=every)
+        if every.types:
+            return no_such_column(column, every.types)
+        return InvalidQueryError(
+            f"the records of {self._node.number} ({self._node.name}) are no rows with columns: leave sort out"
+        )
+
+    def remarks(self, check: Check, until: float) -> tuple[tuple[Remark, ...], int]:
+        """(what stands out, of how many rows): of those that were read by then, on the monotonic clock."""
+        request = request_of(self._node)
+        request.has_text = False
+        rows: list[tuple[str, SourceRow]] = []
+
+        def check_both() -> None:
+            check()
+            if monotonic() >= until:
+                raise _TimeOver
+
+        try:
+            for piece in self._pieces():
+                rows_by_place = self._locations.rows_of(
+                    self._node, piece, check_both, ended=self._ended, columns=request
+                )
+                rows += [
+                    (contract.record_id(self._node.kind, *place), row)
+                    for place, row in sorted(rows_by_place.items())
+                    if row.text is not None or row.columns is not None
+                ]
+                if len(rows) >= _MOST_LOOKED_AT:
+                    break
+        except _TimeOver:
+            pass
+        return remarks_on(rows, request.types), len(rows)
+
+    def _pieces(self) -> Iterator[Sequence[Place]]:
+        places = (
+            (partition, offset)
+            for partition in sorted(self._arrived)
+            for offset in self._arrived[partition].tolist()
+        )
+        while piece := list(islice(places, _PIECE)):
+            yield piece
