@@ -91,6 +91,12 @@ class Settings(BaseSettings):
         description="A complete application with at most this many records, and flows between them, is "
         "exported into Neo4j as a whole; see neo4j.md. 0: none is.",
     )
+    graph_row_characters: int = Field(
+        default=1_000,
+        ge=0,
+        description="Input and output rows of these applications are in Neo4j up to this many characters; "
+        "0: no file is read for it.",
+    )
     graph_max_records: int = Field(
         default=100_000, ge=1, description="At most this many records of one trace are put into Neo4j."
     )

@@ -69,6 +69,7 @@ COMMANDS: dict[str, Entry] = {
             "batch_max_seconds",
             "held_max_bytes",
             "graph_max_flows",
+            "graph_row_characters",
             "metrics",
             "metrics_host",
             "metrics_port",

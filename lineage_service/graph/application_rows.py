@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lineage_service.graph import row_values
-from lineage_service.graph.row_values import MAX_ID_BYTES, GraphDataError, Row, clean_text, identity
+from lineage_service.graph.row_values import MAX_ID_BYTES, GraphDataError, Row, cleaned, identity
 from spark_agent import contract
+
+T = TypeVar("T")
 
 __all__ = [
     "ApplicationGraph",
@@ -21,12 +24,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecords:
-    """Records of one node, as columns of equal length; every flow id begins with the node's id."""
+    """Records of one node, as columns of equal length; every flow id begins with the node's id.
+
+    `files` and `lines` say which rows of files they are; empty where none is.
+    """
 
     node: int
     flow_ids: Sequence[str]
     hash_ins: Sequence[str | None]
     vals: Sequence[str | None]
+    files: Sequence[str | None] = ()
+    lines: Sequence[int | None] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +113,15 @@ def _columns(node_id: str, column: NodeRecords, start: int, end: int) -> Row:
         "nodeId": node_id,
         "flowIds": list(column.flow_ids[start:end]),
         "hashIns": _none_if_empty(list(column.hash_ins[start:end])),
-        "vals": _none_if_empty([None if val is None else clean_text(val) for val in column.vals[start:end]]),
+        "vals": _none_if_empty(cleaned(column.vals[start:end])),
+        "files": _none_if_empty(cleaned(column.files[start:end])),
+        "lines": _none_if_empty(list(column.lines[start:end])),
     }
 
 
-def _none_if_empty(column: list[str | None]) -> list[str | None] | None:
+def _none_if_empty(column: list[T | None]) -> list[T | None] | None:
     """A column in which nothing is known need not travel."""
-    return None if column.count(None) == len(column) else column
+    return column if any(value is not None for value in column) else None
 
 
 def application_link_batches(graph: ApplicationGraph, element_ids: Sequence[str]) -> Iterator[Row]:

@@ -21,7 +21,7 @@ from lineage_service.graph.application_writer import ApplicationWriter, ClaimLos
 from lineage_service.graph.connection import GraphCounters, Neo4jConnection
 from lineage_service.graph.event_rows import count_rows, event_rows
 from lineage_service.graph.graph_store import GraphRefusedError
-from lineage_service.graph.row_values import BATCH_ROWS, EdgeCounts, NodeCounts
+from lineage_service.graph.row_values import BATCH_ROWS, EdgeCounts, NodeCounts, Row
 from lineage_service.graph.statements import Step
 from lineage_service.graph.trace_rows import GraphRecord, link_batches, record_batches
 from lineage_service.settings import Settings
@@ -62,6 +62,9 @@ _ALREADY_THERE = frozenset(
 #: Neo4j died while it made a constraint: the index is there without it, and in its way for ever. This is said
 #: of no constraint that somebody else makes right now: for that one Neo4j waits.
 _LEFT_OVER = "Neo.ClientError.Schema.IndexWithNameAlreadyExists"
+
+#: Before datasets are changed: applications share them.
+_DATASETS: Step = ("dataset/lock", {"migration": "migrations/0013_dataset_name"})
 
 #: So many ids are looked at in one pass; they are decided soon, or wait for what their agents lost.
 PENDING_APPLICATIONS = 10_000
@@ -135,6 +138,10 @@ class Neo4jGraph:
             describe: Step = ("flow/describe", {"nodeIds": rows.registered, "limit": BATCH_ROWS})
             if rows.registered:
                 self._write_bounded(rows.applications, describe)
+                nodes: Row = {"nodeIds": rows.registered}
+                self._write(
+                    rows.applications, [_DATASETS, ("dataset/upsert", nodes), ("dataset/release", nodes)]
+                )
 
     def write_counts(self, application_id: str, records: NodeCounts, flows: EdgeCounts) -> None:
         nodes, counted, links = count_rows(application_id, records, flows)
@@ -211,7 +218,7 @@ class Neo4jGraph:
         self._connection.run([("application/forget", {"applicationId": application_id})])
         parameters = {"applicationId": application_id, "limit": BATCH_ROWS}
         self._write_bounded([application_id], ("flow/delete", parameters))
-        self._write_bounded([application_id], ("node/delete", parameters))
+        self._write_bounded([application_id], ("node/delete", parameters), _DATASETS)
         self._connection.run([("application/delete", {"applicationId": application_id})])
 
     def ping(self) -> None:
@@ -231,9 +238,9 @@ class Neo4jGraph:
         if not self._is_migrated:  # no write without constraints, or two writers could make one thing twice
             self.migrate()
 
-    def _write_bounded(self, applications: Sequence[str], step: Step) -> None:
+    def _write_bounded(self, applications: Sequence[str], step: Step, *before: Step) -> None:
         """Repeat a statement that changes up to `limit` rows until nothing is left."""
-        while self._write(applications, [step])[0]["changed"] == step[1]["limit"]:
+        while self._write(applications, [*before, step])[0]["changed"] == step[1]["limit"]:
             pass
 
     def _apply_schema(self, name: str) -> None:

@@ -5,7 +5,7 @@ What cannot is refused here, before a transaction begins. No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lineage_service.errors import LineageError
@@ -21,6 +21,7 @@ __all__ = [
     "Row",
     "batches",
     "clean_text",
+    "cleaned",
     "identity",
     "natural",
     "text_or_none",
@@ -65,6 +66,11 @@ def identity(text: str) -> str:
 def clean_text(text: str) -> str:
     """A text for people, with halves of surrogate pairs replaced: JSON can hold them, Neo4j cannot."""
     return text.encode("utf-8", "replace").decode()
+
+
+def cleaned(texts: Iterable[str | None]) -> list[str | None]:
+    """A column of texts for people."""
+    return [None if text is None else clean_text(text) for text in texts]
 
 
 def text_or_none(fields: Mapping[str, Any], name: str) -> str | None:

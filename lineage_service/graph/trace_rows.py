@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lineage_service.graph.row_values import GraphDataError, Row, batches, clean_text, identity
+from lineage_service.graph.row_values import GraphDataError, Row, batches, cleaned, identity
 from spark_agent import contract
 
 __all__ = ["GraphRecord", "link_batches", "record_batches"]
@@ -20,7 +20,7 @@ class GraphRecord:
     """One record of a trace.
 
     `flow_id` is `applicationId#node#recordId`. `hash_in` is None where a record has no input or several
-    (links say which), `val` is None where no value was captured.
+    (links say which), `val` is None where no value was captured. `file` and `line` are those of a row.
     """
 
     flow_id: str
@@ -28,6 +28,8 @@ class GraphRecord:
     hash_in: str | None
     hash_out: str
     val: str | None
+    file: str | None = None
+    line: int | None = None
 
 
 def record_batches(application_id: str, records: Iterable[GraphRecord]) -> list[list[Row]]:
@@ -77,6 +79,8 @@ def _joined(old: GraphRecord | None, new: GraphRecord) -> GraphRecord:
         hash_in=old.hash_in if new.hash_in is None else new.hash_in,
         hash_out=new.hash_out,
         val=old.val if new.val is None else new.val,
+        file=old.file if new.file is None else new.file,
+        line=old.line if new.line is None else new.line,
     )
 
 
@@ -86,5 +90,7 @@ def _columns(node_id: str, records: Sequence[GraphRecord]) -> Row:
         "flowIds": [record.flow_id for record in records],
         "hashIns": [None if record.hash_in is None else identity(record.hash_in) for record in records],
         "hashOuts": [identity(record.hash_out) for record in records],
-        "vals": [None if record.val is None else clean_text(record.val) for record in records],
+        "vals": cleaned(record.val for record in records),
+        "files": cleaned(record.file for record in records),
+        "lines": [record.line for record in records],
     }

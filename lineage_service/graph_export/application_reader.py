@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 
 from lineage_service.graph.application_rows import ApplicationGraph, NodeRecords
+from lineage_service.graph_export.file_rows import FileRow, FileRowReader
 from lineage_service.tracing.columns.application import OpenedApplication
 from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
@@ -44,8 +45,10 @@ class _Split:
     counts: Mapping[int, int]  # run -> how many of them it holds: another action may have taken a few only
 
 
-def application_graph(opened: OpenedApplication[Snapshot], max_flows: int) -> ApplicationGraph | TooManyFlows:
-    """All flows of an application that is complete."""
+def application_graph(
+    opened: OpenedApplication[Snapshot], max_flows: int, reader: FileRowReader | None = None
+) -> ApplicationGraph | TooManyFlows:
+    """All flows of an application that is complete. Without a reader, no file is opened."""
     snapshot = opened.snapshot
     public = [node for _, node in sorted(snapshot.graph.topology.nodes.items()) if node.is_public]
     splits, records = _splits(snapshot, public)
@@ -70,7 +73,7 @@ def application_graph(opened: OpenedApplication[Snapshot], max_flows: int) -> Ap
     order = np.lexsort((sources, targets))
     targets, sources = targets[order], sources[order]
     return ApplicationGraph(
-        columns=tuple(_columns(opened, cursor, public, splits, sources, targets)),
+        columns=tuple(_columns(opened, cursor, public, splits, sources, targets, reader)),
         sources=sources.tolist(),
         targets=targets.tolist(),
         is_exact=bool(is_exact),
@@ -135,7 +138,10 @@ def _columns(
     splits: Mapping[int, Mapping[int, _Split]],
     sources: Integers,
     targets: Integers,
+    reader: FileRowReader | None,
 ) -> Iterator[NodeRecords]:
+    if reader is not None:
+        reader.begin()
     flow_ids: dict[int, list[str]] = {}
     every: list[str] = []
     for node in nodes:
@@ -154,6 +160,8 @@ def _columns(
     for node in nodes:
         node_ids = flow_ids[node.number]
         if node_ids:
+            vals = _vals(opened.snapshot, cursor, node.number, splits[node.number], len(node_ids))
+            rows = _rows(opened, node, splits[node.number], reader)
             yield NodeRecords(
                 node=node.number,
                 flow_ids=node_ids,
@@ -161,9 +169,29 @@ def _columns(
                     None if (source := inputs.get(place)) is None else every[source]
                     for place in range(at, at + len(node_ids))
                 ],
-                vals=_vals(opened.snapshot, cursor, node.number, splits[node.number], len(node_ids)),
+                vals=vals
+                if not any(rows)
+                else [_text(row) or val for row, val in zip(rows, vals, strict=True)],
+                files=[None if row is None else row.file for row in rows] if any(rows) else (),
+                lines=[None if row is None else row.line for row in rows] if any(rows) else (),
             )
         at += len(node_ids)
+
+
+def _rows(
+    opened: OpenedApplication[Snapshot],
+    node: TopologyNode,
+    splits: Mapping[int, _Split],
+    reader: FileRowReader | None,
+) -> list[FileRow | None]:
+    """The row of a file that each record is, as far as it is known."""
+    places = [(number, offset) for number, split in splits.items() for offset in range(split.count)]
+    rows = {} if reader is None else reader.of(opened, node, places)
+    return [rows.get(place) for place in places]
+
+
+def _text(row: FileRow | None) -> str | None:
+    return None if row is None else row.text
 
 
 def _vals(
@@ -173,7 +201,7 @@ def _vals(
     splits: Mapping[int, _Split],
     count: int,
 ) -> list[str | None]:
-    """The value of each record where one was captured, else its key. Rows of files are not opened here."""
+    """The value of each record where one was captured, else its key."""
     vals: list[str | None] = [None] * count
     if node not in snapshot.graph.blocks.keyed:
         return vals

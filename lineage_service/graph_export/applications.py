@@ -20,6 +20,7 @@ from lineage_service.errors import LineageError, UnavailableError
 from lineage_service.graph.application_rows import ApplicationGraph
 from lineage_service.graph.row_values import EdgeCounts, GraphDataError, NodeCounts
 from lineage_service.graph_export.application_reader import TooManyFlows, application_graph
+from lineage_service.graph_export.file_rows import FileRowReader
 from lineage_service.tracing.columns.application import open_application, stored_files
 from lineage_service.tracing.model.edges import counts
 
@@ -80,17 +81,25 @@ def from_settings(settings: Settings, graph: _Graph | None) -> GraphExport | Non
 
     if graph is None or not settings.graph_max_flows:
         return None
-    return GraphExport(partial(open_store, settings), graph, settings.graph_max_flows)
+    rows = FileRowReader(settings.graph_row_characters)
+    return GraphExport(partial(open_store, settings), graph, settings.graph_max_flows, rows)
 
 
 class GraphExport:
     """The work of one process. `look` is for one thread at a time."""
 
-    def __init__(self, open_store: Callable[[], _Store], graph: _Graph, max_flows: int) -> None:
-        """`open_store` is called at the first look, in the thread that looks."""
+    def __init__(
+        self,
+        open_store: Callable[[], _Store],
+        graph: _Graph,
+        max_flows: int,
+        rows: FileRowReader | None = None,
+    ) -> None:
+        """`open_store` is called at the first look, in the thread that looks. Without `rows`, no file is."""
         self._open_store = open_store
         self._graph = graph
         self._max_flows = max_flows
+        self._rows = rows
         self._store: _Store | None = None
         self._incomplete: dict[str, object] = {}  # application -> the version of it that was not complete
         self._end = threading.Event()
@@ -166,7 +175,7 @@ class GraphExport:
         opened = open_application(stored_files(store, application_id), application_id, events)
         if not self._graph.count_application(application_id, claim, *counts(opened.graph)):
             return False
-        graph = application_graph(opened, self._max_flows)
+        graph = application_graph(opened, self._max_flows, self._rows)
         if isinstance(graph, TooManyFlows):
             self._graph.leave_application(application_id, claim, graph.records, self._max_flows)
             return False

@@ -46,6 +46,8 @@ class Materializer:
                         hash_in=into[0] if is_whole and len(into) == 1 else None,
                         hash_out=flow_id,
                         val=_text(record),
+                        file=None if record.source is None else record.source.path,
+                        line=None if record.source is None else record.source.line,
                     )
                 )
         self._graph.write_trace(application_id, records, links)
@@ -59,7 +61,8 @@ class Materializer:
 
     def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:
         return self._queries.trace(
-            application_id, replace(query, limit=limit, values=True, across=False, only=None)
+            application_id,
+            replace(query, limit=limit, values=True, across=False, only=None, sort=None, desc=False),
         )
 
 

@@ -23,6 +23,8 @@ from lineage_service.graph.event_rows import count_rows, event_rows
 from lineage_service.graph.row_values import EdgeCounts, NodeCounts, Row
 from lineage_service.graph.trace_rows import GraphRecord, link_batches, record_batches
 
+_DID = {"source": "reads", "sink": "writes"}
+
 
 class MemoryGraph:
     """A GraphStore. A node or link is its properties; a property that is not set is not there."""
@@ -148,6 +150,20 @@ class MemoryGraph:
             self.applications.pop(application_id, None)
             self._claims.pop(application_id, None)
 
+    @property
+    def datasets(self) -> set[tuple[str, str]]:
+        """(namespace, name) of those that a source reads or a sink writes."""
+        return {dataset for _, _, dataset in self.dataset_links}
+
+    @property
+    def dataset_links(self) -> set[tuple[str, str, tuple[str, str]]]:
+        """(nodeId, `reads` or `writes`, dataset)."""
+        return {
+            (node["nodeId"], _DID[node["kind"]], (node.get("datasetNamespace", ""), node["dataset"]))
+            for node in self.nodes.values()
+            if node.get("kind") in _DID and "dataset" in node
+        }
+
     def ping(self) -> None:
         """It always answers."""
 
@@ -169,13 +185,16 @@ class MemoryGraph:
         node = self.nodes.get(group["nodeId"], {})
         flow_ids: list[str] = group["flowIds"]
         nothing = [None] * len(flow_ids)
-        columns = (group["hashIns"] or nothing, group.get("hashOuts", flow_ids), group["vals"] or nothing)
-        for flow_id, hash_in, hash_out, val in zip(flow_ids, *columns, strict=True):
+        columns = (
+            *(group["hashIns"] or nothing, group.get("hashOuts", flow_ids), group["vals"] or nothing),
+            *(group["files"] or nothing, group["lines"] or nothing),
+        )
+        for flow_id, hash_in, hash_out, val, file, line in zip(flow_ids, *columns, strict=True):
             flow = self.flows.setdefault(
                 flow_id, {"flowId": flow_id, "nodeId": group["nodeId"], "applicationId": application_id}
             )
             properties = {"name": node.get("name"), "description": node.get("description")}
-            properties |= {"hashIn": hash_in, "hashOut": hash_out, "val": val}
+            properties |= {"hashIn": hash_in, "hashOut": hash_out, "val": val, "file": file, "line": line}
             flow.update({name: value for name, value in properties.items() if value is not None})
 
     def _describe(self, node_ids: Iterable[str]) -> None:

@@ -39,7 +39,16 @@ class MemoryUnderTest:
                 for ends in store.flow_links
                 if store.flows[ends[0]]["applicationId"] == application_id
             ),
+            "datasets": _ordered(
+                [node_id, did, *dataset]
+                for node_id, did, dataset in store.dataset_links
+                if store.nodes[node_id]["applicationId"] == application_id
+            ),
         }
+
+    def datasets(self, place: str) -> list[str]:
+        """The names of all datasets below a place, whoever reads or writes them."""
+        return sorted(name for _, name in self.store.datasets if name.startswith(place))
 
 
 class Neo4jUnderTest:
@@ -66,7 +75,19 @@ class Neo4jUnderTest:
             "flow_links": read(
                 "MATCH (a:LineageFlow {applicationId: $application})-[r:flow]->(b) RETURN a.flowId, b.flowId"
             ),
+            "datasets": read(
+                "MATCH (n:LineageNode {applicationId: $application})-[r:reads|writes]->(d:Dataset) "
+                "RETURN n.nodeId, type(r), d.namespace, d.name"
+            ),
         }
+
+    def datasets(self, place: str) -> list[str]:
+        """The names of all datasets below a place, whoever reads or writes them."""
+        records, _, _ = self.driver.execute_query(
+            "MATCH (d:Dataset) WHERE d.name STARTS WITH $place RETURN d.name AS name ORDER BY name",
+            place=place,
+        )
+        return [record["name"] for record in records]
 
 
 GraphUnderTest = MemoryUnderTest | Neo4jUnderTest

@@ -35,7 +35,7 @@ class SavedQuery(NamedTuple):
 
     title: str
     statement: str
-    parameters: Mapping[str, str] = {}
+    parameters: Mapping[str, str | int] = {}
 
 
 #: In the order of the work: which application, which record, where from, why.
@@ -53,6 +53,11 @@ SAVED_QUERIES = (
         "show/search",
         {"applicationId": _APPLICATION, "text": "breakingbad"},
     ),
+    SavedQuery(
+        "4 The row of a file, by its name and line",
+        "show/row",
+        {"applicationId": _APPLICATION, "file": "sales.csv", "line": 4},
+    ),
     SavedQuery("5 Where did this output row come from", "show/backward", {"flowId": _OUTPUT}),
     SavedQuery("5 What became of this input row", "show/forward", {"flowId": _INPUT}),
     SavedQuery("6 Through which operations it came, counted", "show/way", {"flowId": _OUTPUT}),
@@ -61,6 +66,12 @@ SAVED_QUERIES = (
         "7 What one operation made on the way to it",
         "show/step",
         {"flowId": _OUTPUT, "nodeId": f"{_APPLICATION}#5"},
+    ),
+    SavedQuery("8 Datasets, drawn with who reads and writes them", "show/datasets", {"text": "sales"}),
+    SavedQuery(
+        "8 Who read or wrote a dataset",
+        "show/dataset_applications",
+        {"namespace": "file", "dataset": "/data/sales.csv"},
     ),
 )
 

@@ -1,7 +1,7 @@
 // Purpose: as flow/upsert, for records of which none is there yet: a fourth less work for the server. Where one
 //   is, the constraint refuses the whole batch, and flow/upsert is to be asked.
-// Parameters: $applicationId; $groups, list of {nodeId, flowIds, hashIns, vals}, the columns of one group
-//   equally long, or null where nothing in one is known
+// Parameters: $applicationId; $groups, list of {nodeId, flowIds, hashIns, vals, files, lines}, the columns of one
+//   group equally long, or null where nothing in one is known
 // Index: LineageNode(nodeId)
 // Eager: none
 UNWIND $groups AS column
@@ -15,6 +15,8 @@ CREATE (flow:LineageFlow {
   hashIn: column.hashIns[k],
   hashOut: column.flowIds[k],
   val: column.vals[k],
+  file: column.files[k],
+  line: column.lines[k],
   name: name,
   description: description
 })

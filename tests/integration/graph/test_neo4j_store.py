@@ -194,6 +194,77 @@ def test_a_trace_stands_with_the_names_of_its_nodes(graph: GraphUnderTest, app: 
     assert [flow["name"] for flow in content["flows"]] == ["map", "map", "reduceByKey"]
 
 
+def end_of(app: str, number: int, kind: str, name: str, **more: Any) -> Event:
+    dataset = {"namespace": "file", "name": name, "format": "text"}
+    return node(app, number, kind, kind=kind, dataset=dataset, **more)
+
+
+def test_what_reads_and_writes_a_data_set_is_linked_with_it(graph: GraphUnderTest, app: str) -> None:
+    place = f"/{app}"
+    told = [end_of(app, 1, "source", f"{place}/a"), node(app, 2), end_of(app, 3, "sink", f"{place}/b")]
+    graph.store.write_events([*told, end_of(app, 4, "source", f"{place}/b"), node(app, 5, kind="sink")])
+    graph.store.write_events(told)
+    assert graph.content(app)["datasets"] == [
+        [f"{app}#1", "reads", "file", f"{place}/a"],
+        [f"{app}#3", "writes", "file", f"{place}/b"],
+        [f"{app}#4", "reads", "file", f"{place}/b"],
+    ]
+    assert graph.datasets(place) == [f"{place}/a", f"{place}/b"]
+
+
+def test_a_data_set_is_that_of_the_latest_account(graph: GraphUnderTest, app: str) -> None:
+    place = f"/{app}"
+    early, late = (end_of(app, 1, "source", f"{place}/{time}", time=time) for time in (1, 2))
+    for order in ((early, late), (late, early)):
+        for event in order:
+            graph.store.write_events([event])
+        assert graph.content(app)["datasets"] == [[f"{app}#1", "reads", "file", f"{place}/2"]]
+        assert graph.datasets(place) == [f"{place}/2"]
+    graph.store.write_events([node(app, 1, time=3)])
+    assert (graph.content(app)["datasets"], graph.datasets(place)) == ([], [])
+
+
+def test_a_data_set_goes_with_the_last_application(graph: GraphUnderTest, app: str) -> None:
+    place, other = f"/{app}", f"other-{app}"
+    graph.store.write_events([end_of(app, 1, "sink", place), end_of(other, 1, "source", place)])
+    graph.store.write_events([end_of(other, 2, "source", f"{place}/own")])
+    graph.store.delete_application(app)
+    assert graph.content(other)["datasets"][0] == [f"{other}#1", "reads", "file", place]
+    assert graph.datasets(place) == [place, f"{place}/own"]
+    graph.store.delete_application(other)
+    assert graph.datasets(place) == []
+
+
+def test_writers_of_one_data_set_neither_deadlock_nor_double(graph: GraphUnderTest, app: str) -> None:
+    """Applications that share datasets come and go at the same time."""
+    place, apps = f"/{app}", [f"{app}-{at}" for at in range(6)]
+
+    def write(name: str) -> None:
+        order = [*range(8)]
+        random.Random(name).shuffle(order)
+        for _ in range(3):
+            graph.store.write_events([end_of(name, at, "source", f"{place}/{at}") for at in order])
+            if name != apps[0]:
+                graph.store.delete_application(name)
+
+    try:
+        with ThreadPoolExecutor(len(apps)) as pool:
+            list(pool.map(write, apps))
+        assert graph.datasets(place) == [f"{place}/{at}" for at in range(8)]
+        assert len(graph.content(apps[0])["datasets"]) == 8
+    finally:
+        graph.store.delete_application(apps[0])
+    assert graph.datasets(place) == []
+
+
+def test_a_record_that_is_a_row_has_its_file_and_line(graph: GraphUnderTest, app: str) -> None:
+    row = {"val": "Graz,2033.90", "file": "/takings/part-00000", "line": 1}
+    graph.store.write_trace(app, [record(app, 1, 0, **row)], [])
+    graph.store.write_trace(app, [record(app, 1, 0)], [])
+    (flow,) = graph.content(app)["flows"]
+    assert {name: flow[name] for name in row} == row
+
+
 def test_a_record_traced_before_its_node_gets_the_name_later(graph: GraphUnderTest, app: str) -> None:
     graph.store.write_trace(app, [record(app, 1, 0)], [])
     assert "name" not in graph.content(app)["flows"][0]
@@ -356,7 +427,7 @@ def test_processes_that_start_at_once_make_one_schema(neo4j_graph: Neo4jUnderTes
     neo4j_graph.store.delete_application(app)
     assert neo4j_graph.store.migrate() == ()
     rows, _, _ = neo4j_graph.driver.execute_query(
-        "SHOW INDEXES YIELD labelsOrTypes, properties, state WHERE labelsOrTypes[0] STARTS WITH 'Lineage' "
+        "SHOW INDEXES YIELD name, labelsOrTypes, properties, state WHERE name STARTS WITH 'lineage_' "
         "RETURN labelsOrTypes[0] + '(' + reduce(s = '', p IN properties | s + ', ' + p) + ')' AS made, state"
     )
     told = [header_of(name, "Index") for name in lineage_cypher.migrations()]
@@ -437,11 +508,18 @@ def test_statements_that_scan_or_wait_for_all_rows_are_few_and_say_why() -> None
     """What the headers may excuse. A statement that is added here needs a reason, in its header."""
     assert {name for name in lineage_cypher.names() if header_of(name, "Eager") != "none"} == {
         "application/claim",
+        "dataset/release",
         "flow/describe",
         "flow/upsert",
+        "node/delete",
     }
     whole = {name for name in lineage_cypher.names() if "reads every" in header_of(name, "Index")}
-    assert whole == {"show/applications", "show/flows", "show/newest"}
+    assert whole == {
+        "show/applications",
+        "show/datasets",
+        "show/flows",
+        "show/newest",
+    }
     without = {name for name in lineage_cypher.names() if header_of(name, "Index").startswith("none, ")}
     assert without == {
         "flow/create_links",
@@ -450,6 +528,7 @@ def test_statements_that_scan_or_wait_for_all_rows_are_few_and_say_why() -> None
         "migration/drop_index",
         "ping",
         "show/applications",
+        "show/datasets",
         "show/flows",
     }
 

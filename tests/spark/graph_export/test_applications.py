@@ -146,8 +146,9 @@ def run_of(finished: Finished, max_flows: int) -> ApplicationGraph | TooManyFlow
 def pairs_of(flows: Mapping[str, Mapping[str, Any]], links: Iterator[tuple[str, str]]) -> Pairs:
     def name(flow_id: str) -> Name:
         flow = flows[flow_id]
-        # Sources and sinks have no captured value: their records are named by their places.
-        return flow["name"], flow.get("val") or flow_id.split("#", 2)[2]
+        # Records of sources and sinks are named by their places.
+        place = flow_id.split("#", 2)[2]
+        return flow["name"], place if place.startswith(("read", "write")) else flow["val"]
 
     return Counter((name(source), name(target)) for source, target in links)
 

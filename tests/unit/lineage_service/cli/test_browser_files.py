@@ -47,7 +47,7 @@ def test_marks_come_after_the_labels_that_they_mark() -> None:
     """Of two rules for one node the later one wins."""
     nodes = [rule.removeprefix("node.") for rule in browser.rules() if rule.startswith("node.")]
     assert set(nodes[-2:]) == MARKS
-    assert {"LineageNode", "LineageFlow", "LineageApplication"} == set(nodes[:-2])
+    assert {"LineageNode", "LineageFlow", "LineageApplication", "Dataset"} == set(nodes[:-2])
 
 
 def luminance(colour: str) -> float:
