@@ -60,10 +60,8 @@ class Materializer:
         )
 
     def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:
-        return self._queries.trace(
-            application_id,
-            replace(query, limit=limit, values=True, across=False, only=None, sort=None, desc=False),
-        )
+        every = replace(query, only=None, sort=None, desc=False, columns=None, remarks=False)
+        return self._queries.trace(application_id, replace(every, limit=limit, values=True, across=False))
 
 
 def _text(record: Record) -> str | None:

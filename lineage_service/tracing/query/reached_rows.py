@@ -6,7 +6,6 @@ They are read in pieces, so that what was read in time can be used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from time import monotonic
 
 from lineage_service.errors import InvalidQueryError
@@ -105,10 +104,14 @@ class ReachedRows:
         return remarks_on(rows, request.types), len(rows)
 
     def _pieces(self) -> Iterator[Sequence[Place]]:
-        places = (
-            (partition, offset)
-            for partition in sorted(self._arrived)
-            for offset in self._arrived[partition].tolist()
-        )
-        while piece := list(islice(places, _PIECE)):
+        """Some places at a time: those of one huge partition too."""
+        piece: list[Place] = []
+        for partition in sorted(self._arrived):
+            offsets = self._arrived[partition]
+            for first in range(0, len(offsets), _PIECE):
+                piece += [(partition, offset) for offset in offsets[first : first + _PIECE].tolist()]
+                if len(piece) >= _PIECE:
+                    yield piece
+                    piece = []
+        if piece:
             yield piece
