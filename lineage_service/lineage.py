@@ -295,6 +295,14 @@ class TracedNode(Result):
         default=None,
         metadata=doc("With `columns`: the columns of the listed rows, with types.", omit_none=True),
     )
+    matches: int | None = field(
+        default=None,
+        metadata=doc("With `filter`: how many of these records fulfil it.", omit_none=True),
+    )
+    warnings: tuple[str, ...] | None = field(
+        default=None,
+        metadata=doc("With `filter`: what was not looked at, and why; files that changed.", omit_none=True),
+    )
     remarks: tuple[Remark, ...] | None = field(
         default=None,
         metadata=doc("With `remarks`, of rows of files: what stands out, at most three.", omit_none=True),

@@ -63,6 +63,8 @@ class TraceQuery:
     #: Order the records of `only` by this column of their rows; `desc`: the largest first.
     sort: str | None = None
     desc: bool = False
+    #: List only those records of `only` that fulfil this condition.
+    filter: str | None = None
     #: Columns of the rows of files that are listed; `*` is every column, None: the texts alone.
     columns: tuple[str, ...] | None = None
     #: Say which rows of sources (forward: of sinks) stand out.

@@ -354,6 +354,13 @@ class TraceParameters(_Parameters):
         description="With `only`: order all of its rows by this column, the smallest value first.",
         examples=["amount"],
     )
+    filter: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TEXT,
+        description="With `only`: list only its records that fulfil this condition.",
+        examples=["value like '%paid%'"],
+    )
     desc: bool = Field(default=False, description="With `sort`: the largest value first.", examples=[True])
     columns: str | None = _columns_field()
     remarks: bool = Field(
@@ -481,6 +488,13 @@ class DatasetTraceParameters(_Parameters):
         examples=[False],
     )
 
+    columns: str | None = _columns_field()
+    remarks: bool = Field(
+        default=False,
+        description="Say which rows at the ends of the trace stand out, with its first page.",
+        examples=[True],
+    )
+
     @model_validator(mode="after")
     def _has_one_start(self) -> DatasetTraceParameters:
         names = [name for name in ("where", "row", "key") if getattr(self, name) is not None]
@@ -493,7 +507,7 @@ class DatasetTraceParameters(_Parameters):
         return self
 
     def queries(self) -> tuple[RowQuery, TraceQuery]:
-        """The rows that are meant, and the trace that starts there."""
+        """The rows that are meant, and the trace that starts there. Raises InvalidQueryError."""
         is_of_rows = self.cursor is not None and self.cursor.replace(":", "").isdigit()
         rows = RowQuery(
             dataset=self.dataset,
@@ -512,6 +526,8 @@ class DatasetTraceParameters(_Parameters):
             limit=self.limit,
             cursor=None if is_of_rows else self.cursor,
             values=self.values,
+            columns=_names(self.columns),
+            remarks=self.remarks,
             across=self.across,
         )
         return rows, trace

@@ -60,7 +60,7 @@ class Materializer:
         )
 
     def _trace(self, application_id: str, query: TraceQuery, limit: int) -> Trace:
-        every = replace(query, only=None, sort=None, desc=False, columns=None, remarks=False)
+        every = replace(query, only=None, sort=None, desc=False, filter=None, columns=None, remarks=False)
         return self._queries.trace(application_id, replace(every, limit=limit, values=True, across=False))
 
 

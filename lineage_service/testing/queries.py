@@ -236,8 +236,8 @@ class MemoryQueries:
         nodes = []
         for node in path:
             hashes = sorted(reached[node.node_id], key=lambda hash_: _position(index, hash_))
-            hashes = _ordered(index, hashes, query) if only is node else hashes
-            page = hashes[first:last] if only in (None, node) else []
+            listed = _selected(index, hashes, query) if only is node else hashes
+            page = listed[first:last] if only in (None, node) else []
             shown.update(page)
             records = [index.records[hash_][1] for hash_ in page]
             remarks = _remarks(index, node, hashes, query)
@@ -257,11 +257,18 @@ class MemoryQueries:
                     reason=node.reason,
                     state=node.state,
                     schema=_schema(records, query.columns),
+                    matches=len(listed) if query.filter is not None and only is node else None,
+                    warnings=() if query.filter is not None and only is node else None,
                     remarks=remarks,
                     remarks_of=None if remarks is None else len(hashes),
                 )
             )
-        more = any(node.total > last for node in nodes if only is None or node.node_id == only.node_id)
+        sizes = (
+            node.total if node.matches is None else node.matches
+            for node in nodes
+            if only is None or node.node_id == only.node_id
+        )
+        more = any(size > last for size in sizes)
         starts = tuple(_trace_starts(index, start_node, start, query))
         return Trace(
             direction=query.direction,
@@ -383,8 +390,10 @@ def _schema(records: Iterable[Record], columns: Sequence[str] | None) -> tuple[C
     return tuple(Column(name=name, type="") for name in names)
 
 
-def _ordered(index: _Index, hashes: Sequence[str], query: TraceQuery) -> list[str]:
-    """By the column that the query sorts by, if it does."""
+def _selected(index: _Index, hashes: Sequence[str], query: TraceQuery) -> list[str]:
+    """Those that fulfil the condition of the query, by the column that it sorts by."""
+    if query.filter is not None:
+        hashes = _fulfilling(index, hashes, query.filter)
     if query.sort is None:
         return list(hashes)
     sources = {_position(index, hash_): index.records[hash_][1].source for hash_ in hashes}

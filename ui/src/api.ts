@@ -383,6 +383,8 @@ export interface TracedNode {
   reason: string;
   state: "complete" | "failed" | "aborted" | null;
   schema?: Column[] | null;
+  matches?: number | null;
+  warnings?: string[] | null;
   remarks?: Remark[] | null;
   remarks_of?: number | null;
 }

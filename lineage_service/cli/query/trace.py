@@ -57,6 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sort", metavar="COLUMN", help="order all rows of --only by this column, the smallest first"
     )
+    parser.add_argument(
+        "--filter", metavar="CONDITION", help="list only records of --only whose columns fulfil it"
+    )
     parser.add_argument("--remarks", action="store_true", help="with --json: which rows stand out, too")
     parser.add_argument("--desc", action="store_true", help="with --sort: the largest first")
     add_format_flags(parser)
@@ -89,6 +92,7 @@ def command(settings: Settings, options: argparse.Namespace) -> int:
         only=options.only,
         sort=options.sort,
         desc=options.desc,
+        filter=options.filter,
         columns=columns_of(options, is_table=options.only is not None),
         remarks=options.remarks or not (options.json or options.csv),
         across=not options.in_application,
@@ -140,7 +144,8 @@ def _show(console: Console, trace: Trace, is_full: bool) -> None:
         if node.application_id != before:
             print_line(console, application_heading(node))
             before = node.application_id
-        listed = "" if node.total == len(node.records) else f", {len(node.records):,} listed"
+        matches = "" if node.matches is None else f", {node.matches:,} match"
+        listed = matches + ("" if node.total == len(node.records) else f", {len(node.records):,} listed")
         heading = Text(f"{number} ", "dim") + plain(node.name, "bold")
         counted = Text(f": {node.total:,} record{'' if node.total == 1 else 's'}{listed}")
         print_line(console, heading + counted)
@@ -162,6 +167,7 @@ def _notes(trace: Trace) -> Iterator[str]:
             "what is)."
         )
     for node in trace.nodes:
+        yield from node.warnings or ()
         if node.state in _ENDS:
             yield (
                 f"{operation_label(node)} {_ENDS[node.state]}: its records are those of tasks that "

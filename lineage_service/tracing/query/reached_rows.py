@@ -47,6 +47,10 @@ class ReachedRows:
         self._locations, self._node, self._arrived = locations, node, arrived
         self._ended = opened.application.ended
 
+    def places(self) -> list[Place]:
+        """All of them, by partition and offset."""
+        return [place for piece in self._pieces() for place in piece]
+
     def ordered(self, column: str, check: Check, *, desc: bool) -> list[Place]:
         """All places by a column of their rows. Raises InvalidQueryError."""
         total = sum(map(len, self._arrived.values()))

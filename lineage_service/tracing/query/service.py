@@ -157,7 +157,7 @@ class LineageQueries:
         digest = cursors.digest(application_id, query)
         page = cursors.decode(query.cursor, digest)
         # Whatever is listed of it, the walk is the same.
-        walk = cursors.digest(application_id, replace(query, only=None, sort=None, desc=False))
+        walk = cursors.digest(application_id, replace(query, only=None, sort=None, desc=False, filter=None))
         to = end_named(opened.graph, query.to)
         only = node_id_named(opened.graph, query.only) if query.only else None
         trace: LocalTrace | None = None
@@ -230,7 +230,15 @@ class LineageQueries:
             )
             schema = None if request is None else columns.shown(request, records)
             remarks, remarks_of = listed.remarks(opened, node, check)
-            return ShownRecords(records, schema, remarks, remarks_of)
+            selection = listed.matches(opened, node, check)
+            return ShownRecords(
+                records,
+                schema,
+                remarks,
+                remarks_of,
+                matches=None if selection is None else len(selection.places),
+                warnings=None if selection is None else selection.warnings,
+            )
 
         return nodes_of(opened, walked, query.direction, show)
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
 
+import duckdb
+import numpy as np
+
+from lineage_service.conditions.filters import Where
 from lineage_service.errors import InvalidQueryError
 from lineage_service.lineage import Remark
 from lineage_service.queries import TraceQuery
 from lineage_service.tracing.columns.application import OpenedApplication
+from lineage_service.tracing.columns.column_cache import Integers
 from lineage_service.tracing.columns.snapshot import Snapshot
+from lineage_service.tracing.columns.time_budget import time_budget
 from lineage_service.tracing.files.decompression import Check
 from lineage_service.tracing.files.record_location import RecordLocations
-from lineage_service.tracing.model.elements import TopologyNode
+from lineage_service.tracing.model.elements import TaskRun, TopologyNode
 from lineage_service.tracing.query.reached_rows import ReachedRows
 from lineage_service.tracing.query.remarks import LEAST_ROWS
 from lineage_service.tracing.query.row_order import Place
+from lineage_service.tracing.query.value_search import search_of
+from lineage_service.tracing.walk.cross_application import Selection
 from lineage_service.tracing.walk.local_engine import TraceWalk
 from lineage_service.tracing.walk.result import Reached, Walked
 from lineage_service.tracing.walk.walk_cache import LocalTrace
@@ -25,6 +33,18 @@ from spark_agent import contract
 __all__ = ["TracePage"]
 
 Opened = OpenedApplication[Snapshot]
+
+
+@dataclass(slots=True)
+class _Requested:
+    """Records that are searched."""
+
+    opened: Opened
+    cursor: duckdb.DuckDBPyConnection
+    node: TopologyNode
+    runs: dict[int, TaskRun]
+
+
 #: The part of a query's time that remarks may take.
 _REMARK_SHARE = 0.2
 
@@ -41,62 +61,84 @@ class TracePage:
         time_budget_s: float,
     ) -> None:
         """Raises InvalidQueryError."""
-        if query.sort is not None and only is None:
-            raise InvalidQueryError("sort needs only: the operation whose rows are to be sorted")
+        for name, value in (("sort", query.sort), ("filter", query.filter)):
+            if value is not None and only is None:
+                raise InvalidQueryError(f"{name} needs only: the operation whose rows are meant")
         if query.desc and query.sort is None:
             raise InvalidQueryError("desc needs sort: the column whose largest values are to come first")
         self._locations, self._trace, self._query, self._only = locations, trace, query, only
+        self._time_budget_s = time_budget_s
         self._remarks_until = monotonic() + _REMARK_SHARE * time_budget_s
 
     def page(self, after: Mapping[str, Place] | None, check: Check) -> list[tuple[Opened, Walked]]:
         """One page, application by application. Raises InvalidQueryError."""
         query, only = self._query, self._only
-        if query.sort is None or only is None:
+        if only is None or (query.sort is None and query.filter is None):
             return self._trace.page(query.limit, after, check, only)
-        pages = self._trace.page(1, None, check, only)
         last = None if after is None else after.get(only)
-        is_first = after is None
+        if after is not None and last is None:
+            return self._trace.page(query.limit, after, check, only)
         return [
-            (
-                opened,
-                replace(
-                    walked,
-                    reached=tuple(
-                        self._sorted(opened, reached, last, check, is_first=is_first)
-                        if reached.positions
-                        else reached
-                        for reached in walked.reached
-                    ),
-                ),
-            )
-            for opened, walked in pages
+            (opened, replace(walked, reached=tuple(self._chosen(opened, walked.reached, last, check))))
+            for opened, walked in self._trace.page(1, None, check, only)
         ]
 
-    def _sorted(
-        self, opened: Opened, reached: Reached, last: Place | None, check: Check, *, is_first: bool
-    ) -> Reached:
-        """The page of the one node that is listed, in the order of the column."""
-        if not is_first and last is None:
-            return replace(reached, positions=(), has_more=False)
-        places = self._ordered(opened, reached.node, check)
-        first = 0
-        if last is not None:
-            try:
-                first = places.index(last) + 1
-            except ValueError:
-                raise InvalidQueryError("the cursor names a record that the trace does not reach") from None
-        chosen = places[first : first + self._query.limit]
-        positions = self._walk(opened).positions(reached.node, chosen)
-        return replace(reached, positions=positions, has_more=first + len(chosen) < len(places))
+    def _chosen(
+        self, opened: Opened, reached: Iterable[Reached], last: Place | None, check: Check
+    ) -> Iterator[Reached]:
+        """The page of the one node that is listed, and the totals of the others."""
+        for node in reached:
+            if not node.positions:
+                yield node
+                continue
+            places = self.selection(opened, node.node, check).places
+            first = _behind(places, last)
+            chosen = places[first : first + self._query.limit]
+            positions = self._walk(opened).positions(node.node, chosen)
+            yield replace(node, positions=positions, has_more=first + len(chosen) < len(places))
 
-    def _ordered(self, opened: Opened, number: int, check: Check) -> list[Place]:
-        column, desc, orders = self._query.sort or "", self._query.desc, self._trace.orders
-        key = contract.node_id(opened.application.application_id, number), column, desc
-        if key not in orders:
-            order = self._rows(opened, opened.graph.topology.nodes[number]).ordered(column, check, desc=desc)
-            orders.clear()  # one is kept: pages follow each other
-            orders[key] = order
-        return orders[key]
+    def selection(self, opened: Opened, number: int, check: Check) -> Selection:
+        """The places of a node that fulfil the condition, in the order of the column."""
+        query = self._query
+        node_id = contract.node_id(opened.application.application_id, number)
+        key = node_id, query.filter, query.sort, query.desc
+        if key not in self._trace.selections:
+            node, warnings = opened.graph.topology.nodes[number], tuple[str, ...]()
+            arrived: Mapping[int, Integers] = self._walk(opened).by_partition(number)
+            if query.filter is not None:
+                arrived, warnings = self._fulfilling(opened, node, arrived, Where(query.filter), check)
+            rows = ReachedRows(self._locations, opened, node, arrived)
+            ordered = (
+                rows.places() if query.sort is None else rows.ordered(query.sort, check, desc=query.desc)
+            )
+            self._trace.selections.clear()  # one is kept: pages follow each other
+            self._trace.selections[key] = Selection(ordered, warnings)
+        return self._trace.selections[key]
+
+    def _fulfilling(
+        self, opened: Opened, node: TopologyNode, arrived: Mapping[int, Integers], where: Where, check: Check
+    ) -> tuple[Mapping[int, Integers], tuple[str, ...]]:
+        """(the offsets that fulfil a condition, by partition; what was not looked at)."""
+        runs = {run.partition: run for run in opened.graph.holders(node.number)}
+        requested = _Requested(opened, opened.snapshot.database.cursor(), node, runs)
+        fulfilling: dict[int, Integers] = {}
+        with (
+            search_of(requested, self._locations, where) as search,
+            time_budget(search.database, self._time_budget_s),
+        ):
+            for partition, offsets in sorted(arrived.items()):
+                if not len(offsets):
+                    continue
+                first, last = int(offsets[0]), int(offsets[-1]) + 1
+                places = search.matching(partition, first=first, last=last, check=check)
+                matches = np.array([offset for offset, is_match in places if is_match], np.int64)
+                fulfilling[partition] = np.intersect1d(offsets, matches)
+        return fulfilling, tuple(search.warnings)
+
+    def matches(self, opened: Opened, node: TopologyNode, check: Check) -> Selection | None:
+        """Those of the node whose records are filtered; None of others."""
+        is_listed = self._only == contract.node_id(opened.application.application_id, node.number)
+        return self.selection(opened, node.number, check) if self._query.filter and is_listed else None
 
     def remarks(
         self, opened: Opened, node: TopologyNode, check: Check
@@ -118,10 +160,17 @@ class TracePage:
             return (), sum(map(len, arrived.values()))
         return ReachedRows(self._locations, opened, node, arrived).remarks(check, self._remarks_until)
 
-    def _rows(self, opened: Opened, node: TopologyNode) -> ReachedRows:
-        return ReachedRows(self._locations, opened, node, self._walk(opened).by_partition(node.number))
-
     def _walk(self, opened: Opened) -> TraceWalk:
         walk = self._trace.segments[opened.application.application_id][1]
         assert isinstance(walk, TraceWalk)
         return walk
+
+
+def _behind(places: Sequence[Place], last: Place | None) -> int:
+    """Where to go on."""
+    if last is None:
+        return 0
+    try:
+        return places.index(last) + 1
+    except ValueError:
+        raise InvalidQueryError("the cursor names a record that is not listed") from None

@@ -86,6 +86,8 @@ class ShownRecords:
     schema: tuple[Column, ...] | None = None
     remarks: tuple[Remark, ...] | None = None
     remarks_of: int | None = None
+    matches: int | None = None
+    warnings: tuple[str, ...] | None = None
 
 
 def reason_of(graph: LineageGraph, node: TopologyNode) -> str:
@@ -138,6 +140,8 @@ def nodes_of(
             schema=shown.schema,
             remarks=shown.remarks,
             remarks_of=shown.remarks_of,
+            matches=shown.matches,
+            warnings=shown.warnings,
         )
 
     return tuple(traced(topology.nodes[page.node], page) for page in walked.reached)

@@ -111,8 +111,8 @@ class SparkTracing:
 
     def trace(self, application_id: str, query: TraceQuery) -> Trace:
         """Raises NotFoundError, InvalidQueryError."""
-        if query.sort is not None:
-            raise InvalidQueryError("--engine spark lists rows in their order only: leave sort out")
+        if query.sort is not None or query.filter is not None:
+            raise InvalidQueryError("--engine spark lists all rows in their order: leave sort and filter out")
         opened = self._open(application_id)
         page = cursors.decode(query.cursor, cursors.digest(application_id, query))
         to = end_named(opened.graph, query.to)

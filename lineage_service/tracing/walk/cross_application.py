@@ -8,6 +8,7 @@ application too, where one job reads what another wrote.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lineage_service.errors import NotFoundError
@@ -19,12 +20,20 @@ from lineage_service.tracing.walk.dataset_links import FilesOfApplications
 from lineage_service.tracing.walk.linked_files import FileSplit
 from lineage_service.tracing.walk.result import Walked
 
-__all__ = ["CrossApplicationTrace", "RowsBefore", "Walk"]
+__all__ = ["CrossApplicationTrace", "RowsBefore", "Selection", "Walk"]
 
 S = TypeVar("S", bound=AnySnapshot)
 _BYTES_OF_PLACE = 120
 A = TypeVar("A")
 """The records of one partition that a walk has reached, as its engine holds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some records of a node as (partition, offset), in the order of their list; what was not looked at."""
+
+    places: list[tuple[int, int]]
+    warnings: tuple[str, ...] = ()
 
 
 class Walk(Protocol[A]):
@@ -108,8 +117,8 @@ class CrossApplicationTrace(Generic[S, A]):
         #: (who wrote, who read) of each link that was followed -> what to add to a position of who read.
         self.shift_of_link: dict[tuple[FileSplit, FileSplit], int] = {}
         self.is_exact = True  # of the dataset links
-        #: (node id, column, whether the largest come first) -> its places in that order.
-        self.orders: dict[tuple[str, str, bool], list[tuple[int, int]]] = {}
+        #: (node id, condition, column, whether the largest come first) -> what is listed of it.
+        self.selections: dict[tuple[str, str | None, str | None, bool], Selection] = {}
         self._first = walk
         self._direction = direction
         self._open, self._new_walk = open_application, new_walk
@@ -120,8 +129,8 @@ class CrossApplicationTrace(Generic[S, A]):
 
     @property
     def bytes(self) -> int:
-        ordered = sum(map(len, self.orders.values()))
-        return sum(walk.bytes for _, walk in self.segments.values()) + _BYTES_OF_PLACE * ordered
+        selected = sum(len(selection.places) for selection in self.selections.values())
+        return sum(walk.bytes for _, walk in self.segments.values()) + _BYTES_OF_PLACE * selected
 
     @property
     def is_whole(self) -> bool:

@@ -132,6 +132,35 @@ def test_all_rows_are_in_the_order_of_a_column_page_by_page(
     assert rows == sorted(expected(), key=key, reverse=desc)
 
 
+def test_rows_that_fulfil_a_condition_are_listed_in_any_order_page_by_page(columnar: LineageQueries) -> None:
+    def fulfils(row: Mapping[str, Any]) -> bool:
+        return row["wind"] > 20 and row["origin"] == "EWR" and int(row["id"]) < (1 << 60) + 300
+
+    condition = f"wind > 20 and origin = 'EWR' and id < {(1 << 60) + 300}"
+    query: dict[str, Any] = {"only": str(SOURCE), "filter": condition, "columns": ("*",)}
+    matches = [row for row in expected() if fulfils(row)]
+    for order in ({}, {"sort": "wind", "desc": True}):
+        rows, cursor, is_first = list[Any](), None, True
+        while cursor is not None or is_first:
+            source, cursor = source_of(columnar, **query, **order, limit=50, cursor=cursor)
+            assert (source.total, source.matches) == (len(list(expected())), len(matches))
+            rows += columns_of(source.records)
+            is_first = False
+        assert rows == (sorted(matches, key=lambda row: -row["wind"]) if order else matches)
+    none, cursor = source_of(columnar, only=str(SOURCE), filter="wind > 9000")
+    assert (none.matches, none.records, cursor) == (0, (), None)
+
+
+def test_a_condition_that_cannot_be_asked_is_refused(columnar: LineageQueries) -> None:
+    for query, said in (
+        ({"filter": "wind > 20"}, "filter needs only"),
+        ({"filter": "wnd > 20", "only": str(SOURCE)}, "there is no column wnd: did you mean wind"),
+        ({"filter": "wind >", "only": str(SOURCE)}, "wind >"),
+    ):
+        with pytest.raises(InvalidQueryError, match=said):
+            source_of(columnar, **query)
+
+
 def test_an_order_that_cannot_be_is_refused(columnar: LineageQueries) -> None:
     for query, said in (
         ({"sort": "wind"}, "sort needs only"),

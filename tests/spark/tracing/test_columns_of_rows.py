@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from lineage_service.lineage import SourceRow, Trace, TracedNode
 from lineage_service.queries import RecordQuery
@@ -36,8 +37,9 @@ SCHEMA = "origin string, month int, day int, wind double"
 def job(folder: Path, context: SparkContext) -> None:
     spark = SparkSession(context)
     readings = spark.read.csv(f"{folder}/weather.csv", header=True, schema=SCHEMA)
-    means = readings.groupBy("origin", "month").agg({"wind": "avg", "*": "count"})
-    means = means.toDF("origin", "month", "wind", "readings")
+    means = readings.groupBy("origin", "month").agg(
+        F.avg("wind").alias("wind"), F.count("*").alias("readings")
+    )
     means.coalesce(1).write.partitionBy("origin").parquet(f"{folder}/monthly")
     spark.read.parquet(f"{folder}/monthly").where("wind > 40").coalesce(1).write.json(f"{folder}/stormy")
 

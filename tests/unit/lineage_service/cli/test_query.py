@@ -58,6 +58,11 @@ SAME = {
         *("--sort", "delay", "--desc", "--columns", "*", "--remarks"),
     ): f"/api/applications/{APP}/trace?direction=backward&record=write%230%230&node=10&limit=20&only=0"
     "&sort=delay&desc=true&columns=*&remarks=true",
+    (
+        *("trace", APP, "backward", "write#0#0", "--node", "10", "--only", "0"),
+        *("--filter", "value like '%JFK%'", "--columns", "hour"),
+    ): f"/api/applications/{APP}/trace?direction=backward&record=write%230%230&node=10&limit=20&only=0"
+    "&filter=value+like+'%25JFK%25'&columns=hour",
     ("show", APP, "0", "--columns", "hour,flight"): f"/api/applications/{APP}/nodes/0/records"
     "?limit=20&columns=hour,flight",
     (
